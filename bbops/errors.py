@@ -1,0 +1,57 @@
+"""Every exception bbops raises on purpose.
+
+* BbopsError          base; message and hint are meant for the user, exit code 2
+  + ProjectError      the YAML is wrong: carries diagnostics, exit code 1
+  + GitError          git said no, or is missing or too old
+  + DatabaseError     the database cannot be opened, or is too old
+  + MigrationRefused  the live schema cannot become the declared one safely
+  + ServerError       a server cannot start or cannot be reached
+
+A bug raises anything else. A message never holds a secret, a stack or another user's data.
+What a running flow raises lives in `bbops.runtime.failures`: it must not need this house.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bbops.diagnostics import Diagnostic
+
+
+class BbopsError(Exception):
+    """Something the user can mend: what was found and expected, and the cure in `hint`."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message, self.hint = message, hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n    hint: {self.hint}" if self.hint else self.message
+
+
+class ProjectError(BbopsError):
+    """The files do not form a project."""
+
+    exit_code = 1
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        super().__init__("\n".join(map(str, self.diagnostics)))
+
+
+class GitError(BbopsError):
+    """A git command failed; the message holds its own words, never a credential."""
+
+
+class DatabaseError(BbopsError):
+    """A database cannot be opened or is not one we can use."""
+
+
+class MigrationRefused(BbopsError):
+    """The declared tables differ from the live ones by more than may be done unasked."""
+
+
+class ServerError(BbopsError):
+    """A server cannot start, or does not answer."""

@@ -1,0 +1,1 @@
+"""Resource kinds, one file each: what a YAML file of that kind may say."""

@@ -1,0 +1,65 @@
+"""table: columns, keys and rules of one table; the file's name is the table's."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, StringConstraints
+
+from bbops.names import ColumnName
+from bbops.resources._base import Model
+
+ColumnType = Literal[
+    "string", "text", "integer", "bigint", "number", "decimal", "boolean",
+    "datetime", "date", "time", "uuid", "json", "binary",
+]  # fmt: skip
+Reference = Annotated[
+    str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}\.[a-z][a-z0-9_]{0,62}$")
+]
+
+
+class Column(Model):
+    """One column. Nothing is nullable unless it says so."""
+
+    type: ColumnType
+    primary_key: bool = False
+    nullable: bool = False
+    unique: bool = False
+    private: bool = False
+    auto: Literal["increment", "uuid", "created", "updated"] | None = None
+    default: Any = None
+    enum: list[str | int | float] | None = Field(default=None, min_length=1)
+    min_length: Annotated[int, Field(ge=0)] | None = None
+    max_length: Annotated[int, Field(ge=1)] | None = None
+    minimum: int | float | None = None
+    maximum: int | float | None = None
+    references: Reference | None = None
+    reverse: ColumnName | None = None
+    on_delete: Literal["restrict", "cascade", "setNull"] = "restrict"
+    description: str | None = None
+
+
+class Index(Model):
+    """An index over one or more columns, in that order."""
+
+    columns: list[ColumnName] = Field(min_length=1)
+    unique: bool = False
+
+
+class Table(Model):
+    """A table. Its primary key is the column that says `primaryKey`, or the list of that name."""
+
+    folder: ClassVar[str] = "tables"
+
+    description: str | None = None
+    columns: dict[ColumnName, Column] = Field(min_length=1)
+    primary_key: list[ColumnName] | None = Field(default=None, min_length=1)
+    indexes: dict[ColumnName, Index] = {}
+    seed: list[dict[ColumnName, Any]] = []
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The primary key's columns, in order; empty when none is declared."""
+        if self.primary_key is not None:
+            return tuple(self.primary_key)
+        return tuple(name for name, column in self.columns.items() if column.primary_key)

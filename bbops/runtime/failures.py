@@ -1,0 +1,85 @@
+"""What a running function raises.
+
+* Failure                 has a status, a code and a message for the client
+  + Thrown                the author's `throw`, or an answer the server gives by itself
+  + InvalidInput          400: every wrong field with its messages
+  + DatabaseFailure       a broken rule of the database, by table and columns
+  + FlowError             a mistake in the function itself: the client sees only a 500
+    + OutOfFuel           more loop rounds or calls than a run may spend
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal
+
+DatabaseCode = Literal["unique", "foreignKey", "notNull", "check"]
+
+
+class Nothing:
+    """The type of NOTHING."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "NOTHING"
+
+
+NOTHING: Final = Nothing()
+"""Stands for a value that was left out, where null is a value of its own."""
+
+
+class Failure(Exception):
+    """Something a request answers with, instead of its function's value."""
+
+    status = 500
+    code = "serverError"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class Thrown(Failure):
+    """A deliberate answer: `throw`, or 401, 404 and their like."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str | None = None,
+        *,
+        code: str | None = None,
+        value: Any = NOTHING,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message or "")
+        self.status, self.value, self.headers = status, value, headers or {}
+        self.code = code or ""
+
+
+class InvalidInput(Failure):
+    """The request's values break the declared shape: field path → list of messages."""
+
+    status = 400
+    code = "invalidInput"
+
+    def __init__(self, fields: Mapping[str, Sequence[str]], message: str = "") -> None:
+        super().__init__(message or "the request has invalid values")
+        self.fields = {path: list(texts) for path, texts in fields.items()}
+
+
+class DatabaseFailure(Failure):
+    """A row breaks a rule of its table. `columns` is empty where the rule spans none."""
+
+    def __init__(self, code: DatabaseCode, table: str, columns: Sequence[str], message: str) -> None:
+        super().__init__(message)
+        self.code, self.table, self.columns = code, table, tuple(columns)
+        self.status = 409 if code in {"unique", "foreignKey"} else 400
+
+
+class FlowError(Failure):
+    """The function did something that cannot be done, for example `1 + null`."""
+
+
+class OutOfFuel(FlowError):
+    """The function spent its loop rounds or its depth of calls."""
