@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, StringConstraints
 
 from bbops.names import ColumnName
-from bbops.resources._base import Model
+from bbops.model import Model
 
 ColumnType = Literal[
     "string", "text", "integer", "bigint", "number", "decimal", "boolean",

@@ -1,4 +1,4 @@
-"""What every model of a YAML file has in common."""
+"""What every model of a part of a YAML file has in common."""
 
 from __future__ import annotations
 

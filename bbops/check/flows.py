@@ -1,0 +1,182 @@
+"""Functions: every name, table, column and function in their steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from bbops.diagnostics import Diagnostic
+from bbops.expressions.scope import Report, Scope
+from bbops.expressions.types import ANY, TEXT, Type, map_of
+from bbops.project import Project, Resource, Route
+from bbops.resources._shape import Shape, shape_types
+from bbops.resources.function import Function
+from bbops.steps._base import Checking, Signature, Step
+from bbops.yaml.document import Mark
+
+_LATER = {
+    "event": "only functions of triggers have an event",
+    "trigger": "only functions of triggers have it",
+    "error": "only 'catch' has it",
+}
+_REQUEST = map_of(dict.fromkeys(("id", "method", "path", "url", "ip", "body"), TEXT), "request")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFlow:
+    """A function whose names are resolved: the types of its expressions, and its mistakes.
+
+    `reads` are (kind, name) of the resources it was checked against.
+    """
+
+    scope: Scope
+    diagnostics: tuple[Diagnostic, ...]
+    reads: frozenset[tuple[str, str]]
+
+
+def check(project: Project) -> Iterator[Diagnostic]:
+    """Yield the mistakes of every function."""
+    for name in project.functions:
+        yield from check_flow(project, name).diagnostics
+
+
+def check_flow(project: Project, name: str) -> CheckedFlow:
+    """Check one function in its surroundings. O(steps)."""
+    function = project.functions[name]
+    found: list[Diagnostic] = []
+
+    def report(mark: Mark | None, offset: int, code: str, message: str, hint: str) -> None:
+        place = function.at(mark, offset) if mark else function.at(current.step)
+        found.append(Diagnostic(place, code, message, hint))
+
+    scope = _scope(project, function, report)
+    current = Checking(scope, project.sql_tables, _signatures(project), None)
+    found += _bodies(project, function)
+    for step in function.model.steps:
+        current = replace(current, step=step.mark)
+        current.one(step)
+    return CheckedFlow(scope, tuple(found), frozenset(current.reads))
+
+
+def _scope(project: Project, function: Resource[Function], report: Report) -> Scope:
+    model, routes = function.model, project.routes_of(function.name)
+    roots: dict[str, Type] = {
+        "env": _env(project),
+        "headers": map_of({}, "headers", rest=TEXT.or_null()),
+        "request": _REQUEST,
+        "query": _given(model.query, "query", open_=bool(routes)),
+        "params": _params(model.params, routes),
+        "input": _given(model.input, "input", open_=False),
+    }
+    missing = dict(_LATER)
+    if model.input is None:
+        missing["input"] = "declare its fields under 'input' of this function"
+    if not model.params and not routes:
+        missing["params"] = "declare them under 'params' of this function"
+    public = [route for route in routes if route.authentication != "JWT"]
+    if routes and not public:
+        roots["auth"] = _auth(project)
+    else:
+        missing["vars.auth"] = _no_auth(public)
+    if project.settings.model.auth is None:
+        missing["no-auth"] = "add 'auth: { signingKey: … }' to project.yaml"
+    return Scope(roots, report, _before(project, function.name, routes), missing=missing)
+
+
+def _no_auth(public: list[Route]) -> str:
+    if not public:
+        return "no endpoint runs this function; hand the user over as 'input'"
+    first = public[0]
+    return f"endpoint '{first.endpoint.name}' has authentication: {first.authentication}"
+
+
+def _env(project: Project) -> Type:
+    fields: dict[str, Type] = {}
+    for name, variable in project.settings.model.env.items():
+        of = replace(TEXT, private=True) if variable.secret else TEXT
+        given = variable.required or variable.default is not None or variable.generate
+        fields[name] = of if given else of.or_null()
+    return map_of(fields, "env")
+
+
+def _auth(project: Project) -> Type:
+    user = TEXT
+    auth = project.settings.model.auth
+    table = project.sql_tables.get(auth.users or "") if auth else None
+    if table is not None and len(table.key) == 1:
+        user = table.columns[table.key[0]].value_type
+    fields = {"userId": user, "email": TEXT.or_null(), "role": TEXT.or_null(), "claims": ANY}
+    return map_of(fields, "vars.auth")
+
+
+def _given(shape: Shape | None, what: str, *, open_: bool) -> Type:
+    return map_of(shape_types(shape or {}), what, rest=TEXT.or_null() if open_ else None)
+
+
+def _params(shape: Shape | None, routes: tuple[Route, ...]) -> Type:
+    found = dict.fromkeys((name for route in routes for name in route.parameters), TEXT)
+    return map_of({**found, **shape_types(shape or {})}, "params")
+
+
+def _before(project: Project, name: str, routes: tuple[Route, ...]) -> dict[str, Type]:
+    """Return the variables that middleware has set before this function runs."""
+    found: dict[str, Type] = {}
+    for route in routes:
+        chain = route.middleware
+        if name in chain:
+            chain = chain[: chain.index(name)]
+        for function in chain:
+            if function in project.functions:
+                for step in project.functions[function].model.steps:
+                    found |= dict.fromkeys(_sets(step), ANY)
+    return found
+
+
+def _sets(step: Step) -> Iterator[str]:
+    yield from step.sets()
+    for block in step.blocks():
+        for inner in block:
+            yield from _sets(inner)
+
+
+def _signatures(project: Project) -> Mapping[str, Signature]:
+    return _Signatures(project)
+
+
+class _Signatures(Mapping[str, Signature]):
+    """Signatures made only for the functions that are called."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+
+    def __getitem__(self, name: str) -> Signature:
+        model = self.project.functions[name].model
+        return Signature({part: _names(getattr(model, part)) for part in ("input", "params", "query")})
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.project.functions)
+
+    def __len__(self) -> int:
+        return len(self.project.functions)
+
+
+def _names(shape: Shape | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    declared = tuple(name.rstrip("?") for name in shape or {})
+    required = tuple(
+        name for name, field in (shape or {}).items()
+        if not name.endswith("?") and field.default is None
+    )  # fmt: skip
+    return declared, required
+
+
+def _bodies(project: Project, function: Resource[Function]) -> Iterator[Diagnostic]:
+    if function.model.input is None:
+        return
+    for route in project.routes_of(function.name):
+        is_own = route.endpoint.model.function == function.name
+        if is_own and route.method in {"GET", "DELETE"}:
+            yield Diagnostic(
+                route.endpoint.place("method"), "no-body",
+                f"a {route.method} request has no body, but function '{function.name}' declares 'input'",
+                "use 'query' or 'params', or another method",
+            )  # fmt: skip

@@ -1,0 +1,128 @@
+"""Columns, keys and indexes of tables fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bbops.diagnostics import Diagnostic, suggest
+from bbops.project import Project, Resource
+from bbops.resources.table import Column, Table
+
+RESERVED = frozenset({
+    "auth", "count", "env", "error", "event", "exists", "false", "headers", "host", "in", "input",
+    "list", "not", "null", "or", "and", "if", "else", "params", "query", "request", "row", "sum",
+    "trigger", "true", "vars",
+})  # fmt: skip
+_AUTO = {
+    "increment": {"integer", "bigint"}, "uuid": {"uuid", "string", "text"},
+    "created": {"datetime"}, "updated": {"datetime"},
+}  # fmt: skip
+
+
+def check(project: Project) -> Iterator[Diagnostic]:
+    """Yield what is wrong inside tables and between them."""
+    for table in project.tables.values():
+        yield from _key(table)
+        yield from _indexes(table)
+        for name, column in table.model.columns.items():
+            yield from _column(project, table, name, column)
+
+
+def _key(table: Resource[Table]) -> Iterator[Diagnostic]:
+    model = table.model
+    marked = [name for name, column in model.columns.items() if column.primary_key]
+    if model.primary_key is None and len(marked) != 1:
+        found = f"{len(marked)} columns say" if marked else "no column says"
+        yield Diagnostic(
+            table.place("columns"), "primary-key", f"{found} 'primaryKey: true'",
+            "mark one column, or list several under 'primaryKey: [..]' of the table",
+        )  # fmt: skip
+    for at, name in enumerate(model.primary_key or ()):
+        if name not in model.columns:
+            yield _no_column(table, name, "primaryKey", at)
+    for name in model.key:
+        if name in model.columns and model.columns[name].nullable:
+            yield Diagnostic(
+                table.place("columns", name), "primary-key", f"'{name}' is a key and may not be null"
+            )
+
+
+def _indexes(table: Resource[Table]) -> Iterator[Diagnostic]:
+    for index, model in table.model.indexes.items():
+        for at, name in enumerate(model.columns):
+            if name not in table.model.columns:
+                yield _no_column(table, name, "indexes", index, "columns", at)
+
+
+def _no_column(table: Resource[Table], name: str, *path: str | int) -> Diagnostic:
+    return Diagnostic(
+        table.place(*path), "unknown-column", f"table '{table.name}' has no column '{name}'",
+        suggest(name, table.model.columns),
+    )  # fmt: skip
+
+
+def _column(
+    project: Project, table: Resource[Table], name: str, column: Column
+) -> Iterator[Diagnostic]:
+    at = table.place("columns", name)
+    if name in RESERVED:
+        yield Diagnostic(at, "reserved-name", f"'{name}' is a word of expressions", "rename it")
+    if column.auto and column.type not in _AUTO[column.auto]:
+        wanted = " or ".join(sorted(_AUTO[column.auto]))
+        yield Diagnostic(
+            table.place("columns", name, "auto"), "auto",
+            f"'auto: {column.auto}' needs type {wanted}, not {column.type}",
+        )  # fmt: skip
+    if column.auto == "increment" and table.model.key != (name,):
+        yield Diagnostic(at, "auto", "'auto: increment' is for a primary key of one column")
+    if column.references is not None:
+        yield from _reference(project, table, name, column.references)
+    if column.on_delete == "setNull" and not column.nullable:
+        yield Diagnostic(
+            table.place("columns", name, "onDelete"), "on-delete",
+            "'onDelete: setNull' needs 'nullable: true'",
+        )  # fmt: skip
+    yield from _default(table, name, column)
+
+
+def _reference(
+    project: Project, table: Resource[Table], name: str, reference: str
+) -> Iterator[Diagnostic]:
+    at = table.place("columns", name, "references")
+    other_name, _, target = reference.partition(".")
+    other = project.tables.get(other_name)
+    if other is None:
+        yield Diagnostic(
+            at, "unknown-table", f"table '{other_name}' does not exist",
+            suggest(other_name, project.tables),
+        )  # fmt: skip
+        return
+    found = other.model.columns.get(target)
+    if found is None:
+        hint = suggest(target, other.model.columns)
+        message = f"table '{other_name}' has no column '{target}'"
+        yield Diagnostic(at, "unknown-column", message, hint)
+    elif other.model.key != (target,) and not found.unique:
+        yield Diagnostic(at, "reference", f"'{reference}' is neither the primary key nor unique")
+    elif found.type != table.model.columns[name].type:
+        yield Diagnostic(at, "reference", f"'{reference}' has type {found.type}")
+
+
+_FITS: dict[str, tuple[type, ...]] = {
+    "integer": (int,), "bigint": (int,), "number": (int, float), "boolean": (bool,),
+    "decimal": (int, float, str),
+}  # fmt: skip
+
+
+def _default(table: Resource[Table], name: str, column: Column) -> Iterator[Diagnostic]:
+    default = column.default
+    if default is None or column.type == "json":
+        return
+    wanted = _FITS.get(column.type, (str,))
+    fits = isinstance(default, wanted) and (bool in wanted or not isinstance(default, bool))
+    at = table.place("columns", name, "default")
+    if not fits:
+        yield Diagnostic(at, "default", f"the default of a {column.type} column is of that type")
+    elif column.enum is not None and default not in column.enum:
+        options = ", ".join(map(str, column.enum))
+        yield Diagnostic(at, "default", f"'{default}' is not one of {options}")

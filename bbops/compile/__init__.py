@@ -1,0 +1,1 @@
+"""A checked Project becomes an artifact: code objects, routes, statements. Nothing of YAML is left."""

@@ -1,0 +1,94 @@
+"""Compile one function into one Python `async def`.
+
+The code object carries the YAML's file name and line numbers, so a traceback, a profiler or the
+record of a 500 points at the step itself.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Iterable, Iterator
+from importlib.util import MAGIC_NUMBER
+from typing import Any
+
+from bbops import __version__
+from bbops.check.flows import CheckedFlow
+from bbops.expressions.emit import load
+from bbops.project import Project
+from bbops.resources._shape import Shape, shape_spec
+from bbops.steps._base import Step
+from bbops.steps._flow import Flow
+
+_FLOW = "flow"
+
+
+def compile_function(project: Project, name: str, checked: CheckedFlow) -> dict[str, Any]:
+    """Return a function as marshal can write it: code, and what the linker must give it.
+
+    Args:
+        checked: the same function, checked without mistakes.
+    """
+    function = project.functions[name]
+    steps = function.model.steps
+    flow = Flow(
+        function.file, checked.scope, project.sql_tables,
+        variables=sorted(set(_variables(steps))), exports=name in project.middleware,
+    )  # fmt: skip
+    body = flow.block(steps)
+    tree = _module(flow, body)
+    return {
+        "name": name,
+        "file": function.file,
+        "code": compile(tree, function.file, "exec", dont_inherit=True, optimize=1),
+        "uses": flow.uses,
+        "constants": {key: [factory, arguments] for key, (factory, arguments) in flow.constants.items()},
+        "calls": flow.calls,
+        "needs": sorted(flow.roots | ({"vars"} if flow.exports else set())),
+        "shapes": {part: _spec(getattr(function.model, part)) for part in ("input", "params", "query")},
+    }  # fmt: skip
+
+
+def code_key(project: Project, name: str, checked: CheckedFlow) -> str:
+    """Return what the code of a function depends on, as one hash.
+
+    Its path counts (two equal files are two functions), and the content of everything that
+    checking it looked at, the compiler's version and Python's bytecode.
+    """
+    function = project.functions[name]
+    parts = [__version__, MAGIC_NUMBER.hex(), function.file, function.blob, project.settings.blob]
+    for kind, read in sorted(checked.reads):
+        parts += [kind, read, (project.tables if kind == "table" else project.functions)[read].blob]
+    for route in project.routes_of(name):
+        parts += [route.endpoint.file, route.endpoint.blob, route.channel.blob if route.channel else ""]
+        parts += [project.functions[one].blob for one in route.middleware]
+    parts.append(str(name in project.middleware))
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _variables(steps: Iterable[Step]) -> Iterator[str]:
+    for step in steps:
+        yield from step.sets()
+        for block in step.blocks():
+            yield from _variables(block)
+
+
+def _spec(shape: Shape | None) -> dict[str, Any] | None:
+    return None if shape is None else shape_spec(shape)
+
+
+def _module(flow: Flow, body: list[ast.stmt]) -> ast.Module:
+    head: list[ast.stmt] = []
+    if flow.variables:
+        names = [ast.Name(local, ast.Store()) for local in flow.variables.values()]
+        head.append(ast.Assign([*names], ast.Constant(None)))
+    for root in sorted(flow.roots):
+        value = ast.Attribute(load("run"), root, ast.Load())
+        head.append(ast.Assign([ast.Name(f"r_{root}", ast.Store())], value))
+    end = flow.run("return (200, NOTHING, None, None)", NOTHING="bbops.runtime.failures:NOTHING")
+    arguments = ast.arguments([], [ast.arg("run")], None, [], [], None, [])
+    definition = ast.AsyncFunctionDef(_FLOW, arguments, [*head, *body, *end], [], None)
+    definition.type_params = []  # type: ignore[attr-defined, unused-ignore]  # from Python 3.12 on
+    definition.lineno = definition.end_lineno = 1
+    definition.col_offset = definition.end_col_offset = 0
+    return ast.fix_missing_locations(ast.Module([definition], []))

@@ -1,0 +1,162 @@
+"""Turn what pydantic says of a YAML file into diagnostics a person can act on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from bbops.diagnostics import Diagnostic, Place, suggest
+from bbops.project import place
+from bbops.steps._base import step_kinds
+from bbops.yaml.document import Document
+
+Path = tuple[str | int, ...]
+
+_WANTED = {
+    "string_type": "text", "int_type": "a whole number", "int_from_float": "a whole number",
+    "float_type": "a number", "bool_type": "true or false", "list_type": "a list",
+    "dict_type": "a map", "model_type": "a map", "model_attributes_type": "a map",
+    "tuple_type": "a list", "number_type": "a number",
+}  # fmt: skip
+_PATTERNS = {
+    "^/": "a path such as /notes/:id, without a slash at its end",
+    "^\\$\\{ *env": "exactly '${ env.NAME }'",
+    "^[1-9][0-9]{0,6}(ms": "a duration such as 10s, 24h or 7d",
+    "^[A-Z]": "a name such as JWT_SECRET",
+    "^[a-z][a-z0-9-]": "a name in lower-case kebab-case",
+    "\\.[a-z]": "'table.column'",
+    "^[a-z][a-z0-9_]": "a name in lower-case snake_case",
+    "^[a-z][A-Za-z0-9_]": "a name in camelCase",
+    "^[A-Za-z_]": "a name of letters, digits and '_'",
+}
+
+
+def explain(
+    file: str, document: Document, model: type[BaseModel], error: ValidationError
+) -> Iterator[Diagnostic]:
+    """Yield one diagnostic per mistake, at its exact key or value."""
+    seen: set[Place] = set()
+    for item in error.errors(include_url=False):
+        found = _diagnostic(file, document, model, item)
+        if found.place not in seen:  # a union of types says the same thing twice
+            seen.add(found.place)
+            yield found
+
+
+def _diagnostic(
+    file: str, document: Document, model: type[BaseModel], item: Any
+) -> Diagnostic:
+    kind, context = item["type"], item.get("ctx", {})
+    path, is_key = _path(document.root, item["loc"])
+    at = place(file, document, path, key=is_key)
+    name = str(path[-1]) if path else ""
+    if kind == "extra_forbidden":
+        return _unknown_key(file, document, model, path)
+    if kind == "missing":
+        missing = str(item["loc"][-1])
+        return Diagnostic(at, "missing-key", f"'{missing}' is missing")
+    if kind in {"unknown_step", "two_actions"}:
+        at = place(file, document, (*path, context["key"]), key=True)
+        code = kind.replace("_", "-")
+        return Diagnostic(at, code, item["msg"], context.get("hint", ""))
+    if kind == "literal_error":
+        return _not_an_option(at, item["input"], context["expected"])
+    if kind == "string_pattern_mismatch":
+        wanted = next((w for p, w in _PATTERNS.items() if p in context["pattern"]), "other text")
+        return Diagnostic(at, "bad-name", f"expected {wanted}, got '{_short(item['input'])}'")
+    if kind in {"too_short", "string_too_short"}:
+        return Diagnostic(at, "empty", f"'{name}' may not be empty")
+    if kind in _WANTED:
+        found = _word(item["input"])
+        return Diagnostic(at, "wrong-type", f"'{name}' needs {_WANTED[kind]}, got {found}")
+    message = item["msg"][:1].lower() + item["msg"][1:]
+    code = kind.replace("_", "-") if kind in _OWN else "bad-value"
+    return Diagnostic(at, code, message, context.get("hint", ""))
+
+
+_OWN = {"unknown_type", "bad_pattern", "step", "static", "columns"}
+
+
+def _path(root: Any, loc: Sequence[str | int]) -> tuple[Path, bool]:
+    """Return the part of pydantic's location that the document has, and whether it is a key.
+
+    Labels of union branches are left out; `[key]` marks a key.
+    """
+    node, path = root, []
+    for part in loc:
+        inside = isinstance(node, dict) and part in node
+        if inside or (isinstance(node, list) and isinstance(part, int) and part < len(node)):
+            path.append(part)
+            node = node[part]
+    is_key = bool(loc) and loc[-1] == "[key]"
+    return tuple(path), is_key
+
+
+def _unknown_key(
+    file: str, document: Document, model: type[BaseModel], path: Path
+) -> Diagnostic:
+    known = _keys_at(model, document.root, path[:-1])
+    name = str(path[-1])
+    hint = suggest(name, known) or ("known here: " + ", ".join(known) if known else "")
+    at = place(file, document, path, key=True)
+    return Diagnostic(at, "unknown-key", f"unknown key '{name}'", hint)
+
+
+def _keys_at(model: type[BaseModel], node: Any, path: Path) -> list[str]:
+    """Return the keys that the model at a key path knows."""
+    current: Any = model
+    for part in path:
+        node = node[part]
+        if isinstance(part, int):
+            if isinstance(node, dict) and _is_steps(current):
+                current = next((k for key, k in step_kinds().items() if key in node), None)
+            continue
+        current = _field(current, part)
+    found = _model_in(current)
+    return [field.alias or name for name, field in found.model_fields.items()] if found else []
+
+
+def _field(current: Any, key: str) -> Any:
+    model = _model_in(current)
+    if model is None:
+        return None
+    for name, field in model.model_fields.items():
+        if key in {name, field.alias}:
+            return field.annotation
+    return current  # a key of a map such as `columns`: its values are what the annotation holds
+
+
+def _is_steps(annotation: Any) -> bool:
+    return "Step" in str(annotation)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """Return the model inside an annotation such as `dict[str, Column] | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    inner = (_model_in(argument) for argument in reversed(get_args(annotation)))
+    return next((found for found in inner if found is not None), None)
+
+
+def _not_an_option(at: Place, given: Any, expected: str) -> Diagnostic:
+    options = [option.strip("' ") for option in expected.replace(" or ", ", ").split(", ")]
+    message = f"expected {expected}, got {_word(given)}"
+    if isinstance(given, str):
+        message = f"expected {expected}, got '{_short(given)}'"
+    return Diagnostic(at, "bad-value", message, suggest(str(given), options))
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def _word(value: Any) -> str:
+    words = {bool: "a boolean", int: "a number", float: "a number", type(None): "nothing"}
+    if isinstance(value, dict):
+        return "a map"
+    if isinstance(value, list):
+        return "a list"
+    return words.get(type(value)) or f"text '{_short(value)}'"

@@ -1,0 +1,1 @@
+"""The expression language: grammar, values in YAML, types, checks, Python."""

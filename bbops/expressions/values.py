@@ -1,0 +1,169 @@
+"""Read what stands in a YAML value: constants, `${ expressions }`, text around them.
+
+Reading never raises: what cannot be read becomes `Broken`, which the check reports at its
+exact place. So a file with three mistakes gives three diagnostics.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import PlainValidator
+
+from bbops.expressions.syntax import Literal, Node, SyntaxProblem, parse
+from bbops.yaml.document import Map, Mark, Seq, Text
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constant:
+    """A value without expressions."""
+
+    value: Any
+    mark: Mark | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expression:
+    """One expression, bare or as a whole `${ … }`: keeps its native type."""
+
+    node: Node
+    mark: Mark | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Template:
+    """Text with expressions inside: always gives text."""
+
+    parts: tuple[str | Node, ...]
+    mark: Mark | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MapValue:
+    """A map whose values are values."""
+
+    items: tuple[tuple[str, Value], ...]
+    mark: Mark | None = None
+    keys_at: dict[str, Mark] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ListValue:
+    """A list of values."""
+
+    items: tuple[Value, ...]
+    mark: Mark | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Broken:
+    """Something that could not be read, and why."""
+
+    problem: SyntaxProblem
+    mark: Mark | None = None
+
+
+Value = Constant | Expression | Template | MapValue | ListValue | Broken
+Bare = Expression | Broken
+
+
+def read_value(data: Any) -> Value:
+    """Return the Value of YAML data of any shape."""
+    if isinstance(data, str):
+        return _read_text(data)
+    if isinstance(data, dict):
+        items = tuple((str(key), read_value(item)) for key, item in data.items())
+        at = data if isinstance(data, Map) else None
+        return MapValue(items, at.mark if at else None, at.keys_at if at else None)
+    if isinstance(data, list):
+        return ListValue(
+            tuple(map(read_value, data)), data.mark if isinstance(data, Seq) else None
+        )
+    return Constant(data)
+
+
+def read_bare(data: Any) -> Bare:
+    """Return the expression of a field that takes one without `${ }`, such as `if`."""
+    mark = data.mark if isinstance(data, Text) else None
+    if isinstance(data, bool | int | float) or data is None:
+        return Expression(Literal(0, 0, data), mark)
+    if not isinstance(data, str):
+        return Broken(SyntaxProblem("expected an expression", 0, 1), mark)
+    try:
+        _refuse_braces(data)
+        return Expression(parse(data), mark)
+    except SyntaxProblem as problem:
+        return Broken(problem, mark)
+
+
+def _refuse_braces(text: str) -> None:
+    """A half-templated condition would always be true; LANGUAGE.md section 5."""
+    at = text.find("${")
+    if at < 0:
+        return
+    bare = re.sub(r"\$\{\s*(.*?)\s*\}", r"\1", text.strip())
+    raise SyntaxProblem(
+        "this field is an expression already, without '${ }'",
+        at, at + 2, f"write: {bare}", "bare-expression",
+    )  # fmt: skip
+
+
+def _read_text(text: str) -> Value:
+    mark = text.mark if isinstance(text, Text) else None
+    if "${" not in text:
+        return Constant(str(text), mark)
+    try:
+        parts = tuple(_split(text))
+        if len(parts) == 1 and not isinstance(parts[0], str):
+            return Expression(parts[0], mark)
+        if all(isinstance(part, str) for part in parts):
+            return Constant("".join(map(str, parts)), mark)
+        return Template(parts, mark)
+    except SyntaxProblem as problem:
+        return Broken(problem, mark)
+
+
+def _split(text: str) -> Iterator[str | Node]:
+    """Yield literal texts and the nodes of each `${ … }`; `$${` is a literal `${`."""
+    at, literal = 0, ""
+    while (start := text.find("${", at)) >= 0:
+        if start > at - 1 and start > 0 and text[start - 1] == "$":
+            literal += text[at : start - 1] + "${"
+            at = start + 2
+            continue
+        if literal := literal + text[at:start]:
+            yield literal
+        literal = ""
+        end = _closing(text, start)
+        yield parse(text[start + 2 : end], start + 2)
+        at = end + 1
+    if literal := literal + text[at:]:
+        yield literal
+
+
+def _closing(text: str, start: int) -> int:
+    """Return the offset of the `}` that ends the `${` at `start`; quoted ones do not count."""
+    quoted, at = False, start + 2
+    while at < len(text):
+        char = text[at]
+        if quoted and char == "\\":
+            at += 1
+        elif char == "'":
+            quoted = not quoted
+        elif char == "}" and not quoted:
+            return at
+        at += 1
+    raise SyntaxProblem(
+        "'${' is not closed", start, len(text),
+        "in YAML without quotes ' #' starts a comment and ': ' a key; quote the whole value",
+    )  # fmt: skip
+
+
+ValueField = Annotated[Value, PlainValidator(read_value)]
+"""A pydantic field that takes any value, with expressions."""
+
+BareField = Annotated[Bare, PlainValidator(read_bare)]
+"""A pydantic field that takes one expression without `${ }`."""

@@ -1,0 +1,82 @@
+"""The doors through which a running function touches the world.
+
+Nothing in bbops reads a clock, draws a number or opens a file by itself while a function runs:
+it asks the Host, so that every run can be replayed in a test. The server's real doors are in
+`bbops_server.host`, a test's in `bbops.testing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+
+class Clock(Protocol):
+    """The time."""
+
+    def now(self) -> datetime:
+        """Return the aware UTC time, to the microsecond."""
+        ...
+
+
+class Random(Protocol):
+    """Chance."""
+
+    def uuid(self) -> str:
+        """Return a new UUID in lower case."""
+        ...
+
+    def token(self, length: int) -> str:
+        """Return `length` characters of a-z and 0-9 that nobody can guess."""
+        ...
+
+    def integer(self, low: int, high: int) -> int:
+        """Return a whole number from `low` to `high`, both included."""
+        ...
+
+
+class Database(Protocol):
+    """The project's tables. Rows come back as tuples in the order the statement names."""
+
+    async def read(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement that changes nothing."""
+        ...
+
+    async def write(
+        self, sql: str, parameters: Sequence[object] = (), *, at_most: int | None = None
+    ) -> list[tuple[Any, ...]]:
+        """Run one statement in its own transaction and return its RETURNING rows.
+
+        More than `at_most` rows undo it and raise FlowError.
+        """
+        ...
+
+    async def change(self, sql: str, parameters: Sequence[object] = ()) -> int:
+        """Run one statement in its own transaction and return how many rows it changed."""
+        ...
+
+    async def write_all(
+        self, statements: Sequence[tuple[str, Sequence[object]]]
+    ) -> list[list[tuple[Any, ...]]]:
+        """Run several statements in one transaction."""
+        ...
+
+
+class Log(Protocol):
+    """Where a function's `log` steps go."""
+
+    def write(self, level: str, message: str, data: Mapping[str, Any]) -> None:
+        """Write one line."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """All the doors of one release."""
+
+    clock: Clock
+    random: Random
+    database: Database
+    log: Log

@@ -1,0 +1,140 @@
+"""The resolved set of a project's resources. A Project never holds an unresolved reference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic, Literal, TypeVar
+
+from bbops.diagnostics import Place
+from bbops.model import Model
+from bbops.names import BlobId, FilePath
+from bbops.resources.channel import Channel
+from bbops.resources.endpoint import Endpoint
+from bbops.resources.function import Function
+from bbops.resources.project import Project as Settings
+from bbops.resources.table import Table
+from bbops.sql.types import Column as SqlColumn
+from bbops.sql.types import Table as SqlTable
+from bbops.yaml.document import Document, Map, Mark
+
+M = TypeVar("M", bound=Model)
+Authentication = Literal["None", "JWT", "API Key"]
+
+
+@dataclass(frozen=True)
+class Resource(Generic[M]):
+    """One file: its name, what it says, and where each word of it stands."""
+
+    kind: str
+    name: str
+    file: FilePath
+    blob: BlobId
+    model: M
+    document: Document
+
+    def place(self, *path: str | int) -> Place:
+        """Return where a key path begins, its nearest parent if it is not there."""
+        return place(self.file, self.document, path)
+
+    def at(self, mark: Mark | None, offset: int = 0) -> Place:
+        """Return the place of a mark, `offset` characters into its scalar."""
+        if mark is None:
+            return Place(self.file)
+        return Place(self.file, *self.document.position(mark, offset))
+
+
+def place(
+    file: str, document: Document, path: tuple[str | int, ...], *, key: bool = False
+) -> Place:
+    """Return where the value at a key path stands; with `key`, its key.
+
+    Parts of the path that the document does not have are left out.
+    """
+    node, found = document.root, None
+    for part in path:
+        if isinstance(node, Map) and part in node:
+            name = str(part)
+            found = node.keys_at[name] if key and part == path[-1] else node.values_at[name]
+            node = node[name]
+        elif isinstance(node, list) and isinstance(part, int) and part < len(node):
+            found, node = node.items_at[part], node[part]  # type: ignore[attr-defined]
+    return Place(file, *document.position(found, 0)) if found is not None else Place(file)
+
+
+@dataclass(frozen=True)
+class Route:
+    """An endpoint with what its channel gives it."""
+
+    endpoint: Resource[Endpoint]
+    channel: Resource[Channel] | None
+    method: str
+    path: str
+    authentication: Authentication
+    middleware: tuple[str, ...]
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the path's `:name` segments."""
+        return tuple(part[1:] for part in self.path.split("/") if part.startswith(":"))
+
+
+@dataclass(frozen=True)
+class Project:
+    """Every resource by its name."""
+
+    settings: Resource[Settings]
+    tables: Mapping[str, Resource[Table]]
+    functions: Mapping[str, Resource[Function]]
+    endpoints: Mapping[str, Resource[Endpoint]]
+    channels: Mapping[str, Resource[Channel]]
+
+    @cached_property
+    def routes(self) -> tuple[Route, ...]:
+        """The routes of endpoints whose channel exists, in the order of their names."""
+        return tuple(self._routes())
+
+    def _routes(self) -> Iterator[Route]:
+        for name in sorted(self.endpoints):
+            endpoint = self.endpoints[name]
+            channel = self.channels.get(endpoint.model.channel or "")
+            if endpoint.model.channel is not None and channel is None:
+                continue
+            base = channel.model.base_path.rstrip("/") if channel else ""
+            path = (base + endpoint.model.path.rstrip("/")) or "/"
+            authentication: Authentication = endpoint.model.authentication or (
+                channel.model.authentication if channel else "None"
+            )
+            middleware = tuple(channel.model.middleware) if channel else ()
+            yield Route(endpoint, channel, endpoint.model.method, path, authentication, middleware)
+
+    @cached_property
+    def sql_tables(self) -> dict[str, SqlTable]:
+        """Each table as queries see it."""
+        return {name: _sql_table(name, found.model) for name, found in self.tables.items()}
+
+    def routes_of(self, function: str) -> tuple[Route, ...]:
+        """Return the routes that run a function, as their own or as middleware."""
+        return self._uses.get(function, ())
+
+    @cached_property
+    def _uses(self) -> dict[str, tuple[Route, ...]]:
+        found: dict[str, tuple[Route, ...]] = {}
+        for route in self.routes:
+            for name in dict.fromkeys((route.endpoint.model.function, *route.middleware)):
+                found[name] = (*found.get(name, ()), route)
+        return found
+
+    @cached_property
+    def middleware(self) -> frozenset[str]:
+        """Functions that some channel runs before its endpoints."""
+        return frozenset(n for channel in self.channels.values() for n in channel.model.middleware)
+
+
+def _sql_table(name: str, table: Table) -> SqlTable:
+    columns = {
+        column: SqlColumn(column, c.type, c.nullable, c.private, c.auto, c.default)
+        for column, c in table.columns.items()
+    }
+    return SqlTable(name, columns, table.key)

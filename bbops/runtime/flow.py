@@ -1,0 +1,175 @@
+"""One execution of a function: its values, its doors, what its code may call."""
+
+from __future__ import annotations
+
+from asyncio import sleep
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, NoReturn
+
+from bbops.runtime.durations import seconds
+from bbops.runtime.failures import NOTHING, FlowError, OutOfFuel, Thrown
+from bbops.runtime.operators import kind
+from bbops.runtime.tokens import Tokens
+
+MAX_DEPTH = 32
+"""Functions that may wait for each other through `call`."""
+
+Answer = tuple[Any, Any, Any, str | None]
+"""(status, value or NOTHING, headers or None, content type or None)"""
+
+Shape = Callable[[Any, str, dict[str, list[str]]], dict[str, Any]]
+
+
+@dataclass(slots=True)
+class Function:
+    """A linked function: its code, and the shapes of what it is given."""
+
+    name: str
+    file: str
+    flow: Callable[[Run], Awaitable[Answer]]
+    needs: frozenset[str]
+    input: Shape | None
+    params: Shape | None
+    query: Shape | None
+    from_query: Callable[[Mapping[str, list[str]], dict[str, list[str]]], dict[str, Any]]
+    from_params: Callable[[Mapping[str, str], dict[str, list[str]]], dict[str, Any]] | None
+
+
+class Run:
+    """What a function's code sees. The pipeline fills in only what the code needs."""
+
+    __slots__ = (
+        "auth", "depth", "env", "fuel", "headers", "host", "input", "params", "query", "request",
+        "tokens", "vars",
+    )  # fmt: skip
+
+    def __init__(self, host: Any, env: Mapping[str, Any], tokens: Tokens | None, fuel: int) -> None:
+        self.host, self.env, self.tokens = host, env, tokens
+        self.fuel, self.depth = [fuel], 0
+        self.params: Any = {}
+        self.query: Any = {}
+        self.headers: Any = {}
+        self.input: Any = None
+        self.request: Any = {}
+        self.auth: Any = None
+        self.vars: dict[str, Any] = {}
+
+    def log(self, level: str, message: Any, data: Any, line: str) -> None:
+        """Write one line to the server's log, with the step it comes from."""
+        self.host.log.write(level, message, {"step": line, "data": data})
+
+
+async def breathe(fuel: list[int]) -> None:
+    """Called each 1,024 rounds: stop a run without end, let other requests go on.
+
+    Raises:
+        OutOfFuel: the run has spent what it may.
+    """
+    if fuel[0] <= 0:
+        raise OutOfFuel("the function runs too long: too many loop rounds or calls")
+    await sleep(0)
+
+
+async def invoke(run: Run, callee: Function, input: Any, params: Any, query: Any) -> Any:  # noqa: A002 - the step's words
+    """Run another function with variables of its own, and return its value.
+
+    Raises:
+        FlowError: what it is given does not fit its shapes, or calls go too deep.
+    """
+    if run.depth >= MAX_DEPTH:
+        raise OutOfFuel(f"more than {MAX_DEPTH} functions call each other")
+    inner = Run(run.host, run.env, run.tokens, 0)
+    inner.fuel, inner.depth = run.fuel, run.depth + 1
+    errors: dict[str, list[str]] = {}
+    inner.input = _shaped(callee.input, input, errors)
+    inner.params = _shaped(callee.params, params, errors)
+    inner.query = _shaped(callee.query, query, errors)
+    if errors:
+        wrong = "; ".join(f"'{path}' {texts[0]}" for path, texts in errors.items())
+        raise FlowError(f"function '{callee.name}' was given wrong values: {wrong}")
+    value = (await callee.flow(inner))[1]
+    return None if value is NOTHING else value
+
+
+def _shaped(shape: Shape | None, value: Any, errors: dict[str, list[str]]) -> Any:
+    return value if shape is None else shape({} if value is None else value, "", errors)
+
+
+def thrown(status: Any, message: Any, value: Any, headers: Any) -> Thrown:
+    """Return the error of a `throw` step."""
+    if type(status) is not int or not 400 <= status <= 599:
+        raise FlowError("the status of an error is a number from 400 to 599")
+    text = message if type(message) is str else None
+    return Thrown(status, text, value=value, headers=headers)
+
+
+_CODES = {400: "invalidInput", 413: "payloadTooLarge", 422: "unprocessable", 429: "rateLimited",
+          500: "serverError"}  # fmt: skip
+
+
+def code_of(status: int) -> str:
+    """Return the machine-readable code of a status: `notFound` for 404."""
+    if status in _CODES:
+        return _CODES[status]
+    try:
+        first, *rest = HTTPStatus(status).phrase.replace("'", "").replace("-", " ").split()
+    except ValueError:
+        return "error"
+    return first.lower() + "".join(word.capitalize() for word in rest)
+
+
+def message_of(status: int) -> str:
+    """Return the default text of a status, in lower case."""
+    try:
+        return HTTPStatus(status).phrase.lower()
+    except ValueError:
+        return "error"
+
+
+# ---- tokens
+def issue_token(run: Run, user: Any, email: Any, role: Any, claims: Any, expires: Any) -> str:
+    """Sign a session token with the project's key."""
+    if run.tokens is None:
+        _no_key()
+    if type(user) not in {str, int}:
+        raise FlowError(f"'userId' needs a text or a whole number, got {kind(user)}")
+    if claims is not None and type(claims) is not dict:
+        raise FlowError(f"'claims' needs a map, got {kind(claims)}")
+    lifetime = None if expires is None else seconds(expires)
+    return run.tokens.issue(user, email=email, role=role, claims=claims, expires_seconds=lifetime)
+
+
+def verify_token(run: Run, headers: Any, token: Any, secret: Any, optional: Any) -> Any:
+    """Return what the token says; the request's own by default.
+
+    Raises:
+        Thrown: 401, when it is bad, or missing and not optional.
+    """
+    if token is None and headers:
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        token = given.strip() if scheme.lower() == "bearer" and given else None
+    if token is None:
+        if optional:
+            return None
+        raise Thrown(401)
+    tokens = run.tokens if secret is None else _other_tokens(run, secret)
+    if tokens is None:
+        _no_key()
+    claims = tokens.verify(token) if type(token) is str else None
+    if claims is None:
+        raise Thrown(401)
+    return claims
+
+
+def _other_tokens(run: Run, secret: Any) -> Tokens:
+    if type(secret) is not str or not secret:
+        raise FlowError("'secret' needs a text")
+    return Tokens(secret, algorithm="HS256", expires_seconds=3600, clock=run.host.clock)
+
+
+def _no_key() -> NoReturn:
+    raise FlowError("project.yaml has no 'auth.signingKey'")
+
+

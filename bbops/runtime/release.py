@@ -1,0 +1,134 @@
+"""Link an artifact into a Release: code objects become functions, routes become pipelines."""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from types import FunctionType
+from typing import Any
+
+from bbops.runtime.filters import FILTERS, FUNCTIONS
+from bbops.runtime.flow import Function
+from bbops.runtime.pipeline import Answering, Pipeline, Policy
+from bbops.runtime.shapes import compile_params, compile_query, compile_shape
+from bbops.runtime.statements import Statement
+from bbops.runtime.table import RouteTable
+from bbops.runtime.tokens import Tokens
+
+FUEL = 100_000
+"""Loop rounds and calls that one request may spend."""
+
+
+class Release:
+    """What is served: immutable once linked, and named by its commit."""
+
+    def __init__(
+        self, name: str, table: RouteTable, functions: Mapping[str, Function], answering: Answering
+    ) -> None:
+        self.name, self.table, self.functions, self.answering = name, table, functions, answering
+        self.spaces: list[dict[str, Any]] = []
+        self.in_flight = 0
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer one request; a request that began here ends here, whatever is swapped."""
+        self.in_flight += 1
+        try:
+            await self.answering.dispatch(self.table, scope, receive, send)
+        finally:
+            self.in_flight -= 1
+
+    def statements(self) -> Iterator[str]:
+        """Yield every SQL text of the release, for the smoke test."""
+        for space in self.spaces:
+            for value in space.values():
+                if isinstance(value, Statement):
+                    yield from value.samples()
+
+    def close(self) -> None:
+        """Free the functions of a drained release: their name spaces are reference cycles."""
+        for space in self.spaces:
+            space.clear()
+        self.spaces.clear()
+
+
+def link(
+    artifact: bytes, *, name: str, host: Any, env: Mapping[str, str | None], detailed: bool = False
+) -> Release:
+    """Make a Release of an artifact. About 10 ms for 1,000 functions; no I/O.
+
+    Args:
+        name: the first 12 hex digits of the commit; every answer carries it.
+        env: a value for every variable that the artifact declares.
+        detailed: answers to failures tell file and line; only for `bbops dev`.
+    """
+    data = marshal.loads(artifact)  # noqa: S302 - our own file, see bbops.compile.release
+    functions: dict[str, Function] = {}
+    spaces: list[dict[str, Any]] = []
+    for each in data["functions"]:
+        functions[each["name"]], space = _function(each)
+        spaces.append(space)
+    for each, space in zip(data["functions"], spaces, strict=True):
+        for local, callee in each["calls"].items():
+            space[local] = functions[callee]
+    tokens = _tokens(data["auth"], env, host)
+    answering = Answering(name, host, dict(env), tokens, fuel=FUEL, detailed=detailed)
+    routes = [
+        (route["method"], route["path"], _pipeline(route, functions, answering))
+        for route in data["routes"]
+    ]
+    release = Release(name, RouteTable(routes), functions, answering)
+    release.spaces = spaces
+    return release
+
+
+def _function(data: Mapping[str, Any]) -> tuple[Function, dict[str, Any]]:
+    space: dict[str, Any] = {"__builtins__": {}}
+    for local, target in data["uses"].items():
+        space[local] = resolve(target)
+    for local, (factory, arguments) in data["constants"].items():
+        space[local] = resolve(factory)(*arguments)
+    exec(data["code"], space)  # noqa: S102 - code objects of our own compiler, without builtins
+    flow: FunctionType = space["flow"]
+    shapes = data["shapes"]
+    return Function(
+        data["name"], data["file"], flow, frozenset(data["needs"]),
+        *(compile_shape(shapes[part]) if shapes[part] is not None else None
+          for part in ("input", "params", "query")),
+        from_query=compile_query(shapes["query"] or {}),
+        from_params=compile_params(shapes["params"]) if shapes["params"] else None,
+    ), space  # fmt: skip
+
+
+def resolve(target: str) -> Any:
+    """Return what compiled code names: a filter, a function, or a part of `bbops.runtime`."""
+    module, _, name = target.partition(":")
+    if module == "filter":
+        return FILTERS[name].apply
+    if module == "function":
+        return FUNCTIONS[name].apply
+    if not module.startswith("bbops.runtime."):
+        raise ImportError(f"compiled code may not use {target}")
+    return getattr(import_module(module), name)
+
+
+def _tokens(auth: Mapping[str, Any] | None, env: Mapping[str, str | None], host: Any) -> Tokens | None:
+    key = env.get(auth["key"]) if auth else None
+    if auth is None or not key:
+        return None
+    return Tokens(
+        key, algorithm=auth["algorithm"], issuer=auth["issuer"], audience=auth["audience"],
+        expires_seconds=auth["expires_seconds"], clock=host.clock,
+        user_id_type=auth["user_id_type"],
+    )  # fmt: skip
+
+
+def _pipeline(
+    route: Mapping[str, Any], functions: Mapping[str, Function], answering: Answering
+) -> Callable[..., Any]:
+    policy = Policy(
+        method=route["method"],
+        authentication=route["authentication"],
+        middleware=tuple(functions[name] for name in route["middleware"]),
+    )
+    return Pipeline(functions[route["function"]], policy, answering)

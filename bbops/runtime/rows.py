@@ -1,0 +1,230 @@
+"""Values on their way into the database and out of it, by column type."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import msgspec
+
+from bbops.runtime.failures import FlowError
+from bbops.runtime.operators import kind
+
+_UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}").fullmatch
+_TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?").fullmatch
+_encode_json = msgspec.json.Encoder().encode
+_decode_json = msgspec.json.Decoder().decode
+
+
+def stored_datetime(value: datetime) -> str:
+    """Return a time in the one fixed-width form whose text order is the order of time."""
+    return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+
+
+def bind(value: Any) -> Any:
+    """Return a value as a parameter of a comparison."""
+    of = type(value)
+    if of is str or of is int or value is None or of is float:
+        return value
+    if of is bool:
+        return int(value)
+    if of is datetime:
+        return stored_datetime(value)
+    if of is date:
+        return value.isoformat()
+    if of is Decimal:
+        return format(value, "f")
+    if of is bytes:
+        return value
+    raise FlowError(f"a {kind(value)} cannot be compared with a column")
+
+
+def bind_list(value: Any) -> str:
+    """Return a list as the one JSON parameter that `in` looks through."""
+    if type(value) is not list:
+        raise FlowError(f"'in' needs a list, got {kind(value)}")
+    return _encode_json([bind(item) for item in value]).decode()
+
+
+def row_count(value: Any, what: str) -> int:
+    """Return `limit` or `offset` as a whole number of rows.
+
+    Raises:
+        FlowError: it is negative or no whole number.
+    """
+    if type(value) is int and 0 <= value < 2**63:
+        return value
+    raise FlowError(f"'{what}' needs a whole number from 0 on, got {kind(value)}")
+
+
+def first(rows: list[Any], *, required: bool) -> Any:
+    """Return the first row; without one null, or 404 where one is required."""
+    if rows:
+        return rows[0]
+    if not required:
+        return None
+    from bbops.runtime.failures import Thrown  # noqa: PLC0415 - only on this path
+
+    raise Thrown(404)
+
+
+def _wrong(value: Any, column: str, wanted: str) -> FlowError:
+    return FlowError(f"column '{column}' needs {wanted}, got {kind(value)}")
+
+
+def to_text(value: Any, column: str) -> Any:
+    """Encode for string and text."""
+    if type(value) is str or value is None:
+        return value
+    raise _wrong(value, column, "text")
+
+
+def to_uuid(value: Any, column: str) -> Any:
+    """Encode for uuid: lower case, with hyphens."""
+    if value is None:
+        return None
+    if type(value) is str and _UUID(lower := value.lower()):
+        return lower
+    raise _wrong(value, column, "a uuid")
+
+
+def to_time(value: Any, column: str) -> Any:
+    """Encode for time: HH:MM, with seconds if wanted."""
+    if value is None or (type(value) is str and _TIME(value)):
+        return value
+    raise _wrong(value, column, "a time such as 08:30")
+
+
+def to_integer(value: Any, column: str) -> Any:
+    """Encode for integer and bigint."""
+    if value is None or (type(value) is int and -(2**63) <= value < 2**63):
+        return value
+    if type(value) is float and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    raise _wrong(value, column, "a whole number")
+
+
+def to_number(value: Any, column: str) -> Any:
+    """Encode for number."""
+    if value is None:
+        return None
+    if type(value) is int or type(value) is float:
+        return float(value)
+    raise _wrong(value, column, "a number")
+
+
+def to_decimal(value: Any, column: str) -> Any:
+    """Encode for decimal: digits as text, nothing lost."""
+    if value is None:
+        return None
+    if type(value) in {int, float, str, Decimal}:
+        try:
+            found = Decimal(str(value))
+        except InvalidOperation:
+            found = Decimal("nan")
+        if found.is_finite() and abs(found.adjusted()) < 1000:
+            return format(found, "f")
+    raise _wrong(value, column, "a decimal number")
+
+
+def to_boolean(value: Any, column: str) -> Any:
+    """Encode for boolean."""
+    if value is None or type(value) is bool:
+        return None if value is None else int(value)
+    raise _wrong(value, column, "true or false")
+
+
+def to_datetime(value: Any, column: str) -> Any:
+    """Encode for datetime; ISO 8601 text is read, without an offset as UTC."""
+    if value is None:
+        return None
+    if type(value) is str and len(value) <= 40:
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            raise _wrong(value, column, "a datetime") from None
+    if type(value) is datetime:
+        return stored_datetime(value if value.tzinfo else value.replace(tzinfo=UTC))
+    raise _wrong(value, column, "a datetime")
+
+
+def to_date(value: Any, column: str) -> Any:
+    """Encode for date."""
+    if value is None:
+        return None
+    if type(value) is str and len(value) == 10:
+        try:
+            value = date.fromisoformat(value)
+        except ValueError:
+            raise _wrong(value, column, "a date") from None
+    if type(value) is date:
+        return value.isoformat()
+    raise _wrong(value, column, "a date")
+
+
+def to_json(value: Any, column: str) -> Any:
+    """Encode for json; null is stored as SQL's null."""
+    if value is None:
+        return None
+    try:
+        return _encode_json(value).decode()
+    except (TypeError, ValueError, msgspec.MsgspecError):
+        raise _wrong(value, column, "json") from None
+
+
+def to_binary(value: Any, column: str) -> Any:
+    """Encode for binary; text is base64."""
+    if value is None or type(value) is bytes:
+        return value
+    if type(value) is str:
+        try:
+            return b64decode(value, validate=True)
+        except Base64Error:
+            raise _wrong(value, column, "base64 text") from None
+    raise _wrong(value, column, "base64 text")
+
+
+ENCODERS: dict[str, Callable[[Any, str], Any]] = {
+    "string": to_text, "text": to_text, "uuid": to_uuid, "time": to_time,
+    "integer": to_integer, "bigint": to_integer, "number": to_number, "decimal": to_decimal,
+    "boolean": to_boolean, "datetime": to_datetime, "date": to_date, "json": to_json,
+    "binary": to_binary,
+}  # fmt: skip
+"""By column type."""
+
+
+def from_boolean(value: Any) -> Any:
+    """Decode a boolean."""
+    return None if value is None else value != 0
+
+
+def from_datetime(value: Any) -> Any:
+    """Decode a datetime."""
+    return None if value is None else datetime.fromisoformat(value)
+
+
+def from_date(value: Any) -> Any:
+    """Decode a date."""
+    return None if value is None else date.fromisoformat(value)
+
+
+def from_decimal(value: Any) -> Any:
+    """Decode a decimal."""
+    return None if value is None else Decimal(value)
+
+
+def from_json(value: Any) -> Any:
+    """Decode json."""
+    return None if value is None else _decode_json(value)
+
+
+DECODERS: dict[str, Callable[[Any], Any]] = {
+    "boolean": from_boolean, "datetime": from_datetime, "date": from_date,
+    "decimal": from_decimal, "json": from_json,
+}  # fmt: skip
+"""By column type; a type that is not here needs no decoding."""

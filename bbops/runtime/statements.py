@@ -1,0 +1,133 @@
+"""A compiled SQL statement: picks its text by the switches, and orders its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from bbops.runtime.failures import FlowError
+
+_MAX_TEXTS = 256
+
+
+class Statement:
+    """Renders a template (see `bbops.sql.template`) once per combination of switches."""
+
+    __slots__ = ("switch_count", "template", "texts")
+
+    def __init__(self, template: Any, switch_count: int) -> None:
+        self.template, self.switch_count = template, switch_count
+        self.texts: dict[tuple[Any, ...], tuple[str, tuple[int, ...]]] = {}
+
+    def __call__(
+        self, switches: tuple[Any, ...], parameters: Sequence[Any]
+    ) -> tuple[str, list[Any]]:
+        """Return the SQL and its parameters. A dict look-up once a combination was seen."""
+        found = self.texts.get(switches)
+        if found is None:
+            found = self.render(switches)
+        positions = found[1]
+        if positions and min(positions) < 0:
+            return found[0], _spread(positions, parameters)
+        return found[0], [parameters[at] for at in positions]
+
+    def render(self, switches: tuple[Any, ...]) -> tuple[str, tuple[int, ...]]:
+        """Return the SQL of one combination and the positions of its parameters."""
+        positions: list[int] = []
+        sql = _render(self.template, switches, positions)
+        found = (sql, tuple(positions))
+        if len(self.texts) < _MAX_TEXTS:
+            self.texts[switches] = found
+        return found
+
+    def samples(self) -> Iterator[str]:
+        """Yield every text the statement can have, at most 64: a release prepares them all."""
+        count = min(self.switch_count, 6)
+        rest = (False,) * (self.switch_count - count)
+        for switches in product((True, False), repeat=count):
+            yield _render(self.template, (*switches, *rest), [])
+
+
+def _render(part: Any, switches: Sequence[Any], positions: list[int]) -> str:
+    if isinstance(part, str):
+        return part
+    if isinstance(part, int):
+        positions.append(part)
+        return "?"
+    kind = part[0]
+    if kind == "seq":
+        return "".join([_render(item, switches, positions) for item in part[1:]])
+    if kind == "raw":
+        return _raw(part, switches[part[1]], positions)
+    if kind == "if":
+        return _render(part[2] if switches[part[1]] else part[3], switches, positions)
+    decided = _condition(part, switches, positions)
+    return decided if isinstance(decided, str) else "1" if decided else "0"
+
+
+def _raw(part: Any, text: Any, positions: list[int]) -> str:
+    if not isinstance(text, str):
+        return str(part[2])
+    if len(part) > 3:
+        positions.append(~part[3])
+    return text
+
+
+def _condition(part: Any, switches: Sequence[Any], positions: list[int]) -> str | bool:
+    kind = part[0] if isinstance(part, tuple) else ""
+    if kind == "switch":
+        return bool(switches[part[1]])
+    if kind == "not":
+        inner = _condition(part[1], switches, positions)
+        return not inner if isinstance(inner, bool) else f"({inner} IS NOT TRUE)"
+    if kind in {"and", "or"}:
+        return _joined(kind, part[1:], switches, positions)
+    return _render(part, switches, positions)
+
+
+def _joined(
+    kind: str, parts: Sequence[Any], switches: Sequence[Any], positions: list[int]
+) -> str | bool:
+    decides = kind == "or"  # a true part decides an 'or', a false one an 'and'
+    before, texts = len(positions), []
+    for part in parts:
+        found = _condition(part, switches, positions)
+        if found is decides:
+            del positions[before:]
+            return decides
+        if isinstance(found, str):
+            texts.append(found)
+    if not texts:
+        return not decides
+    return texts[0] if len(texts) == 1 else "(" + f" {kind.upper()} ".join(texts) + ")"
+
+
+def _spread(positions: Sequence[int], parameters: Sequence[Any]) -> list[Any]:
+    out: list[Any] = []
+    for at in positions:
+        if at < 0:
+            out += parameters[~at]
+        else:
+            out.append(parameters[at])
+    return out
+
+
+class OrderBy:
+    """`orderBy: ${ query.sort }`: turns `column.desc` from a request into SQL, or refuses it."""
+
+    __slots__ = ("clauses",)
+
+    def __init__(self, clauses: Mapping[str, str]) -> None:
+        self.clauses = clauses
+
+    def __call__(self, value: Any) -> str:
+        """Return the ORDER BY clause of `value`.
+
+        Raises:
+            FlowError: it is not `column.asc` or `column.desc` of this table.
+        """
+        found = self.clauses.get(value) if type(value) is str else None
+        if found is None:
+            raise FlowError("'orderBy' needs a column with '.asc' or '.desc' behind it")
+        return found

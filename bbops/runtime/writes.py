@@ -1,0 +1,103 @@
+"""Inserts and updates whose columns are known only at run time: `data: ${ … }`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from bbops.runtime.failures import FlowError
+from bbops.runtime.operators import kind
+from bbops.runtime.rows import DECODERS, ENCODERS
+
+
+class Writer(Protocol):
+    """The part of the database door that an insert needs."""
+
+    async def write(self, sql: str, parameters: Any) -> list[tuple[Any, ...]]: ...
+    async def write_all(self, statements: Any) -> list[list[tuple[Any, ...]]]: ...
+
+
+class Assigned(NamedTuple):
+    """The SET clause of one update, and a value for each `?` in it."""
+
+    sql: str
+    values: list[Any]
+
+
+class Setter:
+    """Turns a map into the SET clause of an update."""
+
+    __slots__ = ("columns", "table")
+
+    def __init__(self, table: str, columns: Mapping[str, str]) -> None:
+        self.table, self.columns = table, columns
+
+    def __call__(self, data: Any, automatic: Mapping[str, Any]) -> Assigned:
+        """Return the clause for `data`; `automatic` fills in what it leaves out.
+
+        Raises:
+            FlowError: it is no map, or has a key that is no column.
+        """
+        values = _encoded(self.table, self.columns, data, automatic)
+        sql = ", ".join([f'"{name}" = ?' for name in values])
+        first = next(iter(self.columns))
+        return Assigned(sql or f'"{first}" = "{first}"', list(values.values()))
+
+
+class Inserter:
+    """Turns a map, or a list of maps, into inserts of one transaction."""
+
+    __slots__ = ("columns", "conflict", "decoders", "table", "texts")
+
+    def __init__(self, table: str, columns: Mapping[str, str], conflict: str) -> None:
+        self.table, self.columns, self.conflict = table, columns, conflict
+        self.decoders = [(name, DECODERS.get(of)) for name, of in columns.items()]
+        self.texts: dict[tuple[str, ...], str] = {}
+
+    async def __call__(
+        self, database: Writer, data: Any, fills: Callable[[], Mapping[str, Any]]
+    ) -> Any:
+        """Insert and return the row or the rows as stored; None for one that was ignored."""
+        if type(data) is not list:
+            sql, values = self.statement(data, fills())
+            return self.row(await database.write(sql, values))
+        statements = [self.statement(row, fills()) for row in data]
+        stored = await database.write_all(statements) if statements else []
+        return [self.row(rows) for rows in stored]
+
+    def statement(self, data: Any, fills: Mapping[str, Any]) -> tuple[str, list[Any]]:
+        values = _encoded(self.table, self.columns, data, fills)
+        names = tuple(values)
+        if names not in self.texts:
+            self.texts[names] = self.text(names)
+        return self.texts[names], list(values.values())
+
+    def text(self, names: tuple[str, ...]) -> str:
+        listed = ", ".join(f'"{name}"' for name in names)
+        values = f"({listed}) VALUES ({', '.join('?' * len(names))})" if names else "DEFAULT VALUES"
+        returned = ", ".join(f'"{name}"' for name in self.columns)
+        return f'INSERT INTO "{self.table}" {values}{self.conflict} RETURNING {returned}'
+
+    def row(self, rows: list[tuple[Any, ...]]) -> dict[str, Any] | None:
+        if not rows:
+            return None
+        return {
+            name: value if decode is None else decode(value)
+            for (name, decode), value in zip(self.decoders, rows[0], strict=True)
+        }
+
+
+def _encoded(
+    table: str, columns: Mapping[str, str], data: Any, automatic: Mapping[str, Any]
+) -> dict[str, Any]:
+    if type(data) is not dict:
+        raise FlowError(f"'data' needs a map of columns, got {kind(data)}")
+    unknown = [name for name in data if name not in columns]
+    if unknown:
+        raise FlowError(f"table '{table}' has no column '{unknown[0][:60]}'")
+    whole = {**automatic, **data}
+    return {
+        name: ENCODERS[of](whole[name], f"{table}.{name}")
+        for name, of in columns.items()
+        if name in whole
+    }

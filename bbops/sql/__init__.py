@@ -1,0 +1,1 @@
+"""Typed queries and the SQL text they become. Pure: no driver, no connection."""

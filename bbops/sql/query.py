@@ -1,0 +1,274 @@
+"""Compile expressions over columns into SQL templates.
+
+Parts without columns are decided in Python before SQL is chosen: a boolean part becomes a switch
+that prunes the text (`query.author == null or author_id == query.author`), any other a parameter.
+Parameters of a pruned part are never computed, so they may fail there.
+Comparisons are two-valued, as everywhere in the language: null equals null.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from copy import copy
+
+from bbops.expressions import syntax as s
+from bbops.expressions.scope import Scope
+from bbops.expressions.types import Type
+from bbops.sql.template import Template, commas, seq
+from bbops.sql.types import Table, quote
+
+_COMPARE = {"==": " IS ", "!=": " IS NOT ", "<": " < ", "<=": " <= ", ">": " > ", ">=": " >= "}
+_TEXT_KINDS = {"text"}
+_FILTERS: Mapping[str, str] = {
+    "length": "length({0})", "lower": "bbops_lower({0})", "upper": "bbops_upper({0})",
+    "trim": "bbops_trim({0})", "replace": "replace({0}, {1}, {2})",
+    "contains": "(instr({0}, {1}) > 0)", "startsWith": "(substr({0}, 1, length({1})) = {1})",
+    "endsWith": "(length({1}) = 0 OR substr({0}, -length({1})) = {1})",
+    "default": "coalesce({0}, {1})", "toString": "CAST({0} AS TEXT)", "abs": "abs({0})",
+    "floor": "floor({0})", "ceil": "ceil({0})", "min": "min({0}, {1})", "max": "max({0}, {1})",
+    "clamp": "max({1}, min({2}, {0}))",
+}  # fmt: skip
+COLUMN_FILTERS = frozenset({*_FILTERS, "round", "slice"})
+"""Filters that also run on columns."""
+
+
+class NotInSql(Exception):
+    """A part of an expression over columns has no SQL."""
+
+    def __init__(self, offset: int, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.offset, self.message, self.hint = offset, message, hint
+
+
+class Query:
+    """Collects the switches and parameters of one statement while its parts are compiled.
+
+    `bound` and `bound_list` give the Python that makes a parameter out of a part without columns.
+    """
+
+    def __init__(
+        self, table: Table, scope: Scope, host: Callable[[s.Node], ast.expr], *, bare: bool
+    ) -> None:
+        """Args: `host` gives the Python of a part without columns; `bare`: names are columns."""
+        self.table, self.scope, self.host, self.bare = table, scope, host, bare
+        self.switches: list[ast.expr] = []
+        self.parameters: list[ast.expr] = []
+        self.live: list[ast.expr] = []  # under what switches the part being compiled is used
+
+    def rows_only(self) -> Query:
+        """Return this query where only `row.<column>` is a column; its parameters are shared."""
+        found = copy(self)
+        found.bare = False
+        return found
+
+    # ---- what depends on columns
+    def column(self, node: s.Node) -> str | None:
+        """Return the column that `node` reads, if it reads one directly."""
+        if isinstance(node, s.Name) and self.bare and node.name not in {*self.scope.roots, "vars"}:
+            return node.name
+        if isinstance(node, s.Member) and isinstance(node.of, s.Name) and node.of.name == "row":
+            return node.name if "row" in self.scope.roots else None
+        return None
+
+    def has_columns(self, node: s.Node) -> bool:
+        """Return whether any part of `node` reads a column."""
+        return self.column(node) is not None or any(map(self.has_columns, children(node)))
+
+    # ---- parameters and switches
+    def parameter(self, code: ast.expr) -> int:
+        """Add a value bound at run time and return its position."""
+        self.parameters.append(self.guarded(code))
+        return len(self.parameters) - 1
+
+    def switch(self, code: ast.expr) -> int:
+        """Add a condition decided before SQL and return its position."""
+        self.switches.append(self.guarded(code))
+        return len(self.switches) - 1
+
+    def guarded(self, code: ast.expr) -> ast.expr:
+        if not self.live:
+            return code
+        return ast.IfExp(ast.BoolOp(ast.And(), [*self.live]) if len(self.live) > 1
+                         else self.live[0], code, ast.Constant(None))  # fmt: skip
+
+    def read_switch(self, at: int, *, on: bool) -> ast.expr:
+        code: ast.expr = ast.Name(f"s_{at}", ast.Load())
+        return code if on else ast.UnaryOp(ast.Not(), code)
+
+    # ---- conditions
+    def condition(self, node: s.Node) -> Template:
+        """Return the template of a boolean expression."""
+        if not self.has_columns(node):
+            return ("switch", self.switch(self.host(node)))
+        match node:
+            case s.Logic():
+                return self.logic(node)
+            case s.Unary(op="not"):
+                return ("not", self.condition(node.of))
+            case _:
+                return self.scalar(node)
+
+    def logic(self, node: s.Logic) -> Template:
+        parts = _flatten(node, node.op)
+        depth, done = len(self.live), {}
+        for part in parts:
+            if not self.has_columns(part):
+                at = self.switch(self.host(part))
+                done[id(part)] = ("switch", at)
+                self.live.append(self.read_switch(at, on=node.op == "and"))
+        found = tuple(done.get(id(part)) or self.condition(part) for part in parts)
+        del self.live[depth:]
+        return (node.op, *found)
+
+    # ---- values
+    def scalar(self, node: s.Node) -> Template:
+        """Return the template of any expression."""
+        if not self.has_columns(node):
+            return self.parameter(self.bound(node))
+        column = self.column(node)
+        if column is not None:
+            return quote(self.table.name) + "." + quote(column)
+        match node:
+            case s.Compare():
+                return self.compare(node)
+            case s.Logic() | s.Unary(op="not"):
+                return self.condition(node)
+            case s.Unary():
+                return seq("(-", self.scalar(node.of), ")")
+            case s.Binary():
+                return self.binary(node)
+            case s.Choice():
+                return self.choice(node)
+            case s.Filter():
+                return self.filter(node)
+            case _:
+                raise NotInSql(node.start, "this cannot be computed on columns")
+
+    def bound(self, node: s.Node) -> ast.expr:
+        """Return the code of one value as a parameter."""
+        return self.host(node)
+
+    def bound_list(self, node: s.Node) -> ast.expr:
+        """Return the code of a list as one parameter: its JSON."""
+        return self.host(node)
+
+    def type_of(self, node: s.Node) -> Type:
+        return self.scope.type_of(node)
+
+    def is_decimal(self, node: s.Node) -> bool:
+        return self.type_of(node).kind == "decimal" and self.has_columns(node)
+
+    def compare(self, node: s.Compare) -> Template:
+        if node.op in {"in", "not in"}:
+            found = self.member_of(node)
+            return ("not", found) if node.op == "not in" else found
+        left, right = self.scalar(node.left), self.scalar(node.right)
+        collate = " COLLATE bbops_decimal" if self.is_decimal(node.left) else ""
+        return seq("(", left, collate, _COMPARE[node.op], right, ")")
+
+    def member_of(self, node: s.Compare) -> Template:
+        left = self.scalar(node.left)
+        if isinstance(node.right, s.ListOf):
+            items = [self.scalar(item) for item in node.right.items]
+            return seq("(", left, " IN (", commas(items), "))")
+        if self.has_columns(node.right):
+            raise NotInSql(node.right.start, "'in' needs a list", "json columns are not searched")
+        listed = self.parameter(self.bound_list(node.right))
+        rows = seq("SELECT value FROM json_each(", listed, ")")
+        return seq("(", left, " IN (", rows, "))")
+
+    def binary(self, node: s.Binary) -> Template:
+        left, right = self.scalar(node.left), self.scalar(node.right)
+        kinds = {self.type_of(node.left).kind, self.type_of(node.right).kind}
+        if "decimal" in kinds or "datetime" in kinds or "date" in kinds:
+            raise NotInSql(node.start, f"'{node.op}' on such columns is not computed in SQL")
+        op = "||" if node.op == "+" and kinds & _TEXT_KINDS else node.op
+        return seq("(", left, f" {op} ", right, ")")
+
+    def choice(self, node: s.Choice) -> Template:
+        if self.has_columns(node.test):
+            return seq(
+                "CASE WHEN ", self.condition(node.test), " THEN ", self.scalar(node.then),
+                " ELSE ", self.scalar(node.other), " END",
+            )  # fmt: skip
+        at = self.switch(self.host(node.test))
+        sides = []
+        for side, on in ((node.then, True), (node.other, False)):
+            self.live.append(self.read_switch(at, on=on))
+            sides.append(self.scalar(side))
+            self.live.pop()
+        return ("if", at, *sides)
+
+    def filter(self, node: s.Filter) -> Template:
+        if node.name == "default" and not self.has_columns(node.of):
+            return self.default(node)
+        if node.name not in COLUMN_FILTERS:
+            raise NotInSql(
+                node.name_start, f"filter '{node.name}' does not run on columns",
+                "use it on the value it is compared with, or on the rows",
+            )  # fmt: skip
+        of = self.scalar(node.of)
+        args = [self.scalar(arg) for arg in node.args]
+        if node.name == "round":
+            return seq("round(", commas([of, *args]), ")")
+        if node.name == "slice":
+            return self.slice(node, of)
+        pieces = [_FILTERS[node.name]]
+        return _format(pieces[0], [of, *args])
+
+    def default(self, node: s.Filter) -> Template:
+        """`input.title | default(row.title)`: the column is read only when the value is null."""
+        is_null = ast.Compare(self.host(node.of), [ast.Is()], [ast.Constant(None)])
+        at = self.switch(is_null)
+        self.live.append(self.read_switch(at, on=True))
+        other = self.scalar(node.args[0])
+        self.live[-1] = self.read_switch(at, on=False)
+        given = self.parameter(self.bound(node.of))
+        self.live.pop()
+        return ("if", at, other, given)
+
+    def slice(self, node: s.Filter, of: Template) -> Template:
+        ends = [arg.value if isinstance(arg, s.Literal) else None for arg in node.args]
+        if len(ends) != 2 or not all(isinstance(end, int) and end >= 0 for end in ends):
+            raise NotInSql(node.name_start, "on columns 'slice' needs two constants from 0 on")
+        start, stop = int(ends[0] or 0), int(ends[1] or 0)
+        return seq("substr(", of, f", {start + 1}, {max(0, stop - start)})")
+
+
+def children(node: s.Node) -> tuple[s.Node, ...]:
+    """Return the nodes directly inside `node`."""
+    match node:
+        case s.Member() | s.Unary():
+            return (node.of,)
+        case s.Index():
+            return (node.of, node.key)
+        case s.ListOf():
+            return node.items
+        case s.Binary() | s.Compare() | s.Logic():
+            return (node.left, node.right)
+        case s.Choice():
+            return (node.test, node.then, node.other)
+        case s.Filter():
+            return (node.of, *node.args)
+        case s.Call():
+            return node.args
+        case _:
+            return ()
+
+
+def _flatten(node: s.Node, op: str) -> list[s.Node]:
+    if isinstance(node, s.Logic) and node.op == op:
+        return [*_flatten(node.left, op), *_flatten(node.right, op)]
+    return [node]
+
+
+def _format(pattern: str, parts: list[Template]) -> Template:
+    """Fill `{0}`, `{1}` … of a pattern; a part may stand in it more than once."""
+    out: list[Template] = []
+    for at, piece in enumerate(pattern.replace("}", "{").split("{")):
+        if at % 2:
+            out.append(parts[int(piece)])
+        elif piece:
+            out.append(piece)
+    return ("seq", *out)

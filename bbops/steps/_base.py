@@ -1,0 +1,220 @@
+"""What every step has in common, and what a step may ask while it is checked."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, PlainValidator, PrivateAttr, SerializeAsAny
+from pydantic_core import PydanticCustomError
+
+from bbops.diagnostics import suggest
+from bbops.expressions.check import check_value
+from bbops.expressions.scope import Scope
+from bbops.expressions.types import ANY, Type, has_private
+from bbops.expressions.values import Bare, Value
+from bbops.model import Model
+from bbops.names import VariableName
+from bbops.registry import members
+from bbops.sql.types import Table
+from bbops.steps._flow import Flow
+from bbops.yaml.document import Map, Mark, Text
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Steps as YAML, and what a function of them returns. Shown in the docs, run as a test.
+
+    Attributes:
+        steps: the list of steps, in a project that has the table `notes` (id, title, done).
+        value: the value of its `return`.
+        input: the request's body.
+        status: the status of its answer.
+    """
+
+    title: str
+    steps: str
+    value: Any = None
+    input: Any = None
+    status: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What `call` has to know of a function."""
+
+    inputs: Mapping[str, tuple[Sequence[str], Sequence[str]]]
+    """For input, params and query: (every declared name, the required ones)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checking:
+    """What a step may ask while it is checked."""
+
+    scope: Scope
+    tables: Mapping[str, Table]
+    functions: Mapping[str, Signature]
+    step: Mark | None
+    reads: set[tuple[str, str]] = field(default_factory=set)
+    """(kind, name) of everything looked up: what the code depends on."""
+
+    def report(self, at: Mark | None, code: str, message: str, hint: str = "") -> None:
+        """Take a mistake at `at`, or at the step."""
+        self.scope.report(at or self.step, 0, code, message, hint)
+
+    def value(self, value: Value | None, *, within: Scope | None = None) -> Type:
+        """Check a value and return its type; one that was left out is `any`."""
+        return ANY if value is None else check_value(value, within or self.scope)
+
+    def bare(self, expression: Bare, *, within: Scope | None = None) -> Type:
+        """Check an expression without `${ }`."""
+        return check_value(expression, within or self.scope)
+
+    def public(self, value: Value | None, what: str) -> Type:
+        """Check a value that leaves the server: it may hold nothing private."""
+        found = self.value(value)
+        if has_private(found):
+            self.report(
+                getattr(value, "mark", None), "private-data",
+                f"{what} would give away a private column or a secret",
+                "choose the fields you want, or use '| omit(…)'",
+            )  # fmt: skip
+        return found
+
+    def steps(self, steps: Sequence[Step]) -> None:
+        """Check a list of steps in order; each sees what the ones before it set."""
+        for step in steps:
+            self.one(step)
+
+    def one(self, step: Step) -> None:
+        inner = replace(self, step=step.mark or self.step)
+        found = step.check(inner)
+        if step.as_ is not None:
+            if step.as_ == "auth":
+                inner.report(None, "reserved-name", "'vars.auth' is the signed-in user", "rename it")
+            self.scope.set(step.as_, found)
+
+    def table(self, name: Text) -> Table | None:
+        """Return the table of that name, or report that there is none."""
+        self.reads.add(("table", str(name)))
+        found = self.tables.get(name)
+        if found is None:
+            self.report(
+                mark_of(name), "unknown-table", f"table '{name}' does not exist",
+                suggest(name, self.tables),
+            )  # fmt: skip
+        return found
+
+
+    def function(self, name: Text) -> Signature | None:
+        """Return the signature of the function of that name, or report that there is none."""
+        self.reads.add(("function", str(name)))
+        found = self.functions.get(name)
+        if found is None:
+            self.report(
+                mark_of(name), "unknown-function", f"function '{name}' does not exist",
+                suggest(name, self.functions),
+            )  # fmt: skip
+        return found
+
+
+class Step(Model):
+    """One step: an action key with its parameters, and `as` and `name` beside it."""
+
+    title: ClassVar[str]
+    examples: ClassVar[tuple[Example, ...]]
+
+    as_: VariableName | None = Field(default=None, alias="as")
+    name: str | None = None
+    _mark: Mark | None = PrivateAttr(default=None)
+
+    @property
+    def mark(self) -> Mark | None:
+        """Where the step begins."""
+        return self._mark
+
+    def check(self, at: Checking) -> Type:
+        """Report the step's mistakes and return the type of its result."""
+        raise NotImplementedError
+
+    def code(self, flow: Flow) -> list[ast.stmt]:
+        """Return the step as Python statements. Called only on a step without mistakes."""
+        raise NotImplementedError
+
+    def blocks(self) -> Sequence[Sequence[Step]]:
+        """Return the lists of steps inside this one."""
+        return ()
+
+    def sets(self) -> Sequence[str]:
+        """Return the variables that this step itself sets."""
+        return () if self.as_ is None else (self.as_,)
+
+
+_BESIDE = frozenset({"as", "name", "timeout", "retry", "then", "else", "catch", "finally"})
+
+
+@cache
+def step_kinds() -> dict[str, type[Step]]:
+    """Return every step kind by its key; the first call imports them all."""
+    found: dict[str, type[Step]] = {}
+    for key, module in members("bbops.steps"):
+        kinds = [
+            item for item in vars(module).values()
+            if isinstance(item, type) and issubclass(item, Step) and item.__module__ == module.__name__
+        ]  # fmt: skip
+        (found[key],) = kinds
+    return found
+
+
+def read_step(data: Any) -> Step:
+    """Return the step of a YAML map; pydantic merges the errors of the kind it picks."""
+    kinds = step_kinds()
+    if not isinstance(data, dict):
+        raise PydanticCustomError("step", "a step is a map with one action, such as 'find' or 'return'")
+    actions = [key for key in data if key in kinds]
+    if len(actions) > 1:
+        raise PydanticCustomError(
+            "two_actions", "a step does one thing, this one has '{first}' and '{second}'",
+            {"first": actions[0], "second": actions[1], "key": actions[1]},
+        )  # fmt: skip
+    if not actions:
+        raise _unknown_step(data, kinds)
+    step = kinds[actions[0]].model_validate(data)
+    step._mark = data.mark if isinstance(data, Map) else None  # noqa: SLF001 - ours
+    return step
+
+
+def _unknown_step(data: dict[str, Any], kinds: Mapping[str, type[Step]]) -> PydanticCustomError:
+    unknown = [key for key in data if key not in _BESIDE]
+    if not unknown:
+        return PydanticCustomError("step", "this step has no action, such as 'find' or 'return'")
+    return PydanticCustomError(
+        "unknown_step", "unknown step '{key}'",
+        {"key": unknown[0], "hint": suggest(unknown[0], kinds)},
+    )  # fmt: skip
+
+
+def read_static(data: Any) -> Text:
+    """Return the text of a field that takes no expressions."""
+    if not isinstance(data, str) or not data:
+        raise PydanticCustomError("string_type", "expected text")
+    if "${" in data:
+        raise PydanticCustomError("static", "this field takes no expressions")
+    return data if isinstance(data, Text) else Text(data)
+
+
+def mark_of(text: object) -> Mark | None:
+    """Return where a text stands, if it came from a file."""
+    return getattr(text, "mark", None)
+
+
+Static = Annotated[Text, PlainValidator(read_static)]
+"""A text without expressions that knows where it stands."""
+
+Steps = Annotated[
+    list[Annotated[SerializeAsAny[Step], PlainValidator(read_step)]], Field(min_length=1)
+]
+"""A list of steps."""

@@ -1,0 +1,265 @@
+"""What a step may ask while it is turned into code: expressions, names, queries, blocks.
+
+Code is written as Python text with holes: `flow.run("await run.sleep(length)", length=…)`. A hole
+takes an AST, a list of statements (`BODY` standing alone), or `module:name`, which the linker
+resolves. Only text that stands in a step's file can use attributes; expressions never do.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, Protocol
+
+from bbops.expressions.emit import Emitter, load
+from bbops.expressions.scope import Scope
+from bbops.expressions.syntax import Node
+from bbops.expressions.values import Bare, Constant, Expression, Value
+from bbops.runtime.rows import DECODERS
+from bbops.sql.query import Query
+from bbops.sql.template import Template
+from bbops.sql.types import Table
+from bbops.yaml.document import Mark
+
+FUEL = 100_000
+"""Loop rounds and calls that one run may spend, with everything it calls."""
+
+Hole = ast.expr | list[ast.stmt] | str
+
+
+class Coded(Protocol):
+    """A step, seen from its code."""
+
+    @property
+    def mark(self) -> Mark | None: ...
+    def code(self, flow: Flow) -> list[ast.stmt]: ...
+
+
+class Flow:
+    """Collects the code of one function and what the linker must give it."""
+
+    def __init__(
+        self,
+        name: str,
+        scope: Scope,
+        tables: Mapping[str, Table],
+        *,
+        variables: Sequence[str],
+        exports: bool,
+    ) -> None:
+        """Args: `exports`: what it sets is kept for the functions after it (middleware)."""
+        self.name, self.tables, self.exports = name, tables, exports
+        self.variables = {variable: f"v_{variable}" for variable in variables}
+        self.emitter = Emitter(scope, self)
+        self.roots: set[str] = set()
+        self.uses: dict[str, str] = {}
+        self.constants: dict[str, tuple[str, tuple[Any, ...]]] = {}
+        self.calls: dict[str, str] = {}
+        self.uses_now = False
+        self.temporaries = 0
+
+    # ---- Names, for the emitter
+    def root(self, name: str) -> ast.expr:
+        """Return the code that reads a root such as `input`; `host` is the run's doors."""
+        self.roots.add(name)
+        return load(f"r_{name}")
+
+    def variable(self, name: str) -> ast.expr:
+        """Return the code that reads `vars.<name>`, set here or by middleware before."""
+        if name == "auth":
+            return self.root("auth")
+        if name in self.variables:
+            return load(self.variables[name])
+        return self.expression(f"run.vars.get({name!r})")
+
+    def now(self) -> ast.expr:
+        """Return the code of `now()`: one value per step."""
+        self.uses_now = True
+        return load("now_")
+
+    def use(self, target: str) -> ast.expr:
+        """Return the code of something that the linker gives."""
+        module, _, attribute = target.partition(":")
+        name = f"{module.rpartition('.')[2]}__{attribute}"
+        self.uses[name] = target
+        return load(name)
+
+    # ---- expressions
+    def value(self, value: Value | None) -> ast.expr:
+        """Return the code of a value; null where it was left out."""
+        return ast.Constant(None) if value is None else self.emitter.value(value)
+
+    def condition(self, bare: Bare) -> ast.expr:
+        """Return the code of a condition."""
+        assert isinstance(bare, Expression)  # noqa: S101 - checked before
+        return self.emitter.condition(bare)
+
+    def bare(self, bare: Bare) -> ast.expr:
+        """Return the code of an expression without `${ }`."""
+        return self.emitter.value(bare)
+
+    # ---- statements
+    def run(self, text: str, /, **holes: Hole) -> list[ast.stmt]:
+        """Return Python text as statements, its holes filled."""
+        filled = {
+            name: self.use(hole) if isinstance(hole, str) else hole for name, hole in holes.items()
+        }
+        out: list[ast.stmt] = []
+        for statement in _parsed(text):
+            out += _statements(statement, filled)
+        return out
+
+    def expression(self, text: str, /, **holes: Hole) -> ast.expr:
+        """Return Python text that is one expression."""
+        (statement,) = self.run(text, **holes)
+        assert isinstance(statement, ast.Expr)  # noqa: S101 - the text stands in a step's file
+        return statement.value
+
+    def store(self, variable: str | None, value: ast.expr) -> list[ast.stmt]:
+        """Return the code that sets `vars.<variable>`, or only computes where there is none."""
+        if variable is None:
+            return [ast.Expr(value)]
+        out: list[ast.stmt] = [
+            ast.Assign([ast.Name(self.variables[variable], ast.Store())], value)
+        ]
+        if self.exports:
+            out += self.run(f"run.vars[{variable!r}] = {self.variables[variable]}")
+        return out
+
+    def block(self, steps: Sequence[Coded]) -> list[ast.stmt]:
+        """Return the code of steps in order; each line is that of its step in the YAML."""
+        out: list[ast.stmt] = []
+        for step in steps:
+            out += self.one(step)
+        return out
+
+    def one(self, step: Coded) -> list[ast.stmt]:
+        around, self.uses_now = self.uses_now, False
+        code = step.code(self)
+        if self.uses_now:
+            code = [*self.run("now_ = run.host.clock.now()"), *code]
+        self.uses_now = around
+        at = step.mark
+        for node in (node for statement in code for node in ast.walk(statement)):
+            if isinstance(node, ast.stmt | ast.expr) and not hasattr(node, "lineno"):
+                node.lineno = node.end_lineno = at.line if at else 1
+                node.col_offset = node.end_col_offset = 0
+        return code
+
+    def temporary(self) -> str:
+        """Return a Python name that nothing else has."""
+        self.temporaries += 1
+        return f"t_{self.temporaries}"
+
+    def tick(self) -> list[ast.stmt]:
+        """Return the code that pays for a loop round, and lets other requests run."""
+        return self.run(
+            "fuel[0] -= 1\nif not fuel[0] & 1023:\n    await breathe(fuel)",
+            fuel=self.root("fuel"),
+            breathe="bbops.runtime.flow:breathe",
+        )
+
+    def constant(self, factory: str, *arguments: Any) -> ast.expr:
+        """Return the code of an object that the linker makes once: `factory(*arguments)`."""
+        name = f"c_{len(self.constants) + 1}"
+        self.constants[name] = (factory, arguments)
+        return load(name)
+
+    def callee(self, function: str) -> ast.expr:
+        """Return the code of another function of the project."""
+        name = f"f_{len(self.calls) + 1}"
+        self.calls[name] = function
+        return load(name)
+
+    # ---- queries
+    def query(self, table: str, *, row: bool = False, bare: bool = True) -> Query:
+        """Return a Query whose parts without columns are emitted by this flow.
+
+        `bind` and `bind_list` in its code are resolved here.
+        """
+        found = self.tables[table]
+        inner = self.emitter.scope.inside(table, found.column_types, row=row, bare=bare)
+        return _BoundQuery(found, inner, Emitter(inner, self).node, bare=bare, flow=self)
+
+    def statement(self, query: Query, template: Template) -> tuple[list[ast.stmt], str, str]:
+        """Return code that picks the SQL, and the names that then hold (text, parameters)."""
+        statement = self.constant(
+            "bbops.runtime.statements:Statement", template, len(query.switches)
+        )
+        sql, parameters = self.temporary(), self.temporary()
+        code: list[ast.stmt] = [
+            ast.Assign([ast.Name(f"s_{at}", ast.Store())], switch)
+            for at, switch in enumerate(query.switches)
+        ]
+        switches = ast.Tuple([load(f"s_{at}") for at in range(len(query.switches))], ast.Load())
+        code += self.run(
+            f"{sql}, {parameters} = statement(switches, given)",
+            statement=statement,
+            switches=switches,
+            given=ast.Tuple(query.parameters, ast.Load()),
+        )
+        return code, sql, parameters
+
+    def rows(self, columns: Mapping[str, str], rows: ast.expr) -> ast.expr:
+        """Return the code that turns tuples into rows: column name → column type, in order."""
+        values: list[ast.expr] = []
+        for at, of in enumerate(columns.values()):
+            cell: ast.expr = ast.Subscript(load("r"), ast.Constant(at), ast.Load())
+            if of in DECODERS:
+                decode = self.use(f"bbops.runtime.rows:{DECODERS[of].__name__}")
+                cell = ast.Call(decode, [cell], [])
+            values.append(cell)
+        row = ast.Dict([ast.Constant(name) for name in columns], values)
+        over = ast.comprehension(ast.Name("r", ast.Store()), rows, [], 0)
+        return ast.ListComp(row, [over])
+
+    def is_static(self, value: Value | None) -> bool:
+        """Return whether a value holds no expression."""
+        return value is None or isinstance(value, Constant)
+
+
+class _BoundQuery(Query):
+    """A Query whose helpers `bind` and `bind_list` come from the flow it stands in."""
+
+    def __init__(self, *arguments: Any, flow: Flow, bare: bool) -> None:
+        super().__init__(*arguments, bare=bare)
+        self.flow = flow
+
+    def bound(self, node: Node) -> ast.expr:
+        return ast.Call(self.flow.use("bbops.runtime.rows:bind"), [self.host(node)], [])
+
+    def bound_list(self, node: Node) -> ast.expr:
+        return ast.Call(self.flow.use("bbops.runtime.rows:bind_list"), [self.host(node)], [])
+
+
+@cache
+def _parsed(text: str) -> tuple[ast.stmt, ...]:
+    return tuple(ast.parse(f"async def _():\n {text.replace(chr(10), chr(10) + ' ')}").body[0].body)  # type: ignore[attr-defined]
+
+
+def _statements(node: ast.stmt, holes: Mapping[str, ast.expr | list[ast.stmt]]) -> list[ast.stmt]:
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Name):
+        body = holes.get(node.value.id)
+        if isinstance(body, list):
+            return body
+    return [_filled(node, holes)]
+
+
+def _filled(node: Any, holes: Mapping[str, ast.expr | list[ast.stmt]]) -> Any:
+    """Return a copy of a parsed node without line numbers, its holes filled."""
+    if isinstance(node, ast.Name) and node.id in holes:
+        return holes[node.id]
+    fields: dict[str, Any] = {}
+    for name, value in ast.iter_fields(node):
+        if isinstance(value, list):
+            fields[name] = [part for item in value for part in _many(item, holes)]
+        else:
+            fields[name] = _filled(value, holes) if isinstance(value, ast.AST) else value
+    return type(node)(**fields)
+
+
+def _many(item: Any, holes: Mapping[str, ast.expr | list[ast.stmt]]) -> list[Any]:
+    if isinstance(item, ast.stmt):
+        return list(_statements(item, holes))
+    return [_filled(item, holes) if isinstance(item, ast.AST) else item]

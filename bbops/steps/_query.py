@@ -1,0 +1,197 @@
+"""What the four database steps share: conditions, columns, order, and the code around SQL."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from bbops.diagnostics import suggest
+from bbops.expressions import syntax as s
+from bbops.expressions.emit import constant
+from bbops.expressions.scope import Scope
+from bbops.expressions.types import INTEGER, map_of
+from bbops.expressions.values import Bare, Expression, MapValue, Value
+from bbops.sql.query import NotInSql, Query
+from bbops.sql.template import Template, commas, seq
+from bbops.sql.types import Column, Table, quote
+from bbops.steps._base import Checking, mark_of
+from bbops.steps._flow import Flow
+
+One = bool | Literal["required"]
+COUNT = map_of({"count": INTEGER}, "the result")
+
+
+def query_scope(at: Checking, table: Table, *, row: bool = False, bare: bool = True) -> Scope:
+    """Return the scope in which bare names, or `row.<name>`, are columns of `table`."""
+    return at.scope.inside(table.name, table.column_types, row=row, bare=bare)
+
+
+def check_where(at: Checking, table: Table, where: Bare) -> None:
+    """Report what is wrong with a condition, also what SQL could not do."""
+    scope = query_scope(at, table)
+    found = at.bare(where, within=scope)
+    if found.kind not in {"boolean", "any"}:
+        at.report(
+            where.mark, "condition", f"'where' needs a condition, got {found}",
+            "'where: true' means all rows",
+        )  # fmt: skip
+    if isinstance(where, Expression):
+        try_sql(at, where, Query(table, scope, _nothing, bare=True), condition=True)
+
+
+def try_sql(at: Checking, value: Expression, query: Query, *, condition: bool) -> None:
+    """Compile an expression for its mistakes only."""
+    try:
+        query.condition(value.node) if condition else query.scalar(value.node)
+    except NotInSql as problem:
+        at.scope.report(value.mark, problem.offset, "not-in-sql", problem.message, problem.hint)
+
+
+def _nothing(_node: s.Node) -> ast.expr:
+    return ast.Constant(None)
+
+
+def check_columns(at: Checking, table: Table, names: Sequence[str]) -> None:
+    """Report names that are no columns of the table."""
+    for name in names:
+        if name not in table.columns:
+            at.report(
+                mark_of(name), "unknown-column", f"table '{table.name}' has no column '{name}'",
+                suggest(name, table.columns),
+            )  # fmt: skip
+
+
+def check_data(at: Checking, table: Table, data: Value, *, row: bool) -> None:
+    """Report unknown columns and bad values of `data`."""
+    scope = query_scope(at, table, row=True, bare=False) if row else at.scope
+    found = at.value(data, within=scope)
+    if not isinstance(data, MapValue):
+        if found.kind not in {"any", "map", "list"} or not isinstance(data, Expression):
+            at.report(getattr(data, "mark", None), "data", "'data' is a map of columns")
+        return
+    for name, value in data.items:
+        if name not in table.columns:
+            at.report(
+                (data.keys_at or {}).get(name), "unknown-column",
+                f"table '{table.name}' has no column '{name}'", suggest(name, table.columns),
+            )  # fmt: skip
+        elif row and isinstance(value, Expression):
+            query = Query(table, scope, _nothing, bare=False)
+            if query.has_columns(value.node):
+                try_sql(at, value, query, condition=False)
+
+
+# ---- code
+def encoded(flow: Flow, table: str, column: Column, value: ast.expr) -> ast.expr:
+    """Return the code that checks and encodes a value for its column."""
+    name = {"string": "text", "bigint": "integer"}.get(column.type, column.type)
+    encode = flow.use(f"bbops.runtime.rows:to_{name}")
+    return ast.Call(encode, [value, ast.Constant(f"{table}.{column.name}")], [])
+
+
+def filled(flow: Flow, table: Table, given: Mapping[str, ast.expr]) -> dict[str, ast.expr]:
+    """Return encoded values of every column that an insert sets, given or by itself."""
+    out: dict[str, ast.expr] = {}
+    for name, column in table.columns.items():
+        value = given.get(name)
+        if value is None:
+            value = automatic(flow, column)
+        if value is not None:
+            out[name] = encoded(flow, table.name, column, value)
+    return out
+
+
+def automatic(flow: Flow, column: Column) -> ast.expr | None:
+    """Return the code of a value that the author may leave out, if there is one."""
+    if column.auto == "uuid":
+        return flow.expression("host.random.uuid()", host=flow.root("host"))
+    if column.auto in {"created", "updated"}:
+        return flow.now()
+    if column.default is not None:
+        return constant(column.default)
+    return None
+
+
+def assignments(flow: Flow, query: Query, table: Table, data: MapValue) -> Template:
+    """Return `a = ?, b = b + ?` of an update; `updated` columns move forward by themselves."""
+    parts: list[Template] = []
+    given = dict(data.items)
+    for name, value in given.items():
+        parts.append(seq(f"{quote(name)} = ", _assigned(flow, query, table, name, value)))
+    for name, column in table.columns.items():
+        if column.auto == "updated" and name not in given:
+            at = query.parameter(encoded(flow, table.name, column, flow.now()))
+            parts.append(seq(f"{quote(name)} = ", at))
+    return commas(parts)
+
+
+def _assigned(flow: Flow, query: Query, table: Table, name: str, value: Value) -> Template:
+    if isinstance(value, Expression) and query.has_columns(value.node):
+        return query.scalar(value.node)
+    column = table.columns[name]
+    return query.parameter(encoded(flow, table.name, column, flow.value(value)))
+
+
+def returning(table: Table, columns: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """Return the list of columns as SQL, and their types by name."""
+    names = ", ".join(f"{quote(table.name)}.{quote(name)}" for name in columns)
+    return names, {name: table.columns[name].type for name in columns}
+
+
+def bare_columns(columns: Sequence[str]) -> str:
+    """Return columns for RETURNING, where SQLite wants them without their table."""
+    return ", ".join(map(quote, columns))
+
+
+def parse_order(text: str) -> tuple[str, str]:
+    """Return (column, direction) of `column`, `column.asc` or `column.desc`."""
+    column, _, direction = text.partition(".")
+    return column, direction or "asc"
+
+
+def order_clause(table: Table, keys: Sequence[tuple[str, str]]) -> str:
+    """Return ORDER BY text; it ends with the primary key, so that pages are stable."""
+    used = {column for column, _ in keys}
+    last = keys[-1][1] if keys else "asc"
+    whole = [*keys, *((column, last) for column in table.key if column not in used)]
+    parts = []
+    for name, direction in whole:
+        column = table.columns[name]
+        text = f"{quote(table.name)}.{quote(name)}"
+        text += " COLLATE bbops_decimal" if column.type == "decimal" else ""
+        text += " DESC" if direction == "desc" else ""
+        parts.append(text + (" NULLS LAST" if column.nullable and direction == "asc" else ""))
+    return ", ".join(parts)
+
+
+def write_rows(
+    flow: Flow, table: Table, query: Query, head: Template, where: Bare, *,
+    one: One, as_: str | None,
+) -> list[ast.stmt]:  # fmt: skip
+    """Return the code of an update or delete: the changed row with `one`, or how many."""
+    assert isinstance(where, Expression)  # noqa: S101 - checked before
+    template, method = seq(head, query.condition(where.node)), "change"
+    if one:
+        template = seq(template, f" RETURNING {bare_columns(list(table.columns))}")
+        method = "write"
+    code, sql, parameters = flow.statement(query, template)
+    limit = ", at_most=1" if one else ""
+    write = flow.expression(
+        f"await host.database.{method}({sql}, {parameters}{limit})", host=flow.root("host")
+    )
+    if not one:
+        return code + flow.store(as_, flow.expression("{'count': write}", write=write))
+    rows = flow.rows({name: c.type for name, c in table.columns.items()}, write)
+    return code + flow.store(as_, first_row(flow, rows, one))
+
+
+def first_row(flow: Flow, rows: ast.expr, one: One) -> ast.expr:
+    """Return the code that takes the first row, or null, or throws 404."""
+    return flow.expression(
+        "first(rows, required=required)",
+        first="bbops.runtime.rows:first",
+        rows=rows,
+        required=ast.Constant(one == "required"),
+    )
+

@@ -1,0 +1,54 @@
+"""if: run one of two lists of steps."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import ClassVar
+
+from pydantic import Field
+
+from bbops.expressions.types import NULL, Type
+from bbops.expressions.values import BareField
+from bbops.steps._base import Checking, Example, Step, Steps
+from bbops.steps._flow import Flow
+
+
+class If(Step):
+    """Run `then` when the condition holds, otherwise `else`."""
+
+    title: ClassVar[str] = "If/Else"
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "Refuse what is too large",
+            "- if: input.count > 10\n"
+            "  then:\n    - return: { status: 400, value: { error: Too many } }\n"
+            "- return: { value: ok }",
+            input={"count": 11},
+            status=400,
+            value={"error": "Too many"},
+        ),
+    )
+
+    if_: BareField = Field(alias="if")
+    then: Steps
+    else_: Steps | None = Field(default=None, alias="else")
+
+    def check(self, at: Checking) -> Type:
+        found = at.bare(self.if_)
+        if found.kind not in {"boolean", "any"}:
+            at.report(
+                getattr(self.if_, "mark", None), "condition", f"a condition needs true or false, got {found}",
+                "compare it, for example with '!= null'",
+            )  # fmt: skip
+        at.steps(self.then)
+        at.steps(self.else_ or ())
+        return NULL
+
+    def blocks(self) -> Sequence[Sequence[Step]]:
+        return (self.then, self.else_ or ())
+
+    def code(self, flow: Flow) -> list[ast.stmt]:
+        other = flow.block(self.else_) if self.else_ else []
+        test = flow.condition(self.if_)
+        return [ast.If(test, flow.block(self.then), other)]

@@ -1,0 +1,166 @@
+"""insert: add a row, or a list of rows."""
+
+from __future__ import annotations
+
+import ast
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from bbops.expressions.types import ANY, Type, list_of
+from bbops.expressions.values import Expression, ListValue, MapValue, ValueField
+from bbops.model import Model
+from bbops.sql.template import Template, commas, seq
+from bbops.sql.types import Table, quote
+from bbops.steps._base import Checking, Example, Static, Step
+from bbops.steps._flow import Flow
+from bbops.steps._query import (
+    assignments, automatic, bare_columns, check_columns, check_data, filled, first_row,
+)  # fmt: skip
+
+
+class OnConflict(Model):
+    """What happens to a row whose `columns` are there already."""
+
+    columns: list[str] = Field(min_length=1)
+    do: Annotated[ValueField, Field()]
+
+
+class InsertParameters(Model):
+    """`data` is a map of columns, or one `${ }` that gives a map or a list of maps."""
+
+    table: Static
+    data: ValueField
+    on_conflict: OnConflict | None = None
+
+
+class Insert(Step):
+    """Give the row as stored; for a list the list; null for a row that was ignored."""
+
+    title: ClassVar[str] = "Database Query: insert"
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "Add a note",
+            "- insert:\n"
+            "    table: notes\n"
+            "    data: { title: four }\n"
+            "  as: note\n"
+            "- return:\n    value: ${ vars.note }",
+            value={"id": 4, "title": "four", "done": False},
+        ),
+        Example(
+            "Add, or change what is there",
+            "- insert:\n"
+            "    table: notes\n"
+            "    data: { id: 1, title: uno }\n"
+            "    onConflict:\n"
+            "      columns: [id]\n"
+            "      do:\n"
+            "        title: ${ row.title + '!' }\n"
+            "  as: note\n"
+            "- return:\n    value: ${ vars.note.title }",
+            value="one!",
+        ),
+    )
+
+    insert: InsertParameters
+
+    def check(self, at: Checking) -> Type:
+        insert = self.insert
+        table = at.table(insert.table)
+        if table is None:
+            return ANY
+        for data in insert.data.items if isinstance(insert.data, ListValue) else (insert.data,):
+            check_data(at, table, data, row=False)  # type: ignore[arg-type]
+            self.check_missing(at, table, data)
+        if insert.on_conflict is not None:
+            self.check_conflict(at, table, insert.on_conflict)
+        row = table.row_type()
+        if isinstance(insert.data, ListValue):
+            return list_of(row)
+        if isinstance(insert.data, Expression):
+            kind = at.scope.type_of(insert.data.node).kind
+            return {"list": list_of(row), "map": row}.get(kind, ANY)
+        return row.or_null() if insert.on_conflict is not None else row
+
+    def check_missing(self, at: Checking, table: Table, data: object) -> None:
+        if not isinstance(data, MapValue):
+            return
+        given = {name for name, _ in data.items}
+        missing = [c.name for c in table.columns.values() if c.is_required and c.name not in given]
+        if missing:
+            at.report(
+                data.mark, "missing-column",
+                f"table '{table.name}' needs a value for '{"', '".join(missing)}'",
+            )  # fmt: skip
+
+    def check_conflict(self, at: Checking, table: Table, conflict: OnConflict) -> None:
+        check_columns(at, table, conflict.columns)
+        if isinstance(conflict.do, MapValue):
+            if not isinstance(self.insert.data, MapValue):
+                at.report(
+                    conflict.do.mark, "on-conflict", "with a map in 'do', 'data' is a map too",
+                    "list the columns of 'data' one by one",
+                )  # fmt: skip
+            check_data(at, table, conflict.do, row=True)
+        elif getattr(conflict.do, "value", None) not in {"ignore", "update"}:
+            at.report(
+                getattr(conflict.do, "mark", None), "on-conflict",
+                "'do' is 'ignore', 'update' or a map of columns",
+            )  # fmt: skip
+
+    def code(self, flow: Flow) -> list[ast.stmt]:
+        table, data = flow.tables[self.insert.table], self.insert.data
+        if not isinstance(data, MapValue):
+            return self.dynamic(flow, table)
+        values = filled(flow, table, {name: flow.value(value) for name, value in data.items})
+        query = flow.query(table.name, row=True, bare=False)
+        holes: list[Template] = [query.parameter(value) for value in values.values()]
+        template = seq(
+            f"INSERT INTO {quote(table.name)} ({bare_columns(list(values))}) VALUES (",
+            commas(holes), ")", self.conflict(flow, query, table, list(dict(data.items))),
+            f" RETURNING {bare_columns(list(table.columns))}",
+        )  # fmt: skip
+        if not values:
+            template = f"INSERT INTO {quote(table.name)} DEFAULT VALUES RETURNING {bare_columns(list(table.columns))}"
+        code, sql, parameters = flow.statement(query, template)
+        write = flow.expression(
+            f"await host.database.write({sql}, {parameters})", host=flow.root("host")
+        )
+        rows = flow.rows({name: c.type for name, c in table.columns.items()}, write)
+        return code + flow.store(self.as_, first_row(flow, rows, one=True))
+
+    def conflict(self, flow: Flow, query: object, table: Table, given: list[str]) -> Template:
+        conflict = self.insert.on_conflict
+        if conflict is None:
+            return ""
+        head = f" ON CONFLICT ({bare_columns(conflict.columns)}) DO "
+        if isinstance(conflict.do, MapValue):
+            return seq(head, "UPDATE SET ", assignments(flow, query, table, conflict.do))  # type: ignore[arg-type]
+        kept = [name for name in given if name not in conflict.columns]
+        kept += [n for n, c in table.columns.items() if c.auto == "updated" and n not in given]
+        if getattr(conflict.do, "value", "") == "ignore" or not kept:
+            return head + "NOTHING"
+        return head + "UPDATE SET " + ", ".join(f"{quote(n)} = excluded.{quote(n)}" for n in kept)
+
+    def dynamic(self, flow: Flow, table: Table) -> list[ast.stmt]:
+        """`data: ${ … }`: the columns are known only at run time."""
+        conflict = self.conflict(flow, flow.query(table.name), table, list(table.columns))
+        # `check_conflict` refused a map here, so the clause has no parameters
+        columns = {name: column.type for name, column in table.columns.items()}
+        makes = [name for name, column in table.columns.items() if column.auto != "increment"]
+        fills = {n: v for n in makes if (v := automatic(flow, table.columns[n])) is not None}
+        inserter = flow.constant("bbops.runtime.writes:Inserter", table.name, columns, conflict)
+        return flow.store(
+            self.as_,
+            flow.expression(
+                "await inserter(host.database, data, fills)",
+                inserter=inserter,
+                host=flow.root("host"),
+                data=flow.value(self.insert.data),
+                fills=flow.expression("lambda: FILLS", FILLS=ast.Dict(
+                    [ast.Constant(name) for name in fills], list(fills.values()))),  # fmt: skip
+            ),
+        )
+
+

@@ -1,0 +1,72 @@
+"""return: end the function with a value, a status and headers."""
+
+from __future__ import annotations
+
+import ast
+from typing import ClassVar
+
+from pydantic import Field
+
+from bbops.expressions.types import NULL, Type
+from bbops.expressions.values import Constant, ValueField
+from bbops.model import Model
+from bbops.steps._base import Checking, Example, Static, Step, mark_of
+from bbops.steps._flow import Flow
+
+
+class ReturnParameters(Model):
+    """The answer; without `value` its body is empty."""
+
+    status: ValueField = Constant(200)
+    value: ValueField | None = None
+    headers: ValueField | None = None
+    content_type: Static | None = None
+
+
+class Return(Step):
+    """Answer with `value` as JSON, or as text where `contentType` is another type."""
+
+    title: ClassVar[str] = "Return"
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "Answer with a new resource",
+            "- return:\n    status: 201\n    value:\n      hello: ${ input.name }",
+            input={"name": "Ada"},
+            status=201,
+            value={"hello": "Ada"},
+        ),
+    )
+
+    return_: ReturnParameters = Field(alias="return")
+
+    def check(self, at: Checking) -> Type:
+        answer = self.return_
+        status = at.value(answer.status)
+        if not _is_status(answer.status) or status.kind not in {"integer", "number", "any"}:
+            at.report(
+                mark_of(answer.status), "status", "a status is a whole number from 200 to 599"
+            )
+        at.public(answer.value, "this answer")
+        at.public(answer.headers, "this answer's headers")
+        return NULL
+
+    def code(self, flow: Flow) -> list[ast.stmt]:
+        answer = self.return_
+        value = flow.use("bbops.runtime.failures:NOTHING")
+        if answer.value is not None:
+            value = flow.value(answer.value)
+        return flow.run(
+            "return (status, value, headers, contentType)",
+            status=flow.value(answer.status),
+            value=value,
+            headers=flow.value(answer.headers),
+            contentType=ast.Constant(str(answer.content_type) if answer.content_type else None),
+        )
+
+
+def _is_status(status: object) -> bool:
+    if not isinstance(status, Constant):
+        return True
+    return type(status.value) is int and 200 <= status.value <= 599
+
+

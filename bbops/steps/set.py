@@ -1,0 +1,54 @@
+"""set: keep values under names for the steps after it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import ClassVar
+
+from pydantic import Field
+
+from bbops.expressions.types import NULL, Type
+from bbops.expressions.values import ValueField
+from bbops.names import VariableName
+from bbops.steps._base import Checking, Example, Step
+from bbops.steps._flow import Flow
+
+
+class Set(Step):
+    """Store each value as `vars.<name>`; the values do not see each other."""
+
+    title: ClassVar[str] = "Set Variable"
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "Keep two numbers",
+            "- set: { price: 3, count: 4 }\n"
+            "- return:\n    value: ${ vars.price * vars.count }",
+            value=12,
+        ),
+    )
+
+    set: dict[VariableName, ValueField] = Field(min_length=1)
+
+    def check(self, at: Checking) -> Type:
+        found = {name: at.value(value) for name, value in self.set.items()}
+        for name, of in found.items():
+            if name == "auth":
+                at.report(None, "reserved-name", "'vars.auth' is the signed-in user", "rename it")
+            at.scope.set(name, of)
+        return NULL
+
+    def sets(self) -> Sequence[str]:
+        return (*super().sets(), *self.set)
+
+    def code(self, flow: Flow) -> list[ast.stmt]:
+        if len(self.set) == 1:
+            ((name, value),) = self.set.items()
+            return flow.store(name, flow.value(value))
+        kept = {name: flow.temporary() for name in self.set}
+        out: list[ast.stmt] = []
+        for name, value in self.set.items():
+            out += flow.run(f"{kept[name]} = value", value=flow.value(value))
+        for name, temporary in kept.items():
+            out += flow.store(name, ast.Name(temporary, ast.Load()))
+        return out

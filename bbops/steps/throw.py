@@ -1,0 +1,59 @@
+"""throw: end the request with an error, from any depth."""
+
+from __future__ import annotations
+
+import ast
+from typing import ClassVar
+
+from bbops.expressions.types import NULL, Type
+from bbops.expressions.values import Constant, ValueField
+from bbops.model import Model
+from bbops.steps._base import Checking, Example, Step
+from bbops.steps._flow import Flow
+
+
+class ThrowParameters(Model):
+    """The error; without `value` its body is the project's usual one for that status."""
+
+    status: ValueField = Constant(500)
+    message: ValueField | None = None
+    value: ValueField | None = None
+    headers: ValueField | None = None
+
+
+class Throw(Step):
+    """Stop this function and every caller of it."""
+
+    title: ClassVar[str] = "Throw Error"
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "Refuse a visitor",
+            "- throw: { status: 403, message: Members only }",
+            status=403,
+            value={"error": {"code": "forbidden", "message": "Members only"}},
+        ),
+    )
+
+    throw: ThrowParameters
+
+    def check(self, at: Checking) -> Type:
+        for value in (self.throw.status, self.throw.message, self.throw.value, self.throw.headers):
+            at.public(value, "this error")
+        status = self.throw.status
+        if isinstance(status, Constant) and status.value not in range(400, 600):
+            at.report(status.mark, "status", "the status of an error is a number from 400 to 599")
+        return NULL
+
+    def code(self, flow: Flow) -> list[ast.stmt]:
+        error = self.throw
+        value = flow.use("bbops.runtime.failures:NOTHING")
+        if error.value is not None:
+            value = flow.value(error.value)
+        return flow.run(
+            "raise thrown(status, message, value, headers)",
+            thrown="bbops.runtime.flow:thrown",
+            status=flow.value(error.status),
+            message=flow.value(error.message),
+            value=value,
+            headers=flow.value(error.headers),
+        )

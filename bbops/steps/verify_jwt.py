@@ -1,0 +1,61 @@
+"""verifyJwt: check a token inside a function, for mixed or secondary tokens."""
+
+from __future__ import annotations
+
+import ast
+from typing import ClassVar
+
+from bbops.expressions.types import ANY, TEXT, Type, map_of
+from bbops.expressions.values import ValueField
+from bbops.model import Model
+from bbops.steps._base import Checking, Example, Step
+from bbops.steps._flow import Flow
+
+CLAIMS = map_of(
+    {"userId": TEXT, "email": TEXT.or_null(), "role": TEXT.or_null(), "claims": ANY}, "the token"
+)
+
+
+class VerifyJwtParameters(Model):
+    """`token` defaults to the request's, `secret` to the project's signing key."""
+
+    token: ValueField | None = None
+    secret: ValueField | None = None
+    optional: bool = False
+
+
+class VerifyJwt(Step):
+    """Give what `vars.auth` holds; a bad token ends the request with 401."""
+
+    title: ClassVar[str] = "Verify JWT"
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "A visitor without a token",
+            "- verifyJwt: { optional: true }\n"
+            "  as: user\n"
+            "- return:\n    value: ${ vars.user?.userId | default('nobody') }",
+            value="nobody",
+        ),
+    )
+
+    verify_jwt: VerifyJwtParameters
+
+    def check(self, at: Checking) -> Type:
+        at.value(self.verify_jwt.token)
+        at.value(self.verify_jwt.secret)
+        return CLAIMS.or_null() if self.verify_jwt.optional else CLAIMS
+
+    def code(self, flow: Flow) -> list[ast.stmt]:
+        given = self.verify_jwt
+        headers = flow.root("headers") if given.token is None else ast.Constant(None)
+        return flow.store(
+            self.as_,
+            flow.expression(
+                "verify_token(run, headers, token, secret, optional)",
+                verify_token="bbops.runtime.flow:verify_token",  # noqa: S106 - a target
+                headers=headers,
+                token=flow.value(given.token),
+                secret=flow.value(given.secret),
+                optional=ast.Constant(given.optional),
+            ),
+        )
