@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Literal
 
+from bbops.database.values import Stored
 from bbops.errors import DatabaseError
 
 OLDEST = (3, 38, 0)
@@ -71,7 +72,9 @@ def connect(
 
 
 def _configure(connection: sqlite3.Connection, durability: str, *, reads: bool) -> None:
-    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA schema_version").close()  # refuses what is no database
+    if not reads:
+        connection.execute("PRAGMA journal_mode = WAL")
     connection.execute(f"PRAGMA synchronous = {durability}")
     connection.execute("PRAGMA foreign_keys = ON")
     # only who holds the gate checkpoints, see gate.py
@@ -88,17 +91,17 @@ def _cannot_open(path: Path, error: sqlite3.Error) -> DatabaseError:
     return DatabaseError(f"cannot open database '{path}': {error}", hint=_HINTS.get(code, ""))
 
 
-def lower(value: object) -> object:
+def lower(value: Stored) -> Stored:
     """`bbops_lower`: lower case of every script; SQLite's own knows A to Z only."""
     return value.lower() if isinstance(value, str) else value
 
 
-def upper(value: object) -> object:
+def upper(value: Stored) -> Stored:
     """`bbops_upper`: upper case of every script."""
     return value.upper() if isinstance(value, str) else value
 
 
-def trim(value: object) -> object:
+def trim(value: Stored) -> Stored:
     """`bbops_trim`: no white space, as Unicode knows it, at either end."""
     return value.strip() if isinstance(value, str) else value
 

@@ -128,7 +128,7 @@ def _differs_in_default(
         return False  # a column that joined a table with rows keeps the time of its migration
     if default is not None and default.startswith("("):
         default = default[1:-1]  # SQLAlchemy's way to write what is no plain number or text
-    return default != described.info["default"]
+    return bool(default != described.info["default"])
 
 
 def _describe(described: sa.MetaData, name: str, table: Table) -> None:
@@ -182,7 +182,7 @@ def _verbatim(sql: str) -> sa.TextClause:
 
 def _rules(table: str, name: str, column: Column) -> Iterator[sa.Constraint]:
     for rule, sql in _checks(table, name, column):
-        yield sa.CheckConstraint(_verbatim(sql), name=rule, info={"column": name, "sql": sql})
+        yield sa.CheckConstraint(_verbatim(sql), name=rule)
     if column.references:
         yield sa.ForeignKeyConstraint(
             [name],

@@ -11,9 +11,9 @@ import sqlite3
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from bbops.database.connection import connect
 from bbops.database.gate import Gate
@@ -32,7 +32,8 @@ _MOST_ADMITTED: Final = 4_096
 _FIRST_WORD: Final = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*([a-z]+)", re.DOTALL | re.IGNORECASE)
 # The rest would leave the file (ATTACH, VACUUM INTO), our transactions, or our settings.
 _VERBS: Final = frozenset(
-    "select with values insert replace update delete create alter drop explain".split()
+    {"select", "values", "with", "insert", "replace", "update", "delete"}
+    | {"create", "alter", "drop", "explain"}
 )
 
 
@@ -63,14 +64,15 @@ class Sqlite:
         self._loop = loop
         self._writes_inline = durability == "normal"
         self._budget = _Budget()
-        self._gate = Gate(path)
-        with self._gate:
-            self._inline = connect(path, create=True, wait_seconds=0)
-            self._reader = connect(path, reads=True, wait_seconds=0)
-            for connection in (self._inline, self._reader):
-                connection.execute("SELECT 1 FROM sqlite_master").close()
-                connection.set_progress_handler(self._budget, _OPERATIONS_PER_TICK)
+        with ExitStack() as opened:
+            self._gate = Gate(path)
+            opened.callback(self._gate.close)
+            with self._gate:
+                connect(path, create=True).close()  # waits for locks; the log may need recovery
+                self._inline = self._connect(opened, reads=False)
+                self._reader = self._connect(opened, reads=True)
             self._writer = Writer(path, durability, loop)
+            self._opened = opened.pop_all()
         self._slow = ThreadPoolExecutor(_SLOW_READERS, "bbops-slow-read")
         self._admitted: set[str] = set()
         self._is_closed = False
@@ -153,10 +155,14 @@ class Sqlite:
     def _close(self) -> None:
         self._slow.shutdown()
         self._writer.close()
-        with self._gate:  # the last connection of all checkpoints as it closes
-            self._reader.close()
-            self._inline.close()
-        self._gate.close()
+        self._gate.take()  # the last connection of all checkpoints as it closes
+        self._opened.close()
+
+    def _connect(self, opened: ExitStack, *, reads: bool) -> sqlite3.Connection:
+        connection = connect(self._path, reads=reads, wait_seconds=0)
+        opened.callback(connection.close)
+        connection.set_progress_handler(self._budget, _OPERATIONS_PER_TICK)
+        return connection
 
     def _write_inline(self, statements: Statements, at_most: int | None) -> list[Rows]:
         self._budget.ticks = 0

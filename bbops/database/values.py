@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-import datetime
+import datetime as dt
 import json
 import uuid
 from collections.abc import Callable, Mapping
@@ -13,14 +13,19 @@ from typing import Any, Final
 Stored = str | int | float | bytes | None
 
 
-def stored_datetime(moment: datetime.datetime) -> str:
+def stored_datetime(moment: dt.datetime) -> str:
     """Return `YYYY-MM-DDTHH:MM:SS.ffffffZ`, as wide for every moment, so text order is time order.
 
     A moment without an offset is UTC.
     """
     if moment.tzinfo is not None:
-        moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
+        moment = moment.astimezone(dt.UTC).replace(tzinfo=None)
     return moment.isoformat(timespec="microseconds") + "Z"
+
+
+def stamp(column_type: str, now: str) -> str:
+    """Return a stored datetime as a `created` or `updated` column of that type keeps it."""
+    return now[:10] if column_type == "date" else now
 
 
 def encode(column_type: str, value: Any) -> Stored:
@@ -82,9 +87,9 @@ _ENCODERS: Final[Mapping[str, Callable[[Any], Stored]]] = {
     "number": lambda value: float(_of_type(value, int, float)),
     "decimal": _encode_decimal,
     "boolean": lambda value: int(_of_type(value, bool)),
-    "datetime": lambda value: stored_datetime(datetime.datetime.fromisoformat(value)),
-    "date": lambda value: datetime.date.fromisoformat(value).isoformat(),
-    "time": lambda value: datetime.time.fromisoformat(value).isoformat(),
+    "datetime": lambda value: stored_datetime(dt.datetime.fromisoformat(value)),
+    "date": lambda value: dt.date.fromisoformat(value).isoformat(),
+    "time": lambda value: dt.time.fromisoformat(value).isoformat(),
     "uuid": lambda value: str(uuid.UUID(value)),
     "json": _encode_json,
     "binary": lambda value: base64.b64decode(value, validate=True),

@@ -139,8 +139,7 @@ def _target(sql: str) -> tuple[str, str]:
 
 def _references(connection: sqlite3.Connection, table: str) -> Iterator[tuple[str, str, str]]:
     query = 'SELECT "from", "table", "to" FROM pragma_foreign_key_list(?)'
-    for column, parent, key in connection.execute(query, (table,)).fetchall():
-        yield column, parent, key
+    yield from connection.execute(query, (table,)).fetchall()
 
 
 def _set_reference(connection: sqlite3.Connection, table: str, sql: str) -> tuple[str, ...]:

@@ -39,19 +39,14 @@ def run_alone(
         results = _run(connection, statements, at_most)
         connection.execute("COMMIT")
     except sqlite3.Error as error:
-        _roll_back(connection)
+        connection.rollback()
         if is_passing(error):
             raise
         raise failure_of(error, connection) from None
     except BaseException:
-        _roll_back(connection)
+        connection.rollback()  # does nothing where the error ended the transaction by itself
         raise
     return results
-
-
-def _roll_back(connection: sqlite3.Connection) -> None:
-    if connection.in_transaction:  # some errors end the whole transaction by themselves
-        connection.execute("ROLLBACK")
 
 
 def _run(connection: sqlite3.Connection, statements: Statements, at_most: int | None) -> list[Rows]:
@@ -170,13 +165,18 @@ class Writer:
             try:
                 return self._commit_together(jobs)
             except sqlite3.Error:
-                _roll_back(self._connection)
+                self._connection.rollback()
         return [(job, self._attempt(run_alone, job)) for job in jobs]
 
     def _commit_together(self, jobs: list[_Job]) -> list[_Outcome]:
         self._connection.execute("BEGIN IMMEDIATE")
-        outcomes = [(job, self._attempt(_run_in_savepoint, job)) for job in jobs]
-        # raises when a job ended the transaction of all, as INSERT OR ROLLBACK does
+        outcomes = []
+        for job in jobs:
+            outcomes.append((job, self._attempt(_run_in_savepoint, job)))
+            if not self._connection.in_transaction:
+                # it ended the transaction of all, as INSERT OR ROLLBACK does; a savepoint
+                # would now begin a new one
+                raise sqlite3.OperationalError("the shared transaction is lost")
         self._connection.execute("COMMIT")
         return outcomes
 
