@@ -16,7 +16,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy.pool import StaticPool
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from bbops.database.values import encode, literal
+from bbops.database.values import Stored, encode, literal
 from bbops.errors import MigrationRefused
 from bbops.resources.table import Column, Table
 
@@ -169,11 +169,14 @@ def _column(table: str, name: str, column: Column) -> sa.Column[Any]:
 def _default(table: str, name: str, column: Column) -> str | None:
     if column.default is None:
         return None
+    return literal(_encode(column, column.default, f"the default of '{table}.{name}'"))
+
+
+def _encode(column: Column, value: Any, where: str) -> Stored:
     try:
-        return literal(encode(column.type, column.default))
+        return encode(column.type, value)
     except ValueError as error:
-        message = f"the default of '{table}.{name}' does not fit its column: {error}"
-        raise MigrationRefused(message) from None
+        raise MigrationRefused(f"{where} does not fit its column: {error}") from None
 
 
 def _verbatim(sql: str) -> sa.TextClause:
@@ -194,17 +197,22 @@ def _rules(table: str, name: str, column: Column) -> Iterator[sa.Constraint]:
 
 
 def _checks(table: str, name: str, column: Column) -> Iterator[tuple[str, str]]:
-    for sql in _conditions(f'"{name}"', column):
+    for sql in _conditions(table, name, column):
         digest = hashlib.sha256(sql.encode()).hexdigest()[:8]
         yield f"ck_{table}_{name}_{digest}", sql
 
 
-def _conditions(quoted: str, column: Column) -> Iterator[str]:
+def _conditions(table: str, name: str, column: Column) -> Iterator[str]:
+    quoted = f'"{name}"'
+    # a cast and not our collation: other programs must be able to write to the file
     number = f"CAST({quoted} AS NUMERIC)" if column.type == "decimal" else quoted
     if column.type == "boolean":
         yield f"{quoted} IN (0, 1)"
     if column.enum:
-        yield f"{number} IN ({', '.join(literal(value) for value in column.enum)})"
+        where = f"the enum of '{table}.{name}'"
+        values = [_encode(column, value, where) for value in column.enum]
+        written = [str(v) if column.type == "decimal" else literal(v) for v in values]
+        yield f"{number} IN ({', '.join(written)})"
     if column.min_length is not None:
         yield f"length({quoted}) >= {column.min_length}"
     if column.max_length is not None:
