@@ -1,0 +1,1 @@
+"""The database: declared tables to a live schema, and thin drivers that run statements."""

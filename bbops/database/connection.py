@@ -1,0 +1,122 @@
+"""Open a SQLite file the one way all of bbops does: pragmas, functions, collation."""
+
+from __future__ import annotations
+
+import sqlite3
+from decimal import Decimal
+from pathlib import Path
+from typing import Literal
+
+from bbops.database.values import Stored
+from bbops.errors import DatabaseError
+
+OLDEST = (3, 38, 0)
+"""RETURNING, STRICT and the JSON operators are there from this version on."""
+
+_HINTS = {
+    sqlite3.SQLITE_NOTADB: "the path must name a SQLite database or no file at all",
+    sqlite3.SQLITE_CANTOPEN: "its folder must exist and be writable",
+    sqlite3.SQLITE_READONLY: "the file and its folder must be writable",
+    sqlite3.SQLITE_BUSY: "another program holds the file: close it, then try again",
+}
+
+
+def check_version(found: tuple[int, ...] = sqlite3.sqlite_version_info) -> None:
+    """Raise DatabaseError when the SQLite that Python was built with is too old."""
+    if found < OLDEST:
+        raise DatabaseError(
+            f"SQLite {'.'.join(map(str, found))} is too old, expected 3.38 or newer",
+            hint="use a Python that brings a newer SQLite, for example one from uv or python.org",
+        )
+
+
+def connect(
+    path: Path,
+    *,
+    durability: Literal["normal", "full"] = "normal",
+    reads: bool = False,
+    create: bool = False,
+    wait_seconds: float = 5.0,
+) -> sqlite3.Connection:
+    """Open `path` in autocommit mode; usable from any thread, one at a time, never after a fork.
+
+    Args:
+        path: the file; its write-ahead log lies beside it.
+        durability: `full` waits for the disk at each commit.
+        reads: refuses to write.
+        create: makes the file if it is missing.
+        wait_seconds: how long a statement waits for a lock that another program holds.
+
+    Raises:
+        DatabaseError: SQLite is too old, or the file cannot be opened or is no database.
+    """
+    check_version()
+    uri = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
+    try:
+        connection = sqlite3.connect(
+            uri,
+            uri=True,
+            timeout=wait_seconds,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=512,
+        )
+    except sqlite3.Error as error:
+        raise _cannot_open(path, error) from None
+    try:
+        _configure(connection, durability, reads=reads)
+    except sqlite3.Error as error:
+        connection.close()
+        raise _cannot_open(path, error) from None
+    return connection
+
+
+def _configure(connection: sqlite3.Connection, durability: str, *, reads: bool) -> None:
+    connection.execute("PRAGMA schema_version").close()  # refuses what is no database
+    if not reads:
+        connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute(f"PRAGMA synchronous = {durability}")
+    connection.execute("PRAGMA foreign_keys = ON")
+    # only who holds the gate checkpoints, see gate.py
+    connection.execute("PRAGMA wal_autocheckpoint = 0")
+    connection.execute(f"PRAGMA query_only = {'ON' if reads else 'OFF'}")
+    connection.create_function("bbops_lower", 1, lower, deterministic=True)
+    connection.create_function("bbops_upper", 1, upper, deterministic=True)
+    connection.create_function("bbops_trim", 1, trim, deterministic=True)
+    connection.create_collation("bbops_decimal", compare_decimals)
+
+
+def _cannot_open(path: Path, error: sqlite3.Error) -> DatabaseError:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return DatabaseError(f"cannot open database '{path}': {error}", hint=_HINTS.get(code, ""))
+
+
+def lower(value: Stored) -> Stored:
+    """`bbops_lower`: lower case of every script; SQLite's own knows A to Z only."""
+    return value.lower() if isinstance(value, str) else value
+
+
+def upper(value: Stored) -> Stored:
+    """`bbops_upper`: upper case of every script."""
+    return value.upper() if isinstance(value, str) else value
+
+
+def trim(value: Stored) -> Stored:
+    """`bbops_trim`: no white space, as Unicode knows it, at either end."""
+    return value.strip() if isinstance(value, str) else value
+
+
+def compare_decimals(one: str, other: str) -> int:
+    """`bbops_decimal`: by value, so `1.0` equals `1.00`; what is no number comes last, as text."""
+    if one == other:
+        return 0
+    left, right = _sort_key(one), _sort_key(other)
+    return (left > right) - (left < right)
+
+
+def _sort_key(text: str) -> tuple[bool, Decimal, str]:
+    try:
+        number = Decimal(text)
+    except ArithmeticError:
+        return True, Decimal(0), text
+    return (False, number, "") if number.is_finite() else (True, Decimal(0), text)

@@ -1,0 +1,234 @@
+"""Make the live tables of a SQLite file the declared ones, or say why not. Nothing in between.
+
+Importing this loads no SQLAlchemy; a schema that did not change never does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from bbops.database.changes import Change, classify
+from bbops.database.connection import connect
+from bbops.database.gate import Gate
+from bbops.database.seed import seed
+from bbops.database.values import literal, stamp
+from bbops.errors import DatabaseError, MigrationRefused
+from bbops.resources.table import Table
+
+_FORMAT: Final = 1  # count up when the same tables are described to SQLite in another way
+_RECORD: Final = (
+    "CREATE TABLE IF NOT EXISTS _bbops_schema (id INTEGER PRIMARY KEY CHECK (id = 1),"
+    " hash TEXT NOT NULL, spec TEXT NOT NULL, applied_at TEXT NOT NULL) STRICT"
+)
+_NOW: Final = "SELECT strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z'"
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """What leads from the live tables to the declared ones, and the hash of the latter."""
+
+    changes: tuple[Change, ...]
+    spec_hash: str
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is to be done; seed rows do not count."""
+        return not self.changes
+
+    @property
+    def refused(self) -> tuple[Change, ...]:
+        """The changes that keep `apply` from doing anything."""
+        return tuple(change for change in self.changes if change.risk == "refused")
+
+
+def plan(path: Path, tables: Mapping[str, Table]) -> Migration:
+    """Return what `apply` would do to the file as it is now; changes and creates nothing.
+
+    Under a millisecond when the tables are those of the last `apply`, else some 0.1 s, and 0.6 s
+    more the first time in a process.
+
+    Raises:
+        DatabaseError: the file cannot be read.
+        MigrationRefused: the tables cannot be described, see `bbops.database.schema.metadata`.
+    """
+    missing = not path.exists()
+    with contextlib.closing(_in_memory() if missing else connect(path, reads=True)) as live:
+        try:
+            return _plan(live, tables)
+        except sqlite3.Error as error:
+            raise DatabaseError(f"cannot read database '{path}': {error}") from error
+
+
+def apply(path: Path, tables: Mapping[str, Table]) -> Migration:
+    """Bring the file to the declared tables in one transaction, insert seed rows, return the plan.
+
+    Makes the file if it is missing. Waits for the gate: call it where blocking is allowed. What
+    fails midway leaves the file as it was.
+
+    Raises:
+        MigrationRefused: a change is not safe, or rows break a rule; lists every refused change.
+        DatabaseError: the file cannot be written.
+    """
+    gate = Gate(path)
+    with contextlib.closing(gate), gate, contextlib.closing(connect(path, create=True)) as live:
+        try:
+            # tables are made and seeded in any order; the check at the end is of everything
+            live.execute("PRAGMA foreign_keys = OFF")
+            with _transaction(live):
+                return _apply(live, tables)
+        except sqlite3.Error as error:
+            raise DatabaseError(f"cannot migrate database '{path}': {error}") from error
+
+
+def warm() -> None:
+    """Import what a changed schema needs, 0.6 s: for a process that has time now."""
+    _schema()
+
+
+def _schema() -> ModuleType:
+    return importlib.import_module("bbops.database.schema")
+
+
+def _in_memory() -> sqlite3.Connection:
+    return sqlite3.connect(":memory:", isolation_level=None)
+
+
+@contextlib.contextmanager
+def _transaction(live: sqlite3.Connection) -> Iterator[None]:
+    live.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        live.execute("COMMIT")
+    except BaseException:
+        live.rollback()
+        raise
+
+
+def _plan(live: sqlite3.Connection, tables: Mapping[str, Table]) -> Migration:
+    spec = _spec(tables)
+    spec_hash = _hash(spec)
+    recorded_hash, types = _recorded(live)
+    if recorded_hash == spec_hash:
+        return Migration((), spec_hash)
+    schema = _schema()
+    differences = schema.differences(live, schema.metadata(tables))
+    return Migration(classify(live, tables, differences, types), spec_hash)
+
+
+def _apply(live: sqlite3.Connection, tables: Mapping[str, Table]) -> Migration:
+    migration = _plan(live, tables)
+    _refuse(migration)
+    now = str(live.execute(_NOW).fetchone()[0])
+    is_new = _recorded(live)[0] != migration.spec_hash
+    if not migration.is_empty:
+        _make(live, tables, migration, now)
+    if is_new:
+        _record(live, tables, migration.spec_hash, now)
+    if seed(live, tables, now) or not migration.is_empty:
+        _check_references(live)
+    return migration
+
+
+def _refuse(migration: Migration) -> None:
+    if not migration.refused:
+        return
+    listed = "\n".join(f"  {change}" for change in migration.refused)
+    raise MigrationRefused(
+        f"these changes of tables are not made unasked:\n{listed}",
+        hint="keep what is there and add a new column or table beside it",
+    )
+
+
+def _make(
+    live: sqlite3.Connection, tables: Mapping[str, Table], migration: Migration, now: str
+) -> None:
+    schema = _schema()
+    described = schema.metadata(tables)
+    for change in migration.changes:
+        for statement in _statements(live, described, change, now):
+            try:
+                live.execute(statement)
+            except sqlite3.Error as error:
+                raise DatabaseError(f"cannot {change}: {error}") from error
+    left = classify(live, tables, schema.differences(live, described), {})
+    if left:
+        listed = ", ".join(map(str, left))
+        raise MigrationRefused(f"the tables differ from the declared ones afterwards: {listed}")
+
+
+def _statements(live: sqlite3.Connection, described: Any, change: Change, now: str) -> list[str]:
+    schema, table = _schema(), described.tables[change.table]
+    if change.kind == "create table":
+        return list(schema.create_table(table))
+    if change.kind == "add column":
+        return [_add_column(live, table.c[change.what], now)]
+    return [schema.create_index(index) for index in table.indexes if index.name == change.what]
+
+
+def _add_column(live: sqlite3.Connection, column: Any, now: str) -> str:
+    default = column.info["default"]
+    if default is None and not column.nullable and column.info["auto"] in {"created", "updated"}:
+        query = f'SELECT EXISTS (SELECT 1 FROM "{column.table.name}")'  # noqa: S608 - declared name
+        if live.execute(query).fetchone()[0]:
+            default = literal(stamp(column.info["type"], now))
+    return str(_schema().add_column(column, default))
+
+
+def _check_references(live: sqlite3.Connection) -> None:
+    broken = live.execute(
+        'SELECT "table", parent, count(*) FROM pragma_foreign_key_check GROUP BY 1, 2'
+    ).fetchall()
+    if broken:
+        listed = "; ".join(
+            f"{count} rows of '{table}' refer to rows that '{parent}' does not have"
+            for table, parent, count in broken
+        )
+        raise MigrationRefused(listed, hint="check 'seed' and 'default' of these tables")
+
+
+def _spec(tables: Mapping[str, Table]) -> str:
+    dumped = {
+        name: table.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        for name, table in tables.items()
+    }
+    return json.dumps(
+        {"format": _FORMAT, "tables": dumped}, sort_keys=True, separators=(",", ":"), default=str
+    )
+
+
+def _hash(spec: str) -> str:
+    return hashlib.sha256(spec.encode()).hexdigest()
+
+
+def _recorded(live: sqlite3.Connection) -> tuple[str, dict[str, dict[str, str]]]:
+    """Return the hash of the last applied tables, and each column's declared type."""
+    known = "SELECT 1 FROM sqlite_master WHERE name = '_bbops_schema'"
+    if not live.execute(known).fetchone():
+        return "", {}
+    spec_hash, spec = live.execute("SELECT hash, spec FROM _bbops_schema").fetchone()
+    types = {
+        name: {key: column["type"] for key, column in table["columns"].items()}
+        for name, table in json.loads(spec)["tables"].items()
+    }
+    return str(spec_hash), types
+
+
+def _record(
+    live: sqlite3.Connection, tables: Mapping[str, Table], spec_hash: str, now: str
+) -> None:
+    live.execute(_RECORD)
+    live.execute(
+        "INSERT INTO _bbops_schema (id, hash, spec, applied_at) VALUES (1, ?, ?, ?)"
+        " ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, spec = excluded.spec,"
+        " applied_at = excluded.applied_at",
+        (spec_hash, _spec(tables), now),
+    )

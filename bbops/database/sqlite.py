@@ -1,0 +1,204 @@
+"""Run statements on a SQLite file without ever blocking the event loop for long.
+
+Short statements run on the loop itself, which costs a fifth of handing them to a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sqlite3
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Final, Literal
+
+from bbops.database.connection import connect
+from bbops.database.gate import Gate
+from bbops.database.violations import ERRORS, compile_error, failure_of, is_passing
+from bbops.database.writer import Rows, Statements, Writer, run_alone
+from bbops.errors import DatabaseError
+from bbops.runtime.failures import FlowError
+
+MOST_ROWS: Final = 100_000
+"""More rows than this do not come back from one read."""
+
+_BUDGET_TICKS: Final = 5
+_OPERATIONS_PER_TICK: Final = 20_000
+_SLOW_READERS: Final = 4
+_MOST_ADMITTED: Final = 4_096
+_FIRST_WORD: Final = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*([a-z]+)", re.DOTALL | re.IGNORECASE)
+# The rest would leave the file (ATTACH, VACUUM INTO), our transactions, or our settings.
+_VERBS: Final = frozenset(
+    {"select", "values", "with", "insert", "replace", "update", "delete"}
+    | {"create", "alter", "drop", "explain"}
+)
+
+
+class _Budget:
+    """A progress handler that interrupts a statement, milliseconds after it was refilled."""
+
+    def __init__(self) -> None:
+        self.ticks = 0
+
+    def __call__(self) -> bool:
+        self.ticks += 1
+        return self.ticks > _BUDGET_TICKS
+
+
+class Sqlite:
+    """One database file, for one event loop of one process. Open it after a fork, never before.
+
+    Reads run on the loop; one that exceeds its budget starts again in a thread. Writes run on the
+    loop when the gate is free at once, else (and always with durability `full`) they wait in a
+    thread. Every write is a transaction; a cancelled one is written wholly or not at all.
+    """
+
+    def __init__(
+        self, path: Path, durability: Literal["normal", "full"], loop: asyncio.AbstractEventLoop
+    ) -> None:
+        """Use `open`: this blocks."""
+        self._path = path
+        self._loop = loop
+        self._writes_inline = durability == "normal"
+        self._budget = _Budget()
+        with ExitStack() as opened:
+            self._gate = Gate(path)
+            opened.callback(self._gate.close)
+            with self._gate:
+                connect(path, create=True).close()  # waits for locks; the log may need recovery
+                self._inline = self._connect(opened, reads=False)
+                self._reader = self._connect(opened, reads=True)
+            self._writer = Writer(path, durability, loop)
+            self._opened = opened.pop_all()
+        self._slow = ThreadPoolExecutor(_SLOW_READERS, "bbops-slow-read")
+        self._admitted: set[str] = set()
+        self._is_closed = False
+
+    @classmethod
+    async def open(cls, path: Path, *, durability: Literal["normal", "full"] = "normal") -> Sqlite:
+        """Open the file, or make it. `full`: a commit survives a power cut; costs a disk flush.
+
+        Raises:
+            DatabaseError: SQLite is too old, or the file cannot be used.
+        """
+        loop = asyncio.get_running_loop()
+        return await asyncio.to_thread(cls, path, durability, loop)
+
+    async def read(self, sql: str, parameters: Sequence[object] = ()) -> Rows:
+        """Return the rows of a statement that does not write.
+
+        Raises:
+            FlowError: it writes, is wrong, or finds more than MOST_ROWS rows.
+            DatabaseError: the file cannot be read.
+        """
+        self._admit(sql)
+        self._budget.ticks = 0
+        try:
+            rows = self._reader.execute(sql, parameters).fetchmany(MOST_ROWS + 1)
+        except ERRORS as error:
+            if not is_passing(error):
+                raise _reading_failure(error, self._reader, sql) from None
+            rows = await self._read_slowly(sql, parameters)
+        if len(rows) > MOST_ROWS:
+            raise FlowError(f"expected at most {MOST_ROWS} rows, found more")
+        return rows
+
+    async def write(
+        self, sql: str, parameters: Sequence[object] = (), *, at_most: int | None = None
+    ) -> Rows:
+        """Run one statement in a transaction of its own and return its RETURNING rows.
+
+        Raises:
+            DatabaseFailure: a row breaks a rule of its table.
+            FlowError: the statement is wrong, or returned more than `at_most` rows.
+            DatabaseError: the file cannot be written.
+        """
+        return (await self.write_all([(sql, parameters)], at_most=at_most))[0]
+
+    async def write_all(self, statements: Statements, *, at_most: int | None = None) -> list[Rows]:
+        """Run the statements in one transaction and return each one's rows; raises as `write`."""
+        for sql, _ in statements:
+            self._admit(sql)
+        if self._writes_inline and self._writer.is_idle and self._gate.try_take():
+            try:
+                return self._write_inline(statements, at_most)
+            except sqlite3.Error:
+                pass  # it takes too long for the loop, or a lock is in its way
+            finally:
+                self._gate.release()
+        return await self._writer.submit(statements, at_most)
+
+    async def prepare(self, sql: str) -> None:
+        """Compile a statement against the live schema without running it.
+
+        Raises:
+            DatabaseError: with SQLite's own words.
+        """
+        try:
+            self._admit(sql)
+        except FlowError as error:
+            raise DatabaseError(error.message) from None
+        self._budget.ticks = 0
+        words = compile_error(self._reader, sql)
+        if words:
+            raise DatabaseError(words)
+
+    async def close(self) -> None:
+        """Finish what was asked for, then close; a second time does nothing."""
+        if not self._is_closed:
+            self._is_closed = True
+            await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        self._slow.shutdown()
+        self._writer.close()
+        self._gate.take()  # the last connection of all checkpoints as it closes
+        self._opened.close()
+
+    def _connect(self, opened: ExitStack, *, reads: bool) -> sqlite3.Connection:
+        connection = connect(self._path, reads=reads, wait_seconds=0)
+        opened.callback(connection.close)
+        connection.set_progress_handler(self._budget, _OPERATIONS_PER_TICK)
+        return connection
+
+    def _write_inline(self, statements: Statements, at_most: int | None) -> list[Rows]:
+        self._budget.ticks = 0
+        return run_alone(self._inline, statements, at_most)
+
+    async def _read_slowly(self, sql: str, parameters: Sequence[object]) -> Rows:
+        is_abandoned = threading.Event()
+
+        def read() -> Rows:
+            with closing(connect(self._path, reads=True)) as connection:
+                connection.set_progress_handler(is_abandoned.is_set, 10 * _OPERATIONS_PER_TICK)
+                try:
+                    return connection.execute(sql, parameters).fetchmany(MOST_ROWS + 1)
+                except ERRORS as error:
+                    raise _reading_failure(error, connection, sql) from None
+
+        try:
+            return await self._loop.run_in_executor(self._slow, read)
+        finally:
+            is_abandoned.set()
+
+    def _admit(self, sql: str) -> None:
+        if self._is_closed:
+            raise DatabaseError("the database is closed")
+        if sql in self._admitted:
+            return
+        verb = _FIRST_WORD.match(sql)
+        if verb is None or verb[1].lower() not in _VERBS:
+            found = f"'{verb[1]}'" if verb else "none"
+            raise FlowError(f"expected a statement that reads or writes rows, found {found}")
+        if len(self._admitted) >= _MOST_ADMITTED:
+            self._admitted.clear()
+        self._admitted.add(sql)
+
+
+def _reading_failure(error: Exception, connection: sqlite3.Connection, sql: str) -> Exception:
+    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_READONLY:
+        return FlowError("the statement writes, expected one that reads")
+    return failure_of(error, connection, sql)

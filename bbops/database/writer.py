@@ -1,0 +1,228 @@
+"""Run writes in transactions: alone, or many in one commit by a thread that waits for the gate."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from bbops.database.connection import connect
+from bbops.database.gate import Gate
+from bbops.database.violations import ERRORS, failure_of, is_passing
+from bbops.runtime.failures import FlowError
+
+Rows = list[tuple[Any, ...]]
+Statements = Sequence[tuple[str, Sequence[object]]]
+
+_MOST_IN_A_BATCH: Final = 256
+_CHECKPOINT_BYTES: Final = 4 << 20
+_LOOK_SECONDS: Final = 0.25
+
+
+def run_alone(
+    connection: sqlite3.Connection, statements: Statements, at_most: int | None
+) -> list[Rows]:
+    """Run statements in a transaction of their own and return each one's rows.
+
+    Raises:
+        sqlite3.Error: only what may pass elsewhere, see `is_passing`; nothing was written.
+        Failure: nothing was written.
+    """
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        results = _run(connection, statements, at_most)
+        connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        connection.rollback()
+        if is_passing(error):
+            raise
+        raise failure_of(error, connection) from None
+    except BaseException:
+        connection.rollback()  # does nothing where the error ended the transaction by itself
+        raise
+    return results
+
+
+def _run(connection: sqlite3.Connection, statements: Statements, at_most: int | None) -> list[Rows]:
+    results = []
+    for sql, parameters in statements:
+        try:
+            rows = connection.execute(sql, parameters).fetchall()
+        except ERRORS as error:
+            if is_passing(error):
+                raise
+            raise failure_of(error, connection, sql, parameters) from None
+        if at_most is not None and len(rows) > at_most:
+            raise FlowError(f"expected at most {at_most} rows to change, found {len(rows)}")
+        results.append(rows)
+    return results
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    statements: Statements
+    at_most: int | None
+    answer: asyncio.Future[list[Rows]]
+
+
+_Outcome = tuple[_Job, list[Rows] | Exception]
+
+
+class Writer:
+    """A thread with its own connection and gate; it also empties the write-ahead log in time.
+
+    Jobs that wait together share a commit, each in a savepoint: one that fails takes none along.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        durability: Literal["normal", "full"],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        """Start the thread. Answers go to `loop`."""
+        self._log = Path(f"{path}-wal")
+        self._log_seen = 0
+        self._loop = loop
+        self._gate = Gate(path)
+        self._connection = connect(path, durability=durability)
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._waiting = 0
+        self._thread = threading.Thread(target=self._serve, name="bbops-writer", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no job waits; ask on the loop only."""
+        return self._waiting == 0
+
+    async def submit(self, statements: Statements, at_most: int | None) -> list[Rows]:
+        """Run the statements in one transaction and return each one's rows.
+
+        A cancelled caller may find its rows written: a job that has begun is finished.
+        """
+        answer: asyncio.Future[list[Rows]] = self._loop.create_future()
+        self._waiting += 1
+        answer.add_done_callback(self._count_down)
+        self._jobs.put(_Job(statements, at_most, answer))
+        return await answer
+
+    def close(self) -> None:
+        """Finish every job that was submitted, then end the thread. Blocks."""
+        self._jobs.put(None)
+        self._thread.join()
+        with self._gate:  # the last connection of all checkpoints as it closes
+            self._connection.close()
+        self._gate.close()
+
+    def _count_down(self, _answer: object) -> None:
+        self._waiting -= 1
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                job = self._jobs.get(timeout=_LOOK_SECONDS)
+            except queue.Empty:
+                self._checkpoint()
+                continue
+            if job is None:
+                return
+            self._answer(job)
+            self._checkpoint()
+
+    def _answer(self, first: _Job) -> None:
+        jobs = [first]
+        try:
+            with self._gate:
+                jobs += self._take_waiting()
+                outcomes = self._commit([job for job in jobs if not job.answer.cancelled()])
+        except Exception as error:  # noqa: BLE001 - a caller must never wait for ever
+            outcomes = [(job, error) for job in jobs]
+        with contextlib.suppress(RuntimeError):  # the loop is gone, and with it who asked
+            self._loop.call_soon_threadsafe(_settle, outcomes)
+
+    def _take_waiting(self) -> list[_Job]:
+        jobs: list[_Job] = []
+        while len(jobs) < _MOST_IN_A_BATCH:
+            try:
+                job = self._jobs.get_nowait()
+            except queue.Empty:
+                break
+            if job is None:
+                self._jobs.put(None)  # nothing follows it: close() comes after the last submit()
+                break
+            jobs.append(job)
+        return jobs
+
+    def _commit(self, jobs: list[_Job]) -> list[_Outcome]:
+        if len(jobs) > 1:
+            try:
+                return self._commit_together(jobs)
+            except sqlite3.Error:
+                self._connection.rollback()
+        return [(job, self._attempt(run_alone, job)) for job in jobs]
+
+    def _commit_together(self, jobs: list[_Job]) -> list[_Outcome]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        outcomes = []
+        for job in jobs:
+            outcomes.append((job, self._attempt(_run_in_savepoint, job)))
+            if not self._connection.in_transaction:
+                # it ended the transaction of all, as INSERT OR ROLLBACK does; a savepoint
+                # would now begin a new one
+                raise sqlite3.OperationalError("the shared transaction is lost")
+        self._connection.execute("COMMIT")
+        return outcomes
+
+    def _attempt(self, run: Callable[..., list[Rows]], job: _Job) -> list[Rows] | Exception:
+        try:
+            return run(self._connection, job.statements, job.at_most)
+        except sqlite3.Error as error:
+            return failure_of(error, self._connection)
+        except Exception as error:  # noqa: BLE001 - it is the caller's, and reaches the caller
+            return error
+
+    def _checkpoint(self) -> None:
+        """Move the log into the database once it is long and has grown since the last time."""
+        try:
+            log = self._log.stat()
+        except OSError:
+            return
+        if log.st_size < _CHECKPOINT_BYTES or log.st_mtime_ns == self._log_seen:
+            return
+        with self._gate, contextlib.suppress(sqlite3.Error):
+            self._connection.execute("PRAGMA busy_timeout = 0")  # never wait for a long reader
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            self._connection.execute("PRAGMA busy_timeout = 5000")
+        self._log_seen = log.st_mtime_ns
+
+
+def _run_in_savepoint(
+    connection: sqlite3.Connection, statements: Statements, at_most: int | None
+) -> list[Rows]:
+    connection.execute("SAVEPOINT job")
+    try:
+        results = _run(connection, statements, at_most)
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK TO job")
+            connection.execute("RELEASE job")
+        raise
+    connection.execute("RELEASE job")
+    return results
+
+
+def _settle(outcomes: list[_Outcome]) -> None:
+    for job, outcome in outcomes:
+        if job.answer.done():
+            continue
+        if isinstance(outcome, Exception):
+            job.answer.set_exception(outcome)
+        else:
+            job.answer.set_result(outcome)
