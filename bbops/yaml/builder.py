@@ -198,14 +198,14 @@ class Builder:
             frame.node.append(value)
             frame.node.items_at.append(mark)
         else:
+            if mark.start == mark.end:
+                mark = self._after_colon(frame.key_mark, mark)
             self._add_entry(frame, frame.node, value, mark)
         frame.end = max(mark.end, frame.end)
 
     def _add_entry(self, frame: _Frame, node: Map, value: Any, mark: Mark) -> None:
         if frame.key is not None:
             node[frame.key] = value
-            if mark.start == mark.end:
-                mark = self._after_colon(frame.key_mark, mark)
             node.values_at[frame.key] = mark
         frame.key, frame.takes_value = None, False
 

@@ -6,6 +6,7 @@ of events, before anything is built from them.
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from bbops.yaml.nodes import Map, Mark, Problem, Seq, Text, Unreadable
 __all__ = ["MAX_BYTES", "Document", "Map", "Mark", "Problem", "Seq", "Text", "load"]
 
 MAX_BYTES = 1 << 20
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 # Besides control characters: line separators, which only some programs take for line breaks.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _DIRECTIVE = re.compile(r"(?>[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))*+%")
@@ -79,16 +80,17 @@ def _decode(data: bytes) -> str:
     if data.startswith(_UTF16):
         raise Unreadable(_encoding("", 0, "the file is UTF-16, expected UTF-8"))
     try:
-        source = data.decode("utf-8-sig")
+        source = data.removeprefix(codecs.BOM_UTF8).decode()
     except UnicodeDecodeError as error:
-        raise Unreadable(_not_utf8(data, error.start)) from None
+        raise Unreadable(_not_utf8(error)) from None
     _refuse_characters(source)
     return source
 
 
-def _not_utf8(data: bytes, at: int) -> Problem:
-    before = data[:at].decode("utf-8-sig", "replace")
-    return _encoding(before, len(before), f"byte 0x{data[at]:02x} is not UTF-8")
+def _not_utf8(error: UnicodeDecodeError) -> Problem:
+    before = error.object[: error.start].decode()
+    message = f"byte 0x{error.object[error.start]:02x} is not UTF-8"
+    return _encoding(before, len(before), message)
 
 
 def _encoding(source: str, at: int, message: str) -> Problem:

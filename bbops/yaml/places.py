@@ -25,6 +25,8 @@ _TOKENS = {
     '"': re.compile(rf"[ \t\r\n]+|{_ESCAPE}|[^ \t\r\n\\]+"),
 }
 
+_SPECIAL = {"": "", "'": "'", '"': "\\"}
+
 
 class _Scalar(NamedTuple):
     """`offsets[i]` is the source index of character i; the last entry is where the text ends."""
@@ -63,14 +65,15 @@ def _flow_offsets(source: str, start: int, end: int, style: str) -> array[int]:
     offsets, joined = array("q"), False
     for token in _TOKENS[style].finditer(source, start, end):
         text, at = token[0], token.start()
+        escaped_break = style == '"' and text[0] == "\\" and text[1] in "\r\n"
         if text[0] in " \t\r\n":
             offsets.extend(_fold(source, at, token.end(), joined=joined))
-        elif style and text[0] in "\\'":
-            if text[1:2] not in ("\r", "\n", "\r\n"):
+        elif text[0] == _SPECIAL[style]:
+            if not escaped_break:
                 offsets.append(at)
         else:
             offsets.extend(range(at, token.end()))
-        joined = style == '"' and text[0] == "\\" and text[1] in "\r\n"
+        joined = escaped_break
     offsets.append(end)
     return offsets
 
