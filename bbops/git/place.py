@@ -1,0 +1,84 @@
+"""Find a repository's folders, and tell cheaply when a branch may have moved. Runs no git."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from bbops.errors import GitError
+
+Stamp = tuple[tuple[int, int, int] | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A repository: `git_dir` is this work tree's own folder, `common_dir` the shared one."""
+
+    git_dir: Path
+    common_dir: Path
+
+
+def find_repository(path: Path) -> Place:
+    """Return the repository at `path`: a work tree, a linked one, a `.git` folder, or bare.
+
+    Raises:
+        GitError: there is none; the folders above are not searched.
+    """
+    path = Path(os.path.abspath(path))  # noqa: PTH100 - links stay, as git shows them
+    for candidate in (_follow(path / ".git"), path):
+        if _is_git_dir(candidate):
+            return Place(candidate, _common(candidate))
+    raise GitError(
+        f"'{path}' is no git repository",
+        hint="give the folder that holds .git, or make one with 'git init'",
+    )
+
+
+def stamp_branch(place: Place, branch: str) -> Stamp:
+    """Return what changes whenever `branch` may have moved. Three or four `stat` calls.
+
+    Raises:
+        GitError: the repository is gone.
+    """
+    common = place.common_dir
+    if not (common / "objects").is_dir():
+        raise GitError(f"repository '{common}' is gone")
+    files = (
+        common / "refs/heads" / branch,
+        common / "packed-refs",
+        common / "reftable/tables.list",
+    )
+    return tuple(map(_stamp, files))
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _is_git_dir(path: Path) -> bool:
+    if not os.path.lexists(path / "HEAD"):
+        return False
+    return (_common(path) / "objects").is_dir()
+
+
+def _follow(path: Path) -> Path:
+    """Return the folder a `.git` file of a linked work tree or submodule names."""
+    target = _first_line(path).removeprefix("gitdir: ")
+    return path.parent / target if target else path
+
+
+def _common(git_dir: Path) -> Path:
+    line = _first_line(git_dir / "commondir")
+    return Path(os.path.normpath(git_dir / line)) if line else git_dir
+
+
+def _first_line(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").partition("\n")[0].strip()
+    except (OSError, UnicodeDecodeError):
+        return ""

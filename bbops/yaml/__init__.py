@@ -1,0 +1,1 @@
+"""Read YAML without losing where anything stood."""
