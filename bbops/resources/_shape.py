@@ -65,7 +65,7 @@ class Field(Model):
         except re2.error as problem:
             raise PydanticCustomError(
                 "bad_pattern", "the pattern cannot be read: {problem}",
-                {"problem": str(problem), "hint": "patterns are RE2: no look-around, no back-references"},
+                {"problem": str(problem), "hint": "patterns are RE2: no look-around or back-references"},
             ) from None  # fmt: skip
 
     @property
@@ -83,17 +83,20 @@ class Field(Model):
         """Return the plain form that `bbops.runtime.shapes` compiles."""
         base, many, nullable = self.parts
         found: dict[str, Any] = {"type": base, "nullable": nullable, "optional": optional}
-        rules = {
+        rules: dict[str, Any] = {
             "minLength": self.min_length, "maxLength": self.max_length, "minimum": self.minimum,
             "maximum": self.maximum, "pattern": self.pattern, "enum": self.enum,
         }  # fmt: skip
         given = {name: rule for name, rule in rules.items() if rule is not None}
         if many:
-            of_list = {k: given.pop(k) for k in ("minLength", "maxLength") if k in given}
+            of_list: dict[str, Any] = {
+                rule: given.pop(rule) for rule in ("minLength", "maxLength") if rule in given
+            }
             item = {"type": base, "nullable": False, "optional": False, **given}
-            found |= {"type": "list", "items": item, **of_list}
+            found |= {"type": "list", "items": item}
+            found |= of_list
         else:
-            found |= given
+            found.update(given)
         if self.items is not None:
             found["items"] = self.items.spec(optional=False)
         if self.fields is not None:
@@ -132,4 +135,3 @@ def shape_types(shape: Shape) -> dict[str, Type]:
         name.rstrip("?"): field.value_type(optional=name.endswith("?"))
         for name, field in shape.items()
     }
-

@@ -55,11 +55,13 @@ class Terminal:
 
         if event.diagnostics:
             count = sum(one["severity"] == "error" for one in event.diagnostics)
-            self.console.print(f"[bold red]refused[/]  {count} error{'s' * (count > 1)}; {self.after}")
+            self.console.print(
+                f"[bold red]refused[/]  {count} error{'s' * (count > 1)}; {self.after}"
+            )
             self.diagnostics(event.diagnostics)
             return
-        self.console.print(f"[bold red]stalled[/]  {escape(event.message)} [{event.reason}]".replace(
-            f"[{event.reason}]", f"\\[{event.reason}]"))  # fmt: skip
+        message = escape(f"{event.message} [{event.reason}]")
+        self.console.print(f"[bold red]stalled[/]  {message}")
         if event.hint:
             self.console.print(f"         hint: {escape(event.hint)}")
 

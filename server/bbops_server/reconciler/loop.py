@@ -15,7 +15,13 @@ import msgspec
 from bbops.errors import BbopsError
 from bbops_server.reconciler.sources import Source
 from bbops_server.reconciler.stages import (
-    BEFORE_MIGRATION, FROM_MIGRATION, Attempt, Stage, Workshop,
+    BEFORE_MIGRATION,
+    FROM_MIGRATION,
+    Attempt,
+    Stage,
+    Workshop,
+    fill_env,
+    swap,
 )  # fmt: skip
 from bbops_server.reconciler.status import Stalled, Status, StatusBoard
 
@@ -100,17 +106,20 @@ class Reconciler:
 
     async def restore(self) -> None:
         """Serve what was live before the restart, from its artifact alone."""
-        with contextlib.suppress(OSError, KeyError, ValueError, msgspec.MsgspecError, BbopsError):
-            data = msgspec.json.decode(self.workshop.record.read_bytes())
-            env, missing = self.workshop.secrets.resolve(data["env"])
-            if missing or not Path(data["artifact"]).is_file():
-                return
-            await self.workshop.plane.publish(
-                artifact=Path(data["artifact"]), name=data["release"], env=env,
-                database=self.workshop.database, durability=data["durability"],
-                detailed=self.workshop.settings.mode == "dev",
-            )  # fmt: skip
-            self.board.restored(data["project"], data["revision"], data["release"])
+        with contextlib.suppress(
+            OSError, KeyError, ValueError, msgspec.MsgspecError, BbopsError, Stalled
+        ):
+            data = await asyncio.to_thread(self.remembered)
+            attempt = Attempt(data["revision"], {}, data)
+            await fill_env(attempt, self.workshop)
+            await swap(attempt, self.workshop)
+            self.board.restored(data["project"], data["revision"], attempt.release)
+
+    def remembered(self) -> dict[str, Any]:
+        data: dict[str, Any] = msgspec.json.decode(self.workshop.record.read_bytes())
+        if not Path(data["artifact"]).is_file():
+            raise FileNotFoundError(data["artifact"])
+        return data
 
     async def attempt(self, stamp: object) -> bool:
         """Try what the source holds now; False when something newer came in its way."""
@@ -144,8 +153,13 @@ class Reconciler:
         self.board.publish(built["project"], attempt.revision, attempt.release, milliseconds)
         self.report(
             Published(
-                attempt.revision, attempt.release, built.get("subject", ""), attempt.changes,
-                built["compiled"], milliseconds, self.workshop.settings.data_url,
+                attempt.revision,
+                attempt.release,
+                built.get("subject", ""),
+                attempt.changes,
+                built["compiled"],
+                milliseconds,
+                self.workshop.settings.data_url,
                 built["diagnostics"],
             )  # fmt: skip
         )
