@@ -12,6 +12,8 @@ from pydantic_core import PydanticCustomError
 from bbops.diagnostics import suggest
 from bbops.expressions.types import ANY, Type, list_of, map_of, named
 from bbops.model import Model, Plain
+from bbops.runtime.failures import FlowError
+from bbops.runtime.patterns import compile_pattern
 
 TYPES = (
     "string", "text", "integer", "number", "boolean", "datetime", "date", "uuid", "email", "url",
@@ -58,15 +60,14 @@ class Field(Model):
         return self
 
     def check_pattern(self, pattern: str) -> None:
-        import re2  # noqa: PLC0415 - 10 ms that only projects with patterns pay
-
         try:
-            re2.compile(pattern)
-        except re2.error as problem:
+            compile_pattern(pattern)
+        except FlowError as problem:
             raise PydanticCustomError(
-                "bad_pattern", "the pattern cannot be read: {problem}",
-                {"problem": str(problem), "hint": "patterns are RE2: no look-around or back-references"},
-            ) from None  # fmt: skip
+                "bad_pattern",
+                "{problem}",
+                {"problem": problem.message, "hint": "patterns are RE2: no look-around"},
+            ) from None
 
     @property
     def parts(self) -> tuple[str, bool, bool]:

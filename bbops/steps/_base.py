@@ -175,9 +175,7 @@ def read_step(data: Any) -> Step:
     """Return the step of a YAML map; pydantic merges the errors of the kind it picks."""
     kinds = step_kinds()
     if not isinstance(data, dict):
-        raise PydanticCustomError(
-            "step", "a step is a map with an action such as 'find'"
-        )
+        raise PydanticCustomError("step", "a step is a map with an action such as 'find'")
     actions = [key for key in data if key in kinds]
     if len(actions) > 1:
         raise PydanticCustomError(
