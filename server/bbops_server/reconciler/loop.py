@@ -161,7 +161,7 @@ class Reconciler:
                 milliseconds,
                 self.workshop.settings.data_url,
                 built["diagnostics"],
-            )  # fmt: skip
+            )
         )
 
     async def refuse(self, stalled: Stalled) -> None:
