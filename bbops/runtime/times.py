@@ -67,6 +67,7 @@ _LETTERS: Final[dict[str, Callable[[datetime], str]]] = {
 _LETTER: Final = re.compile("%(.?)", re.DOTALL)
 _MAX_FORMAT: Final = 1_000
 _MAX_ZONE: Final = 100
+_OUT_OF_YEARS: Final = "the result is not between the years 1 and 9999"
 _STARTS: Final = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
 
 
@@ -122,7 +123,15 @@ def add_duration(moment: Moment, duration: str) -> Moment:
     try:
         return _move(moment, count, found[3])
     except (ValueError, OverflowError):
-        raise FlowError("the result is not between the years 1 and 9999") from None
+        raise FlowError(_OUT_OF_YEARS) from None
+
+
+def local_time(moment: datetime, where: tzinfo) -> datetime:
+    """Return the moment as clocks in that zone show it."""
+    try:
+        return moment.astimezone(where)
+    except OverflowError:
+        raise FlowError(_OUT_OF_YEARS) from None
 
 
 def start_of(moment: datetime, unit: str, where: tzinfo) -> datetime:
@@ -135,7 +144,7 @@ def start_of(moment: datetime, unit: str, where: tzinfo) -> datetime:
     try:
         return _truncate(moment.astimezone(where), unit).astimezone(UTC)
     except (ValueError, OverflowError):
-        raise FlowError("the result is not between the years 1 and 9999") from None
+        raise FlowError(_OUT_OF_YEARS) from None
 
 
 def _offset(sign: str | None, hours: str | None, minutes: str | None) -> tzinfo:

@@ -71,19 +71,26 @@ def check_count(members: int) -> None:
         raise FlowError(f"the list is too long: {members} members, at most {MAX_LIST}")
 
 
-def check_nodes(value: Any) -> None:
-    """Refuse a value that unfolds to more than MAX_NODES, as `[x, x]` forty times over does.
+def check_size(value: Any, most: int) -> None:
+    """Refuse a value of more than `most` characters and members, all the way down.
 
-    Cost: one visit per node, nothing for a value without members.
+    Needed before anything that unfolds a value: forty times `[x, x]` is small in memory, and
+    2**40 members written out. Cost: one visit per member, at most `most`.
     """
     todo = [value]
-    spent = 0
+    size = 0
     while todo:
-        members = _members(todo.pop())
-        if members:
-            spent += len(members)
-            check_spent(spent)
-            todo.extend(members)
+        found = todo.pop()
+        if type(found) is str or type(found) is bytes:
+            size += len(found)
+        elif type(found) is list:
+            todo.extend(found)
+            size += len(found)
+        elif type(found) is dict:
+            todo.extend(found.values())
+            size += len(found) + sum(map(len, found))
+        if size > most:
+            raise FlowError(f"the value is too large: more than {most} characters and members")
 
 
 def check_spent(nodes: int) -> None:
@@ -103,9 +110,3 @@ def encode_text(text: str) -> bytes:
 def quoted(names: Iterable[str]) -> str:
     """Return the names as messages show them: `'a', 'b'`."""
     return ", ".join(f"'{name}'" for name in names)
-
-
-def _members(value: Any) -> list[Any] | None:
-    if type(value) is list:
-        return value
-    return list(value.values()) if type(value) is dict else None

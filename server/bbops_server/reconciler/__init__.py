@@ -1,0 +1,1 @@
+"""Make what is served equal to what is committed."""
