@@ -18,15 +18,18 @@ from bbops_server.reconciler.sources import Source
 from bbops_server.reconciler.stages import Workshop
 
 
-def run_server(settings: Settings, source: Source, *, as_json: bool) -> None:
+def run_server(settings: Settings, source: Source, *, as_json: bool, tips: str = "") -> None:
     """Serve `source` until SIGTERM or Ctrl-C, then drain and return.
+
+    Args:
+        tips: said once the first release is live.
 
     Raises:
         BbopsError: it cannot start; says what is in the way.
     """
     hold_state(settings)
     secrets = Secrets.open(settings.state)
-    report = print_json if as_json else Terminal(mode=settings.mode)
+    report = print_json if as_json else Terminal(mode=settings.mode, tips=tips)
 
     def make(plane: Plane) -> Reconciler:
         return Reconciler(Workshop(plane.settings, plane, secrets), source, report)

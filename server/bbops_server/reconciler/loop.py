@@ -43,7 +43,17 @@ class Published:
     warnings: list[dict[str, Any]]
 
 
-Report = Callable[[Published | Stalled], None]
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """Said once, when every process runs: where the API and the control plane are."""
+
+    url: str
+    control_url: str
+    source: str
+
+
+Event = Serving | Published | Stalled
+Report = Callable[[Event], None]
 
 
 class Reconciler:
@@ -70,6 +80,8 @@ class Reconciler:
     # ---- the loop
     async def run(self) -> None:
         """Serve the last good release, then follow the source until cancelled."""
+        settings = self.workshop.settings
+        self.report(Serving(settings.data_url, settings.control_url, str(settings.repository)))
         await self.restore()
         tried: object = None
         while True:
