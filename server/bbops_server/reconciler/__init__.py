@@ -1,0 +1,1 @@
+"""What makes a commit live, and tells how far it got."""
