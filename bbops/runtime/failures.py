@@ -71,7 +71,9 @@ class InvalidInput(Failure):
 class DatabaseFailure(Failure):
     """A row breaks a rule of its table. `columns` is empty where the rule spans none."""
 
-    def __init__(self, code: DatabaseCode, table: str, columns: Sequence[str], message: str) -> None:
+    def __init__(
+        self, code: DatabaseCode, table: str, columns: Sequence[str], message: str
+    ) -> None:
         super().__init__(message)
         self.code, self.table, self.columns = code, table, tuple(columns)
         self.status = 409 if code in {"unique", "foreignKey"} else 400
