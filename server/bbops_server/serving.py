@@ -24,13 +24,13 @@ class BoundedProtocol(HttpToolsProtocol):
     """HTTP/1.1 whose request head cannot grow for ever: httptools itself sets no bound."""
 
     head_bytes = 0
-    is_in_head = True
+    is_in_head = False
 
     def data_received(self, data: bytes) -> None:
-        """Parse what has come, unless the head is too long by now."""
+        """Parse what has come; of a head in several pieces, all but the first are counted."""
         if self.is_in_head:
             self.head_bytes += len(data)
-            if self.head_bytes > MAX_HEAD_BYTES + len(data):
+            if self.head_bytes > MAX_HEAD_BYTES:
                 self.send_400_response("The request's head is too long.")
                 return
         super().data_received(data)

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+
+Durability = Literal["normal", "full"]
+
 CONTROL_HOST = "127.0.0.1"
 """The control plane answers this machine only."""
 

@@ -54,8 +54,8 @@ class DataProcess:
 
     async def stop(self, grace_seconds: float) -> None:
         """Accept no more requests, answer those under way, close the databases."""
-        self._listening.close()
         await self._server.stop(grace_seconds)
+        self._listening.close()
         await self._live.close()
 
     async def _link(self, request: Frame) -> None:

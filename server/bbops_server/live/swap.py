@@ -7,7 +7,7 @@ import hashlib
 import marshal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -15,13 +15,13 @@ from bbops.database.sqlite import Sqlite
 from bbops.errors import ServerError
 from bbops.host import Clock, Host, Log, Random
 from bbops.runtime.release import Release, link
+from bbops_server.settings import Durability
 
 DRAIN_SECONDS = 30.0
 """A release with a request older than this is left to the garbage collector."""
 
 _LOOK_SECONDS = 0.05
 
-Durability = Literal["normal", "full"]
 
 
 class Live:
