@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bbops.diagnostics import Diagnostic, Place, has_errors, suggest
+from bbops.diagnostics import Diagnostic, Place, suggest
 from bbops.explain import explain
 from bbops.model import Model
 from bbops.names import BlobId
@@ -45,7 +45,11 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What reading a tree gave: a Project where there is no error among the diagnostics."""
+    """What reading a tree gave.
+
+    With errors among the diagnostics the project holds what could be read, for more checks;
+    it is None where `project.yaml` itself could not be.
+    """
 
     project: Project | None
     diagnostics: tuple[Diagnostic, ...]
@@ -74,6 +78,7 @@ class _Loading:
     def __init__(self, tree: Tree, cache: Cache) -> None:
         self.tree, self.cache = tree, cache
         self.diagnostics: list[Diagnostic] = []
+        self.broken: set[tuple[str, str]] = set()
         self.kinds = kinds()
         self.found: dict[str, dict[str, Resource[Any]]] = {folder: {} for folder in self.kinds}
 
@@ -88,7 +93,8 @@ class _Loading:
         files = [(entry, *place) for entry in entries if (place := self.sort(entry)) is not None]
         texts = self.read([entry for entry, _, _ in files])
         for entry, folder, name in files:
-            self.resource(entry, folder, name, texts)
+            if not self.resource(entry, folder, name, texts):
+                self.broken.add((folder, name))
         if not self.found[""] and not any(d.place.file == "project.yaml" for d in self.diagnostics):
             self.wrong(
                 Place("project.yaml"), "no-project", "there is no project.yaml",
@@ -98,13 +104,12 @@ class _Loading:
         return self.result()
 
     def result(self) -> Loaded:
-        diagnostics = tuple(sorted(self.diagnostics))
-        if has_errors(diagnostics):
+        diagnostics, found = tuple(sorted(self.diagnostics)), self.found
+        if not found[""]:
             return Loaded(None, diagnostics)
-        found = self.found
         project = Project(
             found[""]["project"], found["tables"], found["functions"], found["endpoints"],
-            found["channels"],
+            found["channels"], frozenset(self.broken),
         )  # fmt: skip
         return Loaded(project, diagnostics)
 
@@ -170,31 +175,33 @@ class _Loading:
 
     def resource(
         self, entry: Entry, folder: str, name: str, texts: Mapping[BlobId, bytes]
-    ) -> None:
+    ) -> bool:
+        """Read one file into `found`, or report what is wrong and return False."""
         if entry.size_bytes > MAX_FILE_BYTES:
             self.wrong(
                 Place(entry.path), "yaml-too-large",
                 f"the file has {entry.size_bytes:,} bytes, at most {MAX_FILE_BYTES:,} are read",
                 "split it into several resources",
             )  # fmt: skip
-            return
+            return False
         document = self.document(entry, texts)
-        if document is None:
-            return
+        if document is None:  # it vanished between listing and reading
+            return False
         for p in document.problems:
             self.wrong(Place(entry.path, p.line, p.column), p.code, p.message, p.hint)
         if document.problems:
-            return
+            return False
         kind = self.kinds[folder]
         if not isinstance(document.root, dict):
             self.wrong(Place(entry.path), "not-a-map", f"a {kind.__name__.lower()} is a map of keys")
-            return
+            return False
         model = self.model(kind, entry.blob, document)
         if isinstance(model, ValidationError):
             self.diagnostics += explain(entry.path, document, kind, model)
-            return
+            return False
         resource = Resource(kind.__name__.lower(), name, entry.path, entry.blob, model, document)
         self.found[folder][name] = resource
+        return True
 
     def document(self, entry: Entry, texts: Mapping[BlobId, bytes]) -> Document | None:
         cached = self.cache.documents.get(entry.blob)

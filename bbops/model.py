@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, PlainValidator
 from pydantic.alias_generators import to_camel
 
 
@@ -17,3 +19,18 @@ class Model(BaseModel):
         arbitrary_types_allowed=True,
         hide_input_in_errors=True,
     )
+
+
+def plain(data: Any) -> Any:
+    """Return YAML data as plain texts, lists and maps, without their places."""
+    if isinstance(data, str):
+        return str(data)
+    if isinstance(data, list):
+        return [plain(item) for item in data]
+    if isinstance(data, dict):
+        return {str(key): plain(item) for key, item in data.items()}
+    return data
+
+
+Plain = Annotated[Any, PlainValidator(plain)]
+"""Any constant value."""

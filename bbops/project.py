@@ -82,13 +82,18 @@ class Route:
 
 @dataclass(frozen=True)
 class Project:
-    """Every resource by its name."""
+    """Every resource by its name.
+
+    `broken` are (folder, name) of files that are there but could not be read; a project that is
+    published has none.
+    """
 
     settings: Resource[Settings]
     tables: Mapping[str, Resource[Table]]
     functions: Mapping[str, Resource[Function]]
     endpoints: Mapping[str, Resource[Endpoint]]
     channels: Mapping[str, Resource[Channel]]
+    broken: frozenset[tuple[str, str]] = frozenset()
 
     @cached_property
     def routes(self) -> tuple[Route, ...]:

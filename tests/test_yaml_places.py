@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bbops.yaml.document import Text, load
@@ -48,12 +48,14 @@ def folded_lines(data: st.DataObject, words: st.SearchStrategy[str]) -> str:
     return text
 
 
+@settings(deadline=None)
 @given(st.data(), st.sampled_from(PARENTS))
 def test_plain_texts(data: st.DataObject, parent: str) -> None:
     text = "q" + folded_lines(data, LINE)
     check_against_oracle(f"{parent}{text}\n")
 
 
+@settings(deadline=None)
 @given(st.data(), st.sampled_from(PARENTS))
 def test_single_quoted_texts(data: st.DataObject, parent: str) -> None:
     text = folded_lines(data, LINE).replace("'", "''")
@@ -66,6 +68,7 @@ ESCAPED = st.sampled_from(
 )  # fmt: skip
 
 
+@settings(deadline=None)
 @given(st.data(), st.sampled_from(PARENTS))
 def test_double_quoted_texts(data: st.DataObject, parent: str) -> None:
     words = st.lists(ESCAPED, min_size=1, max_size=5).map("".join)
@@ -77,6 +80,7 @@ BLOCK_LINE = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from("|>"),
     st.sampled_from(["", "-", "+"]),
@@ -92,6 +96,7 @@ def test_blocks(  # noqa: PLR0917
     check_against_oracle(f"{parent}{style}{chomping} # note{line_break}{body}{end and line_break}")
 
 
+@settings(deadline=None)
 @given(st.sampled_from("|>"), st.sampled_from(["", "-", "+"]), st.lists(BLOCK_LINE, min_size=1))
 @pytest.mark.parametrize(
     ("parent", "indent"), [("- ", 0), ("k: ", 0), ("- - ", 2), ("a:\n  k: ", 2)]

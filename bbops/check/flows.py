@@ -50,7 +50,9 @@ def check_flow(project: Project, name: str) -> CheckedFlow:
         found.append(Diagnostic(place, code, message, hint))
 
     scope = _scope(project, function, report)
-    current = Checking(scope, project.sql_tables, _signatures(project), None)
+    current = Checking(
+        scope, project.sql_tables, _Signatures(project), None, broken=project.broken
+    )
     found += _bodies(project, function)
     for step in function.model.steps:
         current = replace(current, step=step.mark)
@@ -137,10 +139,6 @@ def _sets(step: Step) -> Iterator[str]:
     for block in step.blocks():
         for inner in block:
             yield from _sets(inner)
-
-
-def _signatures(project: Project) -> Mapping[str, Signature]:
-    return _Signatures(project)
 
 
 class _Signatures(Mapping[str, Signature]):

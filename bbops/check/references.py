@@ -13,29 +13,32 @@ def check(project: Project) -> Iterator[Diagnostic]:
     for endpoint in project.endpoints.values():
         model = endpoint.model
         yield from _known(
-            endpoint.place("function"), "function", model.function, project.functions
+            project, endpoint.place("function"), "function", model.function, project.functions
         )
         if model.channel is not None:
             yield from _known(
-                endpoint.place("channel"), "channel", model.channel, project.channels
+                project, endpoint.place("channel"), "channel", model.channel, project.channels
             )
     for channel in project.channels.values():
         for at, name in enumerate(channel.model.middleware):
             where = channel.place("middleware", at)
-            yield from _known(where, "function", name, project.functions)
+            yield from _known(project, where, "function", name, project.functions)
     auth = project.settings.model.auth
     if auth is not None:
         if auth.users is not None:
             yield from _known(
-                project.settings.place("auth", "users"), "table", auth.users, project.tables
-            )
+                project, project.settings.place("auth", "users"), "table", auth.users,
+                project.tables,
+            )  # fmt: skip
         if auth.key_name not in project.settings.model.env:
             yield _undeclared(project, auth.key_name)
 
 
-def _known(at: Place, kind: str, name: str, known: Iterable[str]) -> Iterator[Diagnostic]:
+def _known(
+    project: Project, at: Place, kind: str, name: str, known: Iterable[str]
+) -> Iterator[Diagnostic]:
     names = list(known)
-    if name not in names:
+    if name not in names and (f"{kind}s", name) not in project.broken:
         folder = f"{kind}s/{name}.yaml"
         hint = suggest(name, names) or f"make {folder}"
         yield Diagnostic(at, f"unknown-{kind}", f"{kind} '{name}' does not exist", hint)

@@ -91,6 +91,8 @@ def _reference(
     at = table.place("columns", name, "references")
     other_name, _, target = reference.partition(".")
     other = project.tables.get(other_name)
+    if ("tables", other_name) in project.broken:
+        return
     if other is None:
         yield Diagnostic(
             at, "unknown-table", f"table '{other_name}' does not exist",

@@ -48,7 +48,7 @@ def validate(tree: Tree, cache: LoadCache | None = None) -> tuple[Project | None
     loaded = load(tree, cache)
     if loaded.project is None:
         return None, loaded.diagnostics
-    found = tuple(sorted((*loaded.diagnostics, *check(loaded.project))))
+    found = tuple(sorted({*loaded.diagnostics, *check(loaded.project)}))
     return (None if has_errors(found) else loaded.project), found
 
 

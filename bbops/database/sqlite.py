@@ -118,6 +118,10 @@ class Sqlite:
         """
         return (await self.write_all([(sql, parameters)], at_most=at_most))[0]
 
+    async def change(self, sql: str, parameters: Sequence[object] = ()) -> int:
+        """Run one statement without RETURNING and return how many rows it changed."""
+        return int((await self.write_all([(sql, parameters)]))[0][0][0])
+
     async def write_all(self, statements: Statements, *, at_most: int | None = None) -> list[Rows]:
         """Run the statements in one transaction and return each one's rows; raises as `write`."""
         for sql, _ in statements:

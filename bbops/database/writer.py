@@ -30,6 +30,8 @@ def run_alone(
 ) -> list[Rows]:
     """Run statements in a transaction of their own and return each one's rows.
 
+    A statement that returns none gives one row: how many it changed.
+
     Raises:
         sqlite3.Error: only what may pass elsewhere, see `is_passing`; nothing was written.
         Failure: nothing was written.
@@ -53,7 +55,8 @@ def _run(connection: sqlite3.Connection, statements: Statements, at_most: int | 
     results = []
     for sql, parameters in statements:
         try:
-            rows = connection.execute(sql, parameters).fetchall()
+            cursor = connection.execute(sql, parameters)
+            rows = cursor.fetchall() if cursor.description else [(cursor.rowcount,)]
         except ERRORS as error:
             if is_passing(error):
                 raise

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from bbops.diagnostics import suggest
 from bbops.expressions.types import ANY, Type, list_of, map_of, named
-from bbops.model import Model
+from bbops.model import Model, Plain
 
 TYPES = (
     "string", "text", "integer", "number", "boolean", "datetime", "date", "uuid", "email", "url",
@@ -33,7 +33,7 @@ class Field(Model):
     enum: list[str | int | float] | None = PydanticField(default=None, min_length=1)
     items: Field | None = None
     fields: dict[FieldName, Field] | None = None
-    default: Any = None
+    default: Plain = None
     description: str | None = None
 
     @model_validator(mode="before")

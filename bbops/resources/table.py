@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
 from bbops.names import ColumnName
-from bbops.model import Model
+from bbops.model import Model, Plain
 
 ColumnType = Literal[
     "string", "text", "integer", "bigint", "number", "decimal", "boolean",
@@ -27,7 +27,7 @@ class Column(Model):
     unique: bool = False
     private: bool = False
     auto: Literal["increment", "uuid", "created", "updated"] | None = None
-    default: Any = None
+    default: Plain = None
     enum: list[str | int | float] | None = Field(default=None, min_length=1)
     min_length: Annotated[int, Field(ge=0)] | None = None
     max_length: Annotated[int, Field(ge=1)] | None = None
@@ -55,7 +55,7 @@ class Table(Model):
     columns: dict[ColumnName, Column] = Field(min_length=1)
     primary_key: list[ColumnName] | None = Field(default=None, min_length=1)
     indexes: dict[ColumnName, Index] = {}
-    seed: list[dict[ColumnName, Any]] = []
+    seed: list[dict[ColumnName, Plain]] = []
 
     @property
     def key(self) -> tuple[str, ...]:

@@ -58,6 +58,7 @@ class Checking:
     tables: Mapping[str, Table]
     functions: Mapping[str, Signature]
     step: Mark | None
+    broken: frozenset[tuple[str, str]] = frozenset()
     reads: set[tuple[str, str]] = field(default_factory=set)
     """(kind, name) of everything looked up: what the code depends on."""
 
@@ -101,7 +102,7 @@ class Checking:
         """Return the table of that name, or report that there is none."""
         self.reads.add(("table", str(name)))
         found = self.tables.get(name)
-        if found is None:
+        if found is None and ("tables", name) not in self.broken:
             self.report(
                 mark_of(name), "unknown-table", f"table '{name}' does not exist",
                 suggest(name, self.tables),
@@ -113,7 +114,7 @@ class Checking:
         """Return the signature of the function of that name, or report that there is none."""
         self.reads.add(("function", str(name)))
         found = self.functions.get(name)
-        if found is None:
+        if found is None and ("functions", name) not in self.broken:
             self.report(
                 mark_of(name), "unknown-function", f"function '{name}' does not exist",
                 suggest(name, self.functions),

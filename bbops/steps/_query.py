@@ -136,7 +136,7 @@ def _assigned(flow: Flow, query: Query, table: Table, name: str, value: Value) -
 def returning(table: Table, columns: Sequence[str]) -> tuple[str, dict[str, str]]:
     """Return the list of columns as SQL, and their types by name."""
     names = ", ".join(f"{quote(table.name)}.{quote(name)}" for name in columns)
-    return names, {name: table.columns[name].type for name in columns}
+    return names, {str(name): table.columns[name].type for name in columns}
 
 
 def bare_columns(columns: Sequence[str]) -> str:

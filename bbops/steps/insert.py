@@ -88,11 +88,10 @@ class Insert(Step):
             return
         given = {name for name, _ in data.items}
         missing = [c.name for c in table.columns.values() if c.is_required and c.name not in given]
-        if missing:
+        for name in missing:
             at.report(
-                data.mark, "missing-column",
-                f"table '{table.name}' needs a value for '{"', '".join(missing)}'",
-            )  # fmt: skip
+                data.mark, "missing-column", f"table '{table.name}' needs a value for '{name}'"
+            )
 
     def check_conflict(self, at: Checking, table: Table, conflict: OnConflict) -> None:
         check_columns(at, table, conflict.columns)

@@ -1,1 +1,1 @@
-"""What makes a commit live, and tells how far it got."""
+"""Make what is served equal to what is committed."""

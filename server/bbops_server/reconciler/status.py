@@ -1,53 +1,159 @@
-"""How far a project is: what people, tools and tests read to know whether it is live."""
+"""What is true of a project right now, in conditions that people and machines can read.
+
+`Ready`: a release is served and it is the newest commit. `Reconciling`: an attempt is under way.
+`Stalled`: the newest commit is not live, and why; the last good release serves on.
+"""
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Any, Literal
+from collections import deque
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Protocol
 
 import msgspec
 
-ConditionType = Literal["Ready", "Reconciling", "Stalled"]
+
+class Stalled(Exception):  # noqa: N818 - the name of a condition
+    """An attempt cannot go on. `is_passing`: trying again may help without a new commit."""
+
+    def __init__(
+        self,
+        reason: str,
+        message: str,
+        hint: str = "",
+        diagnostics: Sequence[dict[str, Any]] = (),
+        *,
+        is_passing: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.reason, self.message, self.hint = reason, message, hint
+        self.diagnostics, self.is_passing = list(diagnostics), is_passing
+
+    def as_diagnostic(self) -> dict[str, Any]:
+        """Return it in the form of a diagnostic, for places that show only those."""
+        return {
+            "severity": "error", "code": self.reason, "file": "project.yaml", "line": 1,
+            "column": 1, "message": self.message, "hint": self.hint,
+        }  # fmt: skip
 
 
-class Condition(msgspec.Struct, frozen=True, rename="camel"):
-    """One thing that holds or does not. `reason` is CamelCase, for programs; `since` is aware."""
+class Condition(msgspec.Struct, frozen=True):
+    """One thing that is true or not, since when and why. `reason` is CamelCase for machines."""
 
-    type: ConditionType
+    type: str
     status: bool
     reason: str
     message: str
     since: datetime
 
 
-class Publication(msgspec.Struct, frozen=True, rename="camel"):
-    """One attempt to make a revision live, and how it ended."""
+class Publication(msgspec.Struct, frozen=True):
+    """An attempt that ended: live, or stalled with its reason."""
 
     revision: str
     at: datetime
     outcome: str
-    milliseconds: int
+    milliseconds: float
 
 
-class Status(msgspec.Struct, frozen=True, rename="camel"):
-    """One project, as its server sees it.
-
-    `attempted_revision` is the newest commit that was tried, `applied_revision` the one that is
-    live. `diagnostics` are those of the attempt, as the build process gives them. `publications`
-    are the last ten, newest first.
-    """
+class Status(msgspec.Struct, frozen=True):
+    """Everything that is known of one project."""
 
     name: str
     url: str
     branch: str
-    attempted_revision: str | None = None
-    applied_revision: str | None = None
-    release: str | None = None
-    conditions: tuple[Condition, ...] = ()
-    diagnostics: tuple[dict[str, Any], ...] = ()
-    publications: tuple[Publication, ...] = ()
+    attempted_revision: str | None
+    applied_revision: str | None
+    release: str | None
+    conditions: list[Condition]
+    diagnostics: list[dict[str, Any]]
+    publications: list[Publication]
 
     @property
     def is_ready(self) -> bool:
-        """Whether the newest commit that was tried is the one that is live."""
+        """Whether the newest commit is served."""
         return any(one.type == "Ready" and one.status for one in self.conditions)
+
+
+class StatusSource(Protocol):
+    """What the control plane asks."""
+
+    def projects(self) -> list[Status]:
+        """Return every project's status."""
+        ...
+
+    def reconcile(self, name: str) -> bool:
+        """Ask for an attempt now; False when no project has that name."""
+        ...
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)  # noqa: TID251 - the server's own clock, no function runs here
+
+
+class StatusBoard:
+    """Keeps the conditions while the reconciler works."""
+
+    def __init__(self, name: str, url: str, branch: str) -> None:
+        self.name, self.url, self.branch = name, url, branch
+        self.attempted: str | None = None
+        self.applied: str | None = None
+        self.release: str | None = None
+        self.diagnostics: list[dict[str, Any]] = []
+        self.publications: deque[Publication] = deque(maxlen=10)
+        self.stalled: Stalled | None = None
+        self.conditions: dict[str, Condition] = {}
+        for kind in ("Ready", "Reconciling", "Stalled"):
+            self.put(kind, status=False, reason="Starting", message="")
+
+    def put(self, kind: str, *, status: bool, reason: str, message: str) -> None:
+        """Set a condition; its time moves only when its status does."""
+        old = self.conditions.get(kind)
+        since = old.since if old is not None and old.status == status else _now()
+        self.conditions[kind] = Condition(kind, status, reason, message, since)
+
+    def status(self) -> Status:
+        """Return what is true now."""
+        return Status(
+            self.name, self.url, self.branch, self.attempted, self.applied, self.release,
+            list(self.conditions.values()), self.diagnostics, list(self.publications),
+        )  # fmt: skip
+
+    def restored(self, name: str, revision: str, release: str) -> None:
+        """Record that the last good release serves again after a restart."""
+        self.name, self.applied, self.release = name, revision, release
+        self.put("Ready", status=True, reason="Restored", message=f"{release} is live")
+
+    def begin(self, revision: str) -> None:
+        """Record that an attempt begins."""
+        self.attempted = revision
+        self.put("Reconciling", status=True, reason="Started", message=revision)
+
+    def progress(self, reason: str) -> None:
+        """Record the stage an attempt is in."""
+        self.put("Reconciling", status=True, reason=reason, message=self.attempted or "")
+
+    def publish(self, name: str, revision: str, release: str, milliseconds: float) -> None:
+        """Record that a revision went live."""
+        self.name, self.applied, self.release = name, revision, release
+        self.stalled, self.diagnostics = None, []
+        self.publications.append(Publication(revision, _now(), "live", round(milliseconds, 1)))
+        message = f"{release} is live"
+        self.put("Ready", status=True, reason="Published", message=message)
+        self.put("Reconciling", status=False, reason="Done", message="")
+        self.put("Stalled", status=False, reason="Published", message="")
+
+    def stall(self, stalled: Stalled) -> bool:
+        """Record why the newest revision is not live; False when that is known already."""
+        old, self.stalled = self.stalled, stalled
+        self.diagnostics = stalled.diagnostics
+        self.put("Reconciling", status=False, reason=stalled.reason, message="")
+        message = f"{stalled.message}; {stalled.hint}" if stalled.hint else stalled.message
+        self.put("Stalled", status=True, reason=stalled.reason, message=message)
+        serving = f"{self.release} serves on" if self.release else "nothing is live yet"
+        self.put("Ready", status=False, reason=stalled.reason, message=serving)
+        is_new = old is None or (old.reason, old.message) != (stalled.reason, stalled.message)
+        if is_new and self.attempted:
+            self.publications.append(Publication(self.attempted, _now(), stalled.reason, 0.0))
+        return is_new

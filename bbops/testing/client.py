@@ -1,0 +1,95 @@
+"""Serve a tree in this process, on a database file, and ask it as HTTP would."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bbops.compile.release import build
+from bbops.database.migrate import apply
+from bbops.database.sqlite import Sqlite
+from bbops.errors import ProjectError
+from bbops.runtime.release import Release, link
+from bbops.testing.host import fake_host
+from bbops.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer as a client sees it."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """The body, read as JSON; None when it is empty."""
+        return msgspec.json.decode(self.body) if self.body else None
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Asks a release directly: no socket, but every byte of the ASGI protocol."""
+
+    release: Release
+    database: Sqlite
+
+    async def ask(
+        self, method: str, path: str, body: Any = None, *,
+        headers: Mapping[str, str] | None = None, raw: bytes | None = None,
+    ) -> Reply:  # fmt: skip
+        """Send one request and return its answer. `raw` is a body that is not JSON."""
+        sent = raw if raw is not None else b"" if body is None else msgspec.json.encode(body)
+        target, _, query = path.partition("?")
+        given = {"content-length": str(len(sent)), **(headers or {})}
+        scope = {
+            "type": "http", "method": method, "path": target, "raw_path": target.encode(),
+            "query_string": query.encode(), "client": ("127.0.0.1", 1),
+            "headers": [(k.lower().encode(), v.encode()) for k, v in given.items()],
+        }  # fmt: skip
+        messages: list[dict[str, Any]] = []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": sent, "more_body": False}
+
+        async def send(message: dict[str, Any]) -> None:
+            messages.append(message)
+
+        await self.release(scope, receive, send)
+        start, end = messages
+        found = {name.decode(): value.decode() for name, value in start["headers"]}
+        return Reply(start["status"], found, end["body"])
+
+
+@asynccontextmanager
+async def serve(
+    tree: Tree, database: Path, env: Mapping[str, str] | None = None, *, detailed: bool = False
+) -> AsyncIterator[Client]:
+    """Build a tree, migrate a database file to it, and yield a client of it.
+
+    Raises:
+        ProjectError: the tree has errors.
+    """
+    built = build(tree)
+    if built.project is None:
+        raise ProjectError(built.diagnostics)
+    apply(database, {name: table.model for name, table in built.project.tables.items()})
+    door = await Sqlite.open(database)
+    try:
+        declared = built.project.settings.model.env
+        values = {name: variable.default for name, variable in declared.items()} | dict(env or {})
+        yield Client(
+            link(
+                built.artifact, name="0123456789ab", host=fake_host(door), env=values,
+                detailed=detailed,
+            ),
+            door,
+        )  # fmt: skip
+    finally:
+        await door.close()

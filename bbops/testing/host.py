@@ -1,0 +1,59 @@
+"""A Host for tests: a clock that stands, chance that repeats, a log that is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from bbops.host import Database, Host
+
+
+@dataclass
+class StillClock:
+    """Stands at one moment until it is set."""
+
+    moment: datetime = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        """Return the moment."""
+        return self.moment
+
+
+@dataclass
+class CountingRandom:
+    """Counts instead of guessing: every run of a test gets the same ids."""
+
+    count: int = 0
+
+    def uuid(self) -> str:
+        """Return the next id: `…0001`, `…0002` and so on."""
+        self.count += 1
+        return f"00000000-0000-4000-8000-{self.count:012d}"
+
+    def token(self, length: int) -> str:
+        """Return the count, padded with `t`."""
+        self.count += 1
+        return str(self.count).rjust(length, "t")[-length:]
+
+    def integer(self, low: int, high: int) -> int:
+        """Return the lowest number."""
+        del high
+        return low
+
+
+@dataclass
+class KeptLog:
+    """Keeps what was written."""
+
+    lines: list[tuple[str, str, Mapping[str, Any]]] = field(default_factory=list)
+
+    def write(self, level: str, message: str, data: Mapping[str, Any]) -> None:
+        """Keep a line."""
+        self.lines.append((level, message, data))
+
+
+def fake_host(database: Database) -> Host:
+    """Return doors for a test: everything but the database stands still."""
+    return Host(StillClock(), CountingRandom(), database, KeptLog())

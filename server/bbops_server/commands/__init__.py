@@ -1,0 +1,1 @@
+"""The commands that need the server, found by the CLI through an entry-point group."""

@@ -1,0 +1,33 @@
+"""Serve a working tree while you write: each save is live, errors show in answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bbops_server.commands._options import address_options, require_platform, state_folder
+
+
+@click.command("dev")
+@click.argument("folder", default=".", metavar="[DIR]", type=click.Path(path_type=Path))
+@address_options
+@click.option("--json", "as_json", is_flag=True, help="One line of JSON per event.")
+def command(
+    folder: Path, host: str, port: int, control_port: int, state: Path | None, *, as_json: bool
+) -> None:
+    """Serve the files of DIR as they are on disk, committed or not, and reload on save.
+
+    Data is kept apart from that of 'bbops serve', in .bbops/dev; delete that folder to start
+    afresh. A 500 tells file and line; while the project has mistakes, its routes answer them.
+    """
+    require_platform()
+    from bbops_server.commands._run import run_server  # noqa: PLC0415 - after --help
+    from bbops_server.reconciler.sources import FolderSource  # noqa: PLC0415
+    from bbops_server.settings import Settings  # noqa: PLC0415
+
+    settings = Settings(
+        repository=folder.absolute(), state=state_folder(folder, state, "dev"), mode="dev",
+        host=host, port=port, control_port=control_port, branch="",
+    )  # fmt: skip
+    run_server(settings, FolderSource(folder.absolute()), as_json=as_json)

@@ -1,0 +1,99 @@
+"""What tests share: the project template, small projects as text, the --update-golden switch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bbops.testing.client import Client, serve
+from bbops.tree import MemoryTree
+
+ROOT = Path(__file__).parent.parent
+TEMPLATE = ROOT / "project-template"
+
+NOTES = """
+columns:
+  id: { type: integer, primaryKey: true, auto: increment }
+  title: { type: string, maxLength: 40 }
+  done: { type: boolean, default: false }
+seed:
+  - { id: 1, title: one, done: false }
+  - { id: 2, title: two, done: true }
+  - { id: 3, title: three, done: false }
+"""
+
+PROJECT = """
+bbops: 1
+name: sample
+env:
+  JWT_SECRET: { secret: true }
+  GREETING: { default: hello }
+auth:
+  signingKey: ${ env.JWT_SECRET }
+"""
+
+DOUBLE = """
+input: { number: number }
+steps:
+  - return:
+      value: ${ input.number * 2 }
+"""
+
+ENV = {"JWT_SECRET": "a-test-key-of-more-than-32-characters"}
+
+Files = dict[str, str]
+Serving = Callable[..., AbstractAsyncContextManager[Client]]
+
+
+def sample(**files: str) -> Files:
+    """Return a small project; keywords are paths with `__` for `/`."""
+    out = {"project.yaml": PROJECT, "tables/notes.yaml": NOTES, "functions/double.yaml": DOUBLE}
+    out |= {path.replace("__", "/") + ".yaml": text for path, text in files.items()}
+    return out
+
+
+def with_function(function: str, *, method: str = "POST", auth: str = "None") -> Files:
+    """Return the sample project with one function, answered at /run."""
+    endpoint = f"method: {method}\npath: /run\nfunction: run\nauthentication: {auth}\n"
+    return sample(functions__run=function, endpoints__run=endpoint)
+
+
+@pytest.fixture
+def serving(tmp_path: Path) -> Serving:
+    """Serve a project of files in this process."""
+
+    def start(files: Files, env: Files = ENV, **options: Any) -> AbstractAsyncContextManager[Client]:
+        return serve(MemoryTree(files), tmp_path / "data.sqlite", env, **options)
+
+    return start
+
+
+@pytest.fixture
+def ask(serving: Serving) -> Callable[..., Any]:
+    """Answer one request to a project of files, and close it again."""
+
+    def once(files: Files, method: str, path: str, body: Any = None, **options: Any) -> Any:
+        async def answer() -> Any:
+            async with serving(files) as client:
+                return await client.ask(method, path, body, **options)
+
+        return run(answer())
+
+    return once
+
+
+def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Run a coroutine to its end."""
+    import asyncio
+
+    return asyncio.run(coroutine)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="rewrite expected output")
+
+

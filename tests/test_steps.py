@@ -1,0 +1,110 @@
+"""Every step kind: it is one file with its example, and the example does what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import indent
+from typing import Any
+
+import pytest
+
+from bbops.steps import _base
+from bbops.steps._base import Example, step_kinds
+from tests.conftest import with_function
+
+KINDS = sorted(step_kinds())
+EXAMPLES = [(kind, example) for kind in KINDS for example in step_kinds()[kind].examples]
+
+
+def function_of(example: Example) -> str:
+    fields = {bool: "boolean", int: "integer", str: "string", list: "integer[]"}
+    shape = "".join(f"  {k}?: {fields[type(v)]}\n" for k, v in (example.input or {}).items())
+    head = f"input:\n{shape}" if shape else ""
+    if "input.word" in example.steps and not shape:
+        head = "input:\n  word?: string\n"
+    return f"{head}steps:\n{indent(example.steps, '  ')}\n"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_step_kind_has_a_title_and_an_example(kind: str) -> None:
+    assert step_kinds()[kind].title
+    assert step_kinds()[kind].examples
+
+
+@pytest.mark.parametrize(("kind", "example"), EXAMPLES, ids=[f"{k}: {e.title}" for k, e in EXAMPLES])
+def test_example_of_step_does_what_it_says(
+    kind: str, example: Example, ask: Callable[..., Any]
+) -> None:
+    assert f"{kind}:" in example.steps
+    reply = ask(with_function(function_of(example)), "POST", "/run", example.input)
+    assert (reply.status, reply.json) == (example.status, example.value)
+
+
+def test_a_new_step_kind_is_one_new_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Callable[..., Any]
+) -> None:
+    (tmp_path / "shout.py").write_text(PLANTED)
+    import bbops.steps
+
+    monkeypatch.setattr(bbops.steps, "__path__", [*bbops.steps.__path__, str(tmp_path)])
+    _base.step_kinds.cache_clear()
+    try:
+        (example,) = step_kinds()["shout"].examples
+        reply = ask(with_function(function_of(example)), "POST", "/run", example.input)
+        assert (reply.status, reply.json) == (200, example.value)
+        wrong = with_function("steps:\n  - shuot: { text: hi }\n")
+        with pytest.raises(_base_error(), match="did you mean 'shout'"):
+            ask(wrong, "POST", "/run")
+    finally:
+        _base.step_kinds.cache_clear()
+
+
+def _base_error() -> type[Exception]:
+    from bbops.errors import ProjectError
+
+    return ProjectError
+
+
+PLANTED = '''"""shout: make a text loud."""
+
+from __future__ import annotations
+
+import ast
+from typing import ClassVar
+
+from bbops.expressions.types import TEXT, Type
+from bbops.expressions.values import ValueField
+from bbops.model import Model
+from bbops.steps._base import Checking, Example, Step
+from bbops.steps._flow import Flow
+
+
+class ShoutParameters(Model):
+    """What to shout."""
+
+    text: ValueField
+
+
+class Shout(Step):
+    """Give the text in capitals."""
+
+    title: ClassVar[str] = "Shout"
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "Shout",
+            "- shout: { text: hello }\\n  as: loud\\n- return:\\n    value: ${ vars.loud }",
+            value="HELLO",
+        ),
+    )
+
+    shout: ShoutParameters
+
+    def check(self, at: Checking) -> Type:
+        at.value(self.shout.text)
+        return TEXT
+
+    def code(self, flow: Flow) -> list[ast.stmt]:
+        loud = flow.expression("upper(text)", upper="filter:upper", text=flow.value(self.shout.text))
+        return flow.store(self.as_, loud)
+'''
