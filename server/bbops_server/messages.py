@@ -99,7 +99,7 @@ async def _answer(channel: Channel, handle: Handle, frame: Frame) -> None:
 
 
 def pack_error(error: Exception) -> list[str]:
-    """Return what may cross to another process: the kind, message and hint; the log has the rest."""
+    """Return what may cross to another process: kind, message, hint; the log has the rest."""
     if isinstance(error, BbopsError):
         return [type(error).__name__, error.message, error.hint]
     _log.error("unexpected %s", type(error).__name__, exc_info=error)

@@ -21,16 +21,14 @@ _EXIT_SECONDS = 2.0  # for what a child does after it has answered `stop`
 _LONGEST_PAUSE_SECONDS = 5.0
 
 
-class ChildGone(ServerError):
+class ChildGone(ServerError):  # noqa: N818 - it says what happened
     """The process ended before it answered."""
 
 
 class Child:
     """One process that answers requests. It ends by itself when this process does."""
 
-    def __init__(
-        self, module: str, process: asyncio.subprocess.Process, channel: Channel
-    ) -> None:
+    def __init__(self, module: str, process: asyncio.subprocess.Process, channel: Channel) -> None:
         """Use `start`."""
         self._module, self._process, self._channel = module, process, channel
         self._numbers = count(1)
@@ -82,7 +80,7 @@ class Child:
             ServerError: no answer in time; the child may still be at it.
         """
         number = next(self._numbers)
-        answer = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
         if self._listening.done():
             self._fail_waiting()
@@ -249,5 +247,5 @@ class LivingChild:
             try:
                 return await self._make()
             except BbopsError as error:
-                _log.error("cannot replace a process: %s", error)  # noqa: TRY400 - no bug of ours
+                _log.error("cannot replace a process: %s", error)
             pause_seconds = min(2 * pause_seconds + 0.1, _LONGEST_PAUSE_SECONDS)

@@ -82,6 +82,8 @@ def bind(host: str, port: int, *, option: str) -> socket.socket:
     """Return a listening socket; connections wait in it until a process accepts them.
 
     Args:
+        host: a name or an address of this machine.
+        port: 0 finds a free one.
         option: the command's option that names another port, for the hint.
 
     Raises:
@@ -101,14 +103,13 @@ def bind(host: str, port: int, *, option: str) -> socket.socket:
     except OSError as error:
         bound.close()
         raise _cannot_bind(host, port, error, option) from None
-    bound.setblocking(False)
+    bound.setblocking(False)  # noqa: FBT003 - its only argument
     return bound
 
 
 def _cannot_bind(host: str, port: int, error: OSError, option: str) -> ServerError:
     reason = (error.strerror or "no reason given").lower()
     return ServerError(
-        f"cannot listen on {host}:{port}: {reason}", hint=f"choose another port with '{option} PORT'"
+        f"cannot listen on {host}:{port}: {reason}",
+        hint=f"choose another port with '{option} PORT'",
     )
-
-

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-
 Durability = Literal["normal", "full"]
 
 CONTROL_HOST = "127.0.0.1"

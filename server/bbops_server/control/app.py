@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from litestar import Litestar, MediaType, Request, Response, get, post
@@ -15,25 +15,13 @@ import bbops
 from bbops.runtime.flow import code_of
 from bbops_server.control.guard import Guard
 from bbops_server.control.page import render_html, render_text
-from bbops_server.reconciler.status import Status
+from bbops_server.reconciler.status import Status, StatusSource
 
 _PAGE_HEADERS = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'",
     "cache-control": "no-store",
     "x-content-type-options": "nosniff",
 }
-
-
-class StatusSource(Protocol):
-    """Who knows how far the projects are."""
-
-    def projects(self) -> list[Status]:
-        """Return every project's status, by name."""
-        ...
-
-    def reconcile(self, name: str) -> bool:
-        """Ask to look at a project's repository now; False when there is no such project."""
-        ...
 
 
 class Summary(msgspec.Struct, frozen=True):

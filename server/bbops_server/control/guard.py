@@ -46,7 +46,9 @@ def find_reason(scope: Any) -> str | None:
     sites = headers.get(b"sec-fetch-site", [])
     if any(site not in {b"same-origin", b"none"} for site in sites):
         return "this request comes from a page of another site"
-    if any(urlsplit(origin.decode("latin-1")).netloc != host for origin in headers.get(b"origin", [])):
+    if any(
+        urlsplit(origin.decode("latin-1")).netloc != host for origin in headers.get(b"origin", [])
+    ):
         return "this request comes from a page of another site"
     return None
 

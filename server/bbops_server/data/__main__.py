@@ -9,7 +9,7 @@ import sys
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-from bbops_server.data.serve import run
+from bbops_server.data.serve import run  # noqa: E402 - see above
 
 if __name__ == "__main__":
     run(control=int(sys.argv[1]), listening=int(sys.argv[2]))

@@ -7,7 +7,6 @@ import gc
 import os
 import socket
 from pathlib import Path
-from typing import Any
 
 import uvloop
 
@@ -97,7 +96,5 @@ async def _run(control: int, listening: int) -> None:
 
 def _adopt(descriptor: int) -> socket.socket:
     """Take over an inherited socket; the processes this one might start do not get it."""
-    os.set_inheritable(descriptor, False)
-    adopted: Any = socket.socket(fileno=descriptor)
-    adopted.setblocking(False)
-    return adopted  # type: ignore[no-any-return]
+    os.set_inheritable(descriptor, False)  # noqa: FBT003 - its signature
+    return socket.socket(fileno=descriptor)

@@ -11,6 +11,8 @@ def replace_file(path: Path, data: bytes, *, only_new: bool = False) -> None:
     """Put `data` in the place of a file, mode 0600, on disk before anyone can see it.
 
     Args:
+        path: its folder must exist.
+        data: the whole content.
         only_new: leave a file that is there as it is.
 
     Raises:

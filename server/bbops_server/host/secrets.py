@@ -105,9 +105,7 @@ class Secrets:
         missing = [name for name, how in declared.items() if how["required"]]
         return values, sorted(name for name in missing if values[name] is None)
 
-    def _resolve(
-        self, name: str, how: Mapping[str, Any], sealed: Mapping[str, str]
-    ) -> str | None:
+    def _resolve(self, name: str, how: Mapping[str, Any], sealed: Mapping[str, str]) -> str | None:
         if given := os.environ.get(name):
             return given
         if name in sealed:

@@ -82,9 +82,7 @@ def _readiness(live: Live) -> Any:
         """Whether a release is live, and which."""
         if live.release is None:
             return Response({"status": "notReady"}, status_code=503)
-        return Response(
-            {"status": "ready", "release": live.release.name, "project": live.project}
-        )
+        return Response({"status": "ready", "release": live.release.name, "project": live.project})
 
     return ready
 

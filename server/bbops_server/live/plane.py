@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from bbops.errors import ServerError
-from bbops_server.settings import Durability, Settings
 from bbops_server.messages import Frame
 from bbops_server.processes import Child, ChildGone, LivingChild
+from bbops_server.settings import Durability, Settings
 
 BUILD_NICENESS = 10
 LINK_SECONDS = 60.0
@@ -117,7 +117,7 @@ class Plane:
             await _all(_persist(child, _refusal(self._refusal)) for child in self._data)
 
     async def status(self) -> Frame:
-        """Return {"release", "processes": [{"pid", "release", "in_flight"}]} of those that answer."""
+        """Return {"release", "processes": [{"pid", "release", "in_flight"}]}, of those alive."""
         asked = (child.ask({"do": "status"}, timeout_seconds=WORD_SECONDS) for child in self._data)
         answers = await asyncio.gather(*asked, return_exceptions=True)
         return {
