@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterable, Iterator
 from importlib.util import MAGIC_NUMBER
 from typing import Any
 
 from bbops import __version__
-from bbops.check.flows import CheckedFlow
+from bbops.check.flows import CheckedFlow, variables
 from bbops.expressions.emit import load
 from bbops.project import Project
 from bbops.resources._shape import Shape, shape_spec
-from bbops.steps._base import Step
 from bbops.steps._flow import Flow
 
 _FLOW = "flow"
@@ -34,7 +32,7 @@ def compile_function(project: Project, name: str, checked: CheckedFlow) -> dict[
     steps = function.model.steps
     flow = Flow(
         function.file, checked.scope, project.sql_tables,
-        variables=sorted(set(_variables(steps))), exports=name in project.middleware,
+        variables=sorted(set(variables(steps))), exports=name in project.middleware,
     )  # fmt: skip
     body = flow.block(steps)
     tree = _module(flow, body)
@@ -69,13 +67,6 @@ def code_key(project: Project, name: str, checked: CheckedFlow) -> str:
         parts += [project.functions[one].blob for one in route.middleware]
     parts.append(str(name in project.middleware))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def _variables(steps: Iterable[Step]) -> Iterator[str]:
-    for step in steps:
-        yield from step.sets()
-        for block in step.blocks():
-            yield from _variables(block)
 
 
 def _spec(shape: Shape | None) -> dict[str, Any] | None:
