@@ -1,7 +1,6 @@
-"""Run `bbops` as `python -m bbops`, where no script is installed."""
-
-from __future__ import annotations
+"""`python -m bbops`: the command line."""
 
 from bbops.cli import main
 
-main()
+if __name__ == "__main__":
+    main()

@@ -212,3 +212,37 @@ def _error_text(answer: httpx.Response) -> str:
     error = body.get("error") if isinstance(body, dict) else None
     text = error.get("message") if isinstance(error, dict) else error
     return text if isinstance(text, str) else ""
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """An answer of a project's API; `value` is its JSON, null without any."""
+
+    status: int
+    release: str
+    value: Any
+
+
+class Api:
+    """A project's own API, asked as any client would."""
+
+    def __init__(self, url: str) -> None:
+        self._url = _checked(url)
+        self._client = httpx.Client(timeout=TIMEOUT_SECONDS, trust_env=not _is_here(self._url))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def ask(self, method: str, path: str, body: Any = None, *, token: str | None = None) -> Reply:
+        """Send one request with a JSON body.
+
+        Raises:
+            ServerError: nobody answers there.
+        """
+        headers = {"authorization": f"Bearer {token}"} if token else {}
+        try:
+            answer = self._client.request(method, self._url + path, json=body, headers=headers)
+        except httpx.TransportError as error:
+            raise ServerError(f"cannot reach '{self._url}': {_reason(error)}") from None
+        value = answer.json() if answer.content else None
+        return Reply(answer.status_code, answer.headers.get("x-release", ""), value)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import click
 
 from bbops.cli import INTERRUPTED
-from bbops.cli._console import wants_color
+from bbops.console import wants_color
 from bbops.errors import BbopsError, ProjectError
 from bbops.render import printable, render
 

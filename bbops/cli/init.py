@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from bbops.assets import asset_folder
-from bbops.cli._console import say
+from bbops.console import say
 from bbops.errors import BbopsError
 
 MESSAGE = "Start the project"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bbops.cli._console import say, show, wants_color
+from bbops.console import say, show, wants_color
 from bbops.render import printable, render
 
 if TYPE_CHECKING:

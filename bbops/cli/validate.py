@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from bbops.cli._console import say, wants_color
+from bbops.console import say, wants_color
 from bbops.diagnostics import has_errors
 from bbops.errors import BbopsError
 from bbops.render import FORMS, Form, plural, render

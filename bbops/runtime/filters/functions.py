@@ -3,45 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
+from bbops.runtime.doors import Doors
 from bbops.runtime.failures import FlowError
 from bbops.runtime.filters._registry import add_function, need_integer
 from bbops.runtime.values import check_count
 
 _MAX_TOKEN: Final = 1_000
-
-
-class Clock(Protocol):
-    """Where the time comes from."""
-
-    def now(self) -> datetime:
-        """Return the time as an aware datetime in UTC."""
-
-
-class Chance(Protocol):
-    """Where random values come from; they must be fit for secrets."""
-
-    def uuid(self) -> str:
-        """Return a new UUID in lower case."""
-
-    def token(self, length: int) -> str:
-        """Return `length` characters of a-z and 0-9."""
-
-    def integer(self, low: int, high: int) -> int:
-        """Return a whole number from `low` to `high`, both included."""
-
-
-class Doors(Protocol):
-    """What the functions use of the host."""
-
-    @property
-    def clock(self) -> Clock:
-        """The clock a flow reads."""
-
-    @property
-    def random(self) -> Chance:
-        """The source of chance a flow draws from."""
 
 
 @add_function("range", ("range(3)", [0, 1, 2]), gives="list")

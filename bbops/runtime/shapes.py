@@ -1,0 +1,202 @@
+"""Turn what a request carries into typed values, or say everything that is wrong with it.
+
+A field spec is plain data: `{"type": …, "nullable": …, "optional": …, "default": …, "minLength",
+"maxLength", "minimum", "maximum", "pattern", "enum", "items": field spec, "fields": shape spec}`;
+a shape spec maps names to field specs. It compiles once; a run does what its fields need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from bbops.runtime.failures import NOTHING
+from bbops.runtime.fields import REQUIRED, SCALARS, TEXT_TYPES, UNREADABLE, Spec, compile_rules
+from bbops.runtime.filters.numbers import parse_number
+from bbops.runtime.values import MAX_LIST
+
+Errors = dict[str, list[str]]
+"""Field path (`address.street`, `tags.0`) to what is wrong there."""
+Check = Callable[[Any, str, Errors], Any]
+"""Takes a value, its path and the errors so far; returns the typed value."""
+CheckTexts = Callable[[Mapping[str, list[str]] | Mapping[str, str], Errors], dict[str, Any]]
+MAX_ERRORS: Final = 100
+"""Fields with errors after which a check stops."""
+_BOOLEANS: Final = {"true": True, "false": False}
+
+
+class _EnoughError(Exception):
+    """MAX_ERRORS fields are wrong: the rest is not looked at."""
+
+
+def compile_shape(spec: Spec) -> Callable[[Any, str, Errors], dict[str, Any]]:
+    """Return a check that gives a map's declared fields, typed; errors are added to the dict.
+
+    A field left out has no key in the result, unless it has a default. Null in the place of the
+    map counts as an empty map, so that a missing body names the fields it should have had.
+    The result means nothing when there are errors.
+
+    Raises:
+        FlowError: a pattern of the shape is wrong.
+    """
+    check_map = _compile_map(spec)
+
+    def check(value: Any, path: str, errors: Errors) -> dict[str, Any]:
+        try:
+            typed: dict[str, Any] = check_map({} if value is None else value, path, errors)
+        except _EnoughError:
+            return {}
+        return typed
+
+    return check
+
+
+def compile_query(spec: Spec) -> CheckTexts:
+    """Return a check for texts by name: declared ones arrive typed, others as their first text.
+
+    A list takes every text of a repeated name, any other type the first.
+
+    Raises:
+        FlowError: a pattern of the shape is wrong.
+    """
+    readers = {name: _compile_reader(field) for name, field in spec.items()}
+    check_shape = compile_shape(spec)
+
+    def check(texts: Mapping[str, list[str]] | Mapping[str, str], errors: Errors) -> dict[str, Any]:
+        read: dict[str, Any] = {}
+        others: dict[str, Any] = {}
+        for name, given in texts.items():
+            many = [given] if type(given) is str else list(given)
+            if name in readers and many:
+                read[name] = readers[name](many)
+            elif many:
+                others[name] = many[0]
+        return {**others, **check_shape(read, "", errors)}
+
+    return check
+
+
+def compile_params(spec: Spec) -> CheckTexts:
+    """Return a check for a path's parameters, one text each, as `compile_query` does."""
+    return compile_query(spec)
+
+
+def _compile_map(spec: Spec) -> Check:
+    fields = tuple(
+        (name, _compile_field(field), field.get("default", NOTHING), field.get("optional", False))
+        for name, field in spec.items()
+    )
+
+    def check(value: Any, path: str, errors: Errors) -> dict[str, Any]:
+        if type(value) is not dict:
+            _report(errors, path, SCALARS["object"][1])
+            return {}
+        prefix = f"{path}." if path else ""
+        typed = {}
+        for name, check_field, default, optional in fields:
+            given = value.get(name, default)
+            if given is not NOTHING:
+                typed[name] = check_field(given, prefix + name, errors)
+            elif not optional:
+                _report(errors, prefix + name, REQUIRED)
+        return typed
+
+    return check
+
+
+def _compile_field(spec: Spec) -> Check:
+    check_type = _compile_type(spec)
+    nullable = spec.get("nullable", False)
+    refuses_empty = spec["type"] in TEXT_TYPES and spec.get("minLength", 0) >= 1
+
+    def check(value: Any, path: str, errors: Errors) -> Any:
+        if value is None and nullable:
+            return None
+        if value is None or (refuses_empty and value == ""):
+            return _report(errors, path, REQUIRED)
+        return check_type(value, path, errors)
+
+    return check
+
+
+def _compile_type(spec: Spec) -> Check:
+    if spec["type"] == "list":
+        return _compile_list(spec)
+    if spec["type"] == "object" and "fields" in spec:
+        return _compile_map(spec["fields"])
+    return _compile_scalar(spec)
+
+
+def _compile_scalar(spec: Spec) -> Check:
+    convert, message = SCALARS[spec["type"]]
+    rules = compile_rules(spec)
+
+    def check(value: Any, path: str, errors: Errors) -> Any:
+        typed = convert(value)
+        if typed is NOTHING:
+            return _report(errors, path, message)
+        for holds, broken in rules:
+            if not holds(typed):
+                _report(errors, path, broken)
+        return typed
+
+    return check
+
+
+def _compile_list(spec: Spec) -> Check:
+    check_item = _compile_field(spec["items"]) if "items" in spec else None
+    most = min(spec.get("maxLength", MAX_LIST), MAX_LIST)
+    rules = compile_rules({**spec, "maxLength": most})
+
+    def check(value: Any, path: str, errors: Errors) -> Any:
+        if type(value) is not list:
+            return _report(errors, path, "must be a list")
+        for holds, broken in rules:
+            if not holds(value):
+                _report(errors, path, broken)
+        if check_item is None or len(value) > most:
+            return value
+        return [check_item(item, f"{path}.{place}", errors) for place, item in enumerate(value)]
+
+    return check
+
+
+def _compile_reader(spec: Spec) -> Callable[[list[str]], Any]:
+    if spec["type"] == "list":
+        read_item = _READERS.get(spec.get("items", {}).get("type"), str)
+        return lambda texts: [read_item(text) for text in texts]
+    read = _READERS.get(spec["type"], str)
+    return lambda texts: read(texts[0])
+
+
+def _read_number(text: str) -> Any:
+    number = parse_number(text)
+    return text if number is None else number
+
+
+def _read_boolean(text: str) -> Any:
+    return _BOOLEANS.get(text, text)
+
+
+def _read_json(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return UNREADABLE
+
+
+def _report(errors: Errors, path: str, message: str) -> None:
+    errors.setdefault(path, []).append(message)
+    if len(errors) >= MAX_ERRORS:
+        raise _EnoughError
+
+
+_READERS: Final[dict[Any, Callable[[str], Any]]] = {
+    "integer": _read_number,
+    "number": _read_number,
+    "boolean": _read_boolean,
+    "json": _read_json,
+    "object": _read_json,
+}

@@ -1,0 +1,123 @@
+"""Find the target of a request's method and path; the cost does not grow with the routes.
+
+`/posts/new` beats `/posts/:id`, whatever their order; where the literal branch ends without the
+method, the parameter's branch is tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+from urllib.parse import unquote_to_bytes
+
+Target = TypeVar("Target")
+Params = dict[str, str]
+
+
+@dataclass(slots=True)
+class _Node(Generic[Target]):
+    children: dict[str, _Node[Target]] = field(default_factory=dict)
+    parameter: _Node[Target] | None = None
+    methods: dict[str, tuple[Target, tuple[str, ...]]] = field(default_factory=dict)
+
+
+class RouteTable(Generic[Target]):
+    """The routes of one release. Never changed once built; safe to share between threads."""
+
+    __slots__ = ("_root", "_static")
+
+    def __init__(self, routes: Iterable[tuple[str, str, Target]]) -> None:
+        """Take (method, path, target) triples; a path is `/` and segments, `:name` a parameter.
+
+        Raises:
+            ValueError: two routes answer the same requests.
+        """
+        self._static: dict[str, dict[str, tuple[Target, tuple[str, ...]]]] = {}
+        self._root: _Node[Target] = _Node()
+        heads = []
+        for method, path, target in routes:
+            self._add(method, path, target)
+            if method == "GET":
+                heads.append((path, target))
+        for path, target in heads:
+            self._add_head(path, target)
+
+    def match(self, method: str, path: str) -> tuple[Target, Params] | tuple[None, tuple[str, ...]]:
+        """Return the target and its parameters, or None and the methods the path does allow.
+
+        `path` is the raw path, still percent-encoded. No methods means there is no such path.
+        GET answers HEAD too. OPTIONS is always listed, but only matches a route of its own.
+        """
+        static = self._static.get(path)
+        if static is not None and method in static:
+            return static[method][0], {}
+        segments = _segments(path)
+        if segments is None:
+            return None, ()
+        allowed: set[str] = set()
+        found = _find(self._root, segments, method, allowed)
+        if found is not None:
+            return found
+        return None, tuple(sorted(allowed | {"OPTIONS"})) if allowed else ()
+
+    def _add(self, method: str, path: str, target: Target) -> None:
+        node, names = self._place(path)
+        if method in node.methods:
+            raise ValueError(f"two routes answer {method} '{path}'")
+        node.methods[method] = (target, names)
+        if not names:
+            self._static[path] = node.methods
+
+    def _add_head(self, path: str, target: Target) -> None:
+        node, names = self._place(path)
+        node.methods.setdefault("HEAD", (target, names))
+
+    def _place(self, path: str) -> tuple[_Node[Target], tuple[str, ...]]:
+        node, names = self._root, []
+        for segment in path.split("/")[1:]:
+            if segment.startswith(":"):
+                names.append(segment[1:])
+                node.parameter = node.parameter or _Node()
+                node = node.parameter
+            else:
+                node = node.children.setdefault(segment, _Node())
+        return node, tuple(names)
+
+
+def _find(
+    root: _Node[Target], segments: list[str], method: str, allowed: set[str]
+) -> tuple[Target, Params] | None:
+    """Return the first route in the order of precedence; adds what its rivals allow.
+
+    Each node of the tree is visited at most once.
+    """
+    todo: list[tuple[_Node[Target], int, tuple[str, ...]]] = [(root, 0, ())]
+    while todo:
+        node, depth, values = todo.pop()
+        if depth == len(segments):
+            if method in node.methods:
+                target, names = node.methods[method]
+                return target, dict(zip(names, values, strict=True))
+            allowed.update(node.methods)
+            continue
+        segment = segments[depth]
+        if node.parameter is not None and segment:
+            todo.append((node.parameter, depth + 1, (*values, segment)))
+        child = node.children.get(segment)
+        if child is not None:  # pushed last, so looked at first
+            todo.append((child, depth + 1, values))
+    return None
+
+
+def _segments(path: str) -> list[str] | None:
+    """Return the path's segments decoded one by one, or None when it is no path in UTF-8."""
+    if not path.startswith("/"):
+        return None
+    segments = path.split("/")[1:]
+    if "%" not in path:
+        return segments
+    try:
+        return [unquote_to_bytes(segment).decode() for segment in segments]
+    except UnicodeDecodeError:
+        return None

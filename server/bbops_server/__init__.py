@@ -1,0 +1,1 @@
+"""The server: follows a repository and turns its commits into live routes."""

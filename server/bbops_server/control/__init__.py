@@ -1,0 +1,1 @@
+"""The control plane: what people and tools ask about the server itself."""

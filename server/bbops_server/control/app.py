@@ -1,0 +1,101 @@
+"""The control plane's application: what the server says about its projects, and `reconcile`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from litestar import Litestar, MediaType, Request, Response, get, post
+from litestar.exceptions import HTTPException, NotFoundException
+from litestar.middleware import DefineMiddleware
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
+
+import bbops
+from bbops.runtime.flow import code_of
+from bbops_server.control.guard import Guard
+from bbops_server.control.page import render_html, render_text
+from bbops_server.reconciler.status import Status, StatusSource
+
+_PAGE_HEADERS = {
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'",
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+}
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """One project in the list."""
+
+    name: str
+    revision: str | None
+    url: str
+    ready: bool
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    """The server will look soon; its status says what comes of it."""
+
+    status: str = "accepted"
+
+
+def create_control(status: StatusSource) -> Litestar:
+    """Return the control plane's application; its own description is at /schema/openapi.json."""
+
+    @get("/", include_in_schema=False, sync_to_thread=False)
+    def page(request: Request[Any, Any, Any]) -> Response[str]:
+        wants_html = "text/html" in request.headers.get("accept", "")
+        render = render_html if wants_html else render_text
+        kind = MediaType.HTML if wants_html else MediaType.TEXT
+        return Response(render(status.projects()), media_type=kind, headers=_PAGE_HEADERS)
+
+    @get("/api/projects", sync_to_thread=False)
+    def list_projects() -> list[Summary]:
+        """Every project of this server."""
+        return [_summary(one) for one in status.projects()]
+
+    @get("/api/projects/{name:str}/status", sync_to_thread=False)
+    def read_status(name: str) -> Status:
+        """How far one project is: its conditions, diagnostics and last publications."""
+        for one in status.projects():
+            if one.name == name:
+                return one
+        raise _unknown(name)
+
+    @post("/api/projects/{name:str}/reconcile", status_code=202, sync_to_thread=False)
+    def reconcile(name: str) -> Accepted:
+        """Look at the project's repository now instead of at the next turn."""
+        if not status.reconcile(name):
+            raise _unknown(name)
+        return Accepted()
+
+    schema = OpenAPIConfig(
+        title="bbops control plane",
+        version=bbops.__version__,
+        path="/schema",
+        render_plugins=[JsonRenderPlugin(path="/openapi.json")],
+        use_handler_docstrings=True,
+    )
+    return Litestar(
+        [page, list_projects, read_status, reconcile],
+        openapi_config=schema,
+        exception_handlers={HTTPException: _explain},
+        middleware=[DefineMiddleware(Guard)],
+        logging_config=None,
+        debug=False,
+    )
+
+
+def _summary(status: Status) -> Summary:
+    return Summary(status.name, status.applied_revision, status.url, status.is_ready)
+
+
+def _unknown(name: str) -> NotFoundException:
+    return NotFoundException(f"there is no project '{name}'")
+
+
+def _explain(_: Request[Any, Any, Any], error: HTTPException) -> Response[dict[str, Any]]:
+    body = {"error": {"code": code_of(error.status_code), "message": error.detail}}
+    return Response(
+        body, status_code=error.status_code, media_type=MediaType.JSON, headers=error.headers
+    )

@@ -1,0 +1,1 @@
+"""The process that answers a project's requests."""

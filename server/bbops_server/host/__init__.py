@@ -1,0 +1,1 @@
+"""The real doors of `bbops.host`, one file each."""

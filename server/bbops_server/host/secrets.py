@@ -1,0 +1,267 @@
+"""Values of a project's env variables, encrypted at rest: they never stand in git.
+
+A value is read from this process's environment first, then from the store.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from bbops.errors import BbopsError
+from bbops_server.host.files import replace_file
+
+KEY_VARIABLE = "BBOPS_KEY"
+_KEY_BYTES = 32
+_NONCE_BYTES = 12
+_GENERATED_BYTES = 32  # 43 url-safe characters
+_CHECK = ""  # no variable has this name: what it holds tells whether a key is the right one
+
+Stamp = tuple[int, int, int] | None
+
+
+class Secrets:
+    """The store of one state folder. Several processes may use it at once."""
+
+    def __init__(self, state: Path) -> None:
+        self._state, self._file = state, state / "env.json"
+
+    @classmethod
+    def open(cls, state: Path) -> Secrets:
+        """Open the store of a state folder; nothing is written before the first `set`.
+
+        Raises:
+            BbopsError: the folder cannot be made.
+        """
+        try:
+            state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise BbopsError(
+                f"cannot make folder '{state}': {_reason(error)}",
+                hint="name a folder you may write with --state",
+            ) from None
+        return cls(state)
+
+    def __repr__(self) -> str:
+        return f"Secrets({str(self._state)!r})"
+
+    def get(self, name: str) -> str | None:
+        """Return a stored value, None when there is none.
+
+        Raises:
+            BbopsError: the store or the key cannot be read, or the key is another one.
+        """
+        sealed = self._read()
+        return self._decrypt(name, sealed) if name in sealed else None
+
+    def set(self, name: str, value: str) -> None:
+        """Store a value; the key is made on the first one. Raises as `get`."""
+        with self._changing() as sealed:
+            key = self._key(sealed)
+            sealed.setdefault(_CHECK, _seal(key, _CHECK, ""))
+            sealed[name] = _seal(key, name, value)
+
+    def unset(self, name: str) -> bool:
+        """Forget a value; return whether there was one."""
+        with self._changing() as sealed:
+            return sealed.pop(name, None) is not None
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all stored values, sorted."""
+        return tuple(sorted(name for name in self._read() if name != _CHECK))
+
+    def stamp(self) -> Stamp:
+        """Return what changes when the store changes. One `stat` call."""
+        try:
+            status = self._file.stat()
+        except OSError:
+            return None
+        return status.st_mtime_ns, status.st_size, status.st_ino
+
+    def resolve(
+        self, declared: Mapping[str, Mapping[str, Any]]
+    ) -> tuple[dict[str, str | None], list[str]]:
+        """Return a value for every declared variable, and the names of required ones without any.
+
+        Asked in order: the environment (empty counts as unset), the store, `generate` (made once
+        and stored), the default.
+
+        Args:
+            declared: the `env` of an artifact: name → secret, default, generate, required.
+        """
+        sealed = self._read()
+        values = {name: self._resolve(name, how, sealed) for name, how in declared.items()}
+        missing = [name for name, how in declared.items() if how["required"]]
+        return values, sorted(name for name in missing if values[name] is None)
+
+    def _resolve(self, name: str, how: Mapping[str, Any], sealed: Mapping[str, str]) -> str | None:
+        if given := os.environ.get(name):
+            return given
+        if name in sealed:
+            return self._decrypt(name, sealed)
+        if how["generate"]:
+            return self._generate(name)
+        default: str | None = how["default"]
+        return default
+
+    def _generate(self, name: str) -> str:
+        with self._changing() as sealed:
+            if name in sealed:  # another process was faster
+                return self._decrypt(name, sealed)
+            key = self._key(sealed)
+            value = secrets.token_urlsafe(_GENERATED_BYTES)
+            sealed.setdefault(_CHECK, _seal(key, _CHECK, ""))
+            sealed[name] = _seal(key, name, value)
+            return value
+
+    def _decrypt(self, name: str, sealed: Mapping[str, str]) -> str:
+        return _unseal(self._key(sealed), name, sealed[name])
+
+    def _key(self, sealed: Mapping[str, str]) -> bytes:
+        """Return the key; a new one only while nothing is stored."""
+        key = read_key(self._state, may_make=not sealed)
+        if _CHECK in sealed:
+            _unseal(key, _CHECK, sealed[_CHECK])
+        return key
+
+    def _read(self) -> dict[str, str]:
+        try:
+            return msgspec.json.decode(self._file.read_bytes(), type=dict[str, str])
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise BbopsError(f"cannot read '{self._file}': {_reason(error)}") from None
+        except msgspec.MsgspecError:
+            raise BbopsError(
+                f"'{self._file}' is damaged", hint="restore it from a backup, or remove it"
+            ) from None
+
+    @contextmanager
+    def _changing(self) -> Iterator[dict[str, str]]:
+        with _locked(self._state / "env.json.lock"):
+            sealed = self._read()
+            before = dict(sealed)
+            yield sealed
+            if sealed != before:
+                self._write(sealed)
+
+    def _write(self, sealed: Mapping[str, str]) -> None:
+        try:
+            replace_file(self._file, msgspec.json.encode(sealed))
+        except OSError as error:
+            raise BbopsError(f"cannot write '{self._file}': {_reason(error)}") from None
+
+
+def read_key(state: Path, *, may_make: bool) -> bytes:
+    """Return the key of the environment, or of the key file, which is made if it may be.
+
+    Raises:
+        BbopsError: there is none, it is no key, or others could read it.
+    """
+    given = os.environ.get(KEY_VARIABLE)
+    if given:
+        return _decode_key(given, KEY_VARIABLE)
+    path = _key_path(state)
+    if may_make:
+        _make_key(path)
+    try:
+        mode = path.stat().st_mode
+        text = path.read_text(encoding="ascii", errors="replace")
+    except OSError as error:
+        raise BbopsError(
+            f"cannot read the key '{path}': {_reason(error)}",
+            hint=f"restore it, or put the key into {KEY_VARIABLE}",
+        ) from None
+    if mode & 0o077:
+        raise BbopsError(f"others may read the key '{path}'", hint=f"run 'chmod 600 {path}'")
+    return _decode_key(text, str(path))
+
+
+def _key_path(state: Path) -> Path:
+    try:
+        base = os.environ.get("XDG_CONFIG_HOME")
+        folder = Path(base) if base else Path.home() / ".config"
+    except RuntimeError:
+        raise BbopsError(
+            "there is no home folder for the key of the secrets",
+            hint=f"put 32 random bytes in base64 into {KEY_VARIABLE}",
+        ) from None
+    path = folder / "bbops" / "key"
+    if path.resolve().is_relative_to(state.resolve()):
+        raise BbopsError(
+            f"the key '{path}' would lie beside what it protects",
+            hint=f"set XDG_CONFIG_HOME to another folder than the state, or use {KEY_VARIABLE}",
+        )
+    return path
+
+
+def _make_key(path: Path) -> None:
+    """Make the key file unless it is there; of several at once, one wins."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.exists():
+            replace_file(path, b64encode(secrets.token_bytes(_KEY_BYTES)) + b"\n", only_new=True)
+    except OSError as error:
+        raise BbopsError(
+            f"cannot make the key '{path}': {_reason(error)}",
+            hint=f"put 32 random bytes in base64 into {KEY_VARIABLE}",
+        ) from None
+
+
+def _decode_key(text: str, where: str) -> bytes:
+    try:
+        key = b64decode(text.strip(), validate=True)
+    except (Base64Error, ValueError):
+        key = b""
+    if len(key) != _KEY_BYTES:
+        raise BbopsError(
+            f"'{where}' holds no key, expected 32 bytes in base64",
+            hint="'openssl rand -base64 32' prints one",
+        )
+    return key
+
+
+def _seal(key: bytes, name: str, value: str) -> str:
+    nonce = secrets.token_bytes(_NONCE_BYTES)
+    return b64encode(nonce + AESGCM(key).encrypt(nonce, value.encode(), name.encode())).decode()
+
+
+def _unseal(key: bytes, name: str, sealed: str) -> str:
+    try:
+        data = b64decode(sealed, validate=True)
+        nonce, rest = data[:_NONCE_BYTES], data[_NONCE_BYTES:]
+        return AESGCM(key).decrypt(nonce, rest, name.encode()).decode()
+    except (InvalidTag, ValueError):
+        what = f"the value of '{name}'" if name else "the stored secrets"
+        raise BbopsError(
+            f"{what} cannot be decrypted: the key is another one",
+            hint=f"restore the key they were stored with, in {KEY_VARIABLE} or in its file",
+        ) from None
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    try:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise BbopsError(f"cannot lock '{path}': {_reason(error)}") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or "no reason given").lower()

@@ -1,0 +1,112 @@
+"""The data plane's door: a project's routes go to the live release, `/~…` goes to Litestar.
+
+Project routes never touch Litestar's router, which is quadratic to build and has no backtracking.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from litestar import Litestar, Response, get
+
+from bbops.runtime.flow import code_of
+from bbops_server.live.swap import Live
+
+MAX_HEADERS = 100
+MAX_HEADERS_BYTES = 32 << 10
+"""Names, values and the query string together."""
+MAX_PATH_BYTES = 8 << 10
+
+_JSON = (b"content-type", b"application/json")
+_NO_STORE = (b"cache-control", b"no-store")
+_NOT_READY = b'{"error":{"code":"notReady","message":"no release is live yet"}}'
+
+Headers = list[tuple[bytes, bytes]]
+Trouble = tuple[int, str]
+
+
+class DataPlane(Litestar):
+    """An ordinary Litestar application whose `__call__` tries the live release first."""
+
+    def __init__(self, live: Live) -> None:
+        self._live = live
+        super().__init__(
+            [_health, _readiness(live)], openapi_config=None, logging_config=None, debug=False
+        )
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer one request, or one event of the server's life."""
+        if scope["type"] != "http":
+            await super().__call__(scope, receive, send)
+            return
+        live = self._live
+        trouble = find_trouble(scope)
+        if trouble is not None:
+            await _refuse(scope, send, live, trouble)
+        elif scope["path"].startswith("/~"):
+            await super().__call__(scope, receive, send)
+        elif live.refusal is not None:
+            await _send(scope, send, 503, live.refusal, [_NO_STORE, *_release(live)])
+        elif live.release is None:
+            await _send(scope, send, 503, _NOT_READY, [_NO_STORE, (b"retry-after", b"1")])
+        else:
+            await live.release(scope, receive, send)
+
+
+def find_trouble(scope: Any) -> Trouble | None:
+    """Return a status and a message for a request that no route should have to look at.
+
+    Two Host headers are how requests are smuggled past a proxy: RFC 9112 section 3.2.
+    """
+    headers = scope["headers"]
+    if len(headers) > MAX_HEADERS:
+        return 431, f"more than {MAX_HEADERS} headers"
+    hosts, size = 0, len(scope["query_string"])
+    for name, value in headers:
+        size += len(name) + len(value)
+        if name == b"host":
+            hosts += 1
+    if hosts != 1:
+        return 400, f"expected one Host header, found {hosts}"
+    if size > MAX_HEADERS_BYTES:
+        return 431, f"the headers are larger than {MAX_HEADERS_BYTES:,} bytes"
+    if len(scope.get("raw_path") or b"") > MAX_PATH_BYTES:
+        return 400, f"the path is longer than {MAX_PATH_BYTES:,} bytes"
+    return None
+
+
+def _readiness(live: Live) -> Any:
+    @get("/~ready", sync_to_thread=False)
+    def ready() -> Response[dict[str, str]]:
+        """Whether a release is live, and which."""
+        if live.release is None:
+            return Response({"status": "notReady"}, status_code=503)
+        return Response({"status": "ready", "release": live.release.name, "project": live.project})
+
+    return ready
+
+
+@get("/~health", sync_to_thread=False)
+def _health() -> dict[str, str]:
+    return {"status": "ok"}
+
+
+async def _refuse(scope: Any, send: Any, live: Live, trouble: Trouble) -> None:
+    status, message = trouble
+    body = msgspec.json.encode({"error": {"code": code_of(status), "message": message}})
+    # what follows the request cannot be trusted either
+    await _send(scope, send, status, body, [(b"connection", b"close"), *_release(live)])
+
+
+def _release(live: Live) -> Headers:
+    return [] if live.release is None else [(b"x-release", live.release.name.encode())]
+
+
+async def _send(scope: Any, send: Any, status: int, body: bytes, headers: Headers) -> None:
+    length = (b"content-length", b"%d" % len(body))
+    await send({
+        "type": "http.response.start", "status": status, "headers": [_JSON, length, *headers],
+    })  # fmt: skip
+    is_head = scope["method"] == "HEAD"
+    await send({"type": "http.response.body", "body": b"" if is_head else body})

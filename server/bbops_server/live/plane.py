@@ -1,0 +1,175 @@
+"""The parent's side of the data plane: publish a release to every process, or refuse."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bbops.errors import ServerError
+from bbops_server.messages import Frame
+from bbops_server.processes import Child, ChildGone, LivingChild
+from bbops_server.settings import Durability, Settings
+
+BUILD_NICENESS = 10
+LINK_SECONDS = 60.0
+WORD_SECONDS = 10.0
+"""How long a process may take for what is only a word."""
+
+_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What a data process needs to link a release. Its text never shows the environment."""
+
+    artifact: Path
+    name: str
+    database: Path
+    durability: Durability
+    detailed: bool
+    env: Mapping[str, str | None] = field(repr=False)
+
+    def request(self) -> Frame:
+        """Return it as a request."""
+        return {
+            "do": "link",
+            "artifact": str(self.artifact),
+            "name": self.name,
+            "database": str(self.database),
+            "durability": self.durability,
+            "detailed": self.detailed,
+            "env": dict(self.env),
+        }
+
+    def swap(self) -> Frame:
+        """Return the request that follows once every process has linked it."""
+        return {"do": "swap", "name": self.name}
+
+
+class Plane:
+    """The build process and the data processes; one that dies is replaced and brought up to date.
+
+    `settings` are those in force: a port of 0 has become the one that was found.
+    """
+
+    def __init__(self, settings: Settings, listening: socket.socket) -> None:
+        """`listening` is inherited by the data processes; nothing is started yet."""
+        self.settings = settings
+        self._link: Link | None = None
+        self._refusal: list[Mapping[str, Any]] | None = None
+        self._publishing = asyncio.Lock()
+        self._build = LivingChild(_start_build)
+
+        async def start_data() -> Child:
+            return await Child.start("bbops_server.data", fds=(listening.fileno(),))
+
+        self._data = [LivingChild(start_data, self._prepare) for _ in range(settings.workers)]
+
+    @property
+    def build(self) -> LivingChild:
+        """The build process: always a living one."""
+        return self._build
+
+    async def start(self) -> None:
+        """Start every process; the data processes answer 503 until the first `publish`.
+
+        Raises:
+            BbopsError: one of them does not start; none is left behind.
+        """
+        try:
+            async with asyncio.TaskGroup() as group:
+                for child in (self._build, *self._data):
+                    group.create_task(child.start())
+        except* ServerError as errors:
+            await self.stop(0)
+            raise ServerError(str(errors.exceptions[0])) from None
+
+    async def publish(
+        self,
+        *,
+        artifact: Path,
+        name: str,
+        env: Mapping[str, str | None],
+        database: Path,
+        durability: Durability = "normal",
+        detailed: bool = False,
+    ) -> None:
+        """Link a release in every data process, then swap in all; returns when it is live.
+
+        Raises:
+            BbopsError: a process cannot link it; the release before goes on serving in all.
+        """
+        link = Link(artifact, name, database, durability, detailed, env)
+        async with self._publishing:
+            await _all(_persist(child, link.request()) for child in self._data)
+            # from here on, a process that takes the place of a dead one begins with this release
+            self._link, self._refusal = link, None
+            await _all(_swap(child, link) for child in self._data)
+
+    async def refuse(self, diagnostics: Sequence[Mapping[str, Any]]) -> None:
+        """Answer every project route with these diagnostics until the next `publish`; for `dev`."""
+        async with self._publishing:
+            self._refusal = list(diagnostics)
+            await _all(_persist(child, _refusal(self._refusal)) for child in self._data)
+
+    async def status(self) -> Frame:
+        """Return {"release", "processes": [{"pid", "release", "in_flight"}]}, of those alive."""
+        asked = (child.ask({"do": "status"}, timeout_seconds=WORD_SECONDS) for child in self._data)
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        return {
+            "release": self._link.name if self._link else None,
+            "processes": [answer for answer in answers if isinstance(answer, dict)],
+        }
+
+    async def stop(self, grace_seconds: float) -> None:
+        """Stop accepting, wait for requests under way, end every process."""
+        await asyncio.gather(*(child.stop(grace_seconds) for child in self._data))
+        await self._build.stop(min(grace_seconds, WORD_SECONDS))
+
+    async def _prepare(self, child: Child) -> None:
+        """Bring a new process up to date before it takes its first connection."""
+        if self._link is not None:
+            await child.ask(self._link.request(), timeout_seconds=LINK_SECONDS)
+            await child.ask(self._link.swap(), timeout_seconds=WORD_SECONDS)
+        if self._refusal is not None:
+            await child.ask(_refusal(self._refusal), timeout_seconds=WORD_SECONDS)
+        await child.ask({"do": "listen"}, timeout_seconds=LINK_SECONDS)
+
+
+async def _start_build() -> Child:
+    return await Child.start("bbops_server.build", nice=BUILD_NICENESS)
+
+
+def _refusal(diagnostics: Sequence[Mapping[str, Any]]) -> Frame:
+    return {"do": "refuse", "diagnostics": list(diagnostics)}
+
+
+async def _persist(child: LivingChild, request: Frame) -> None:
+    """Ask until a process lives long enough to answer."""
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            await child.ask(request, timeout_seconds=LINK_SECONDS)
+        except ChildGone:
+            continue
+        return
+    await child.ask(request, timeout_seconds=LINK_SECONDS)
+
+
+async def _swap(child: LivingChild, link: Link) -> None:
+    """Swap; a process that was replaced since it linked must link once more."""
+    try:
+        await child.ask(link.swap(), timeout_seconds=WORD_SECONDS)
+    except ServerError:
+        await _persist(child, link.request())
+        await child.ask(link.swap(), timeout_seconds=WORD_SECONDS)
+
+
+async def _all(asked: Any) -> None:
+    """Wait for all of them, then raise the first error there was."""
+    for outcome in await asyncio.gather(*asked, return_exceptions=True):
+        if isinstance(outcome, BaseException):
+            raise outcome

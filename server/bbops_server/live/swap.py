@@ -1,0 +1,130 @@
+"""The live release: link beside it, swap in one assignment, let the old one drain."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import marshal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bbops.database.sqlite import Sqlite
+from bbops.errors import ServerError
+from bbops.host import Clock, Host, Log, Random
+from bbops.runtime.release import Release, link
+from bbops_server.settings import Durability
+
+DRAIN_SECONDS = 30.0
+"""A release with a request older than this is left to the garbage collector."""
+
+_LOOK_SECONDS = 0.05
+
+
+class Live:
+    """What one data-plane process serves. Databases stay open across releases."""
+
+    def __init__(self, *, clock: Clock, random: Random, log: Log) -> None:
+        self.release: Release | None = None
+        self.project = ""
+        self.refusal: bytes | None = None
+        self._doors = clock, random, log
+        self._linked: tuple[Release, str] | None = None
+        self._databases: dict[tuple[Path, Durability], Sqlite] = {}
+        self._drains: set[asyncio.Task[None]] = set()
+        self._one_at_a_time = asyncio.Lock()
+
+    async def link(
+        self,
+        artifact: Path,
+        *,
+        name: str,
+        env: Mapping[str, str | None],
+        database: Path,
+        durability: Durability = "normal",
+        detailed: bool = False,
+    ) -> None:
+        """Make a release of an artifact and keep it ready for `swap`, in place of one kept before.
+
+        Raises:
+            ServerError: the artifact is gone or damaged.
+            DatabaseError: the database cannot be opened.
+        """
+        async with self._one_at_a_time:
+            data, project = await asyncio.to_thread(read_artifact, artifact)
+            clock, random, log = self._doors
+            host = Host(clock, random, await self._open(database, durability), log)
+            release = link(data, name=name, host=host, env=env, detailed=detailed)
+            self._drop_linked()
+            self._linked = release, project
+
+    def swap(self, name: str) -> None:
+        """Let the linked release answer from now on; requests under way end where they began.
+
+        Raises:
+            ServerError: no release of that name is linked.
+        """
+        if self._linked is None or self._linked[0].name != name:
+            raise ServerError(f"release '{name}' is not linked")
+        old = self.release
+        self.release, self.project = self._linked
+        self._linked = self.refusal = None
+        if old is not None:
+            task = asyncio.create_task(_drain(old))
+            self._drains.add(task)
+            task.add_done_callback(self._drains.discard)
+
+    def refuse(self, diagnostics: Sequence[Mapping[str, Any]]) -> None:
+        """Answer every project route with these diagnostics until the next swap; for `dev`."""
+        first = diagnostics[0] if diagnostics else {}
+        message = "{file}:{line}:{column}: {severity}: {message} [{code}]".format_map(
+            {"file": "project.yaml", "line": 1, "column": 1, "severity": "error",
+             "message": "the project is not valid", "code": "invalid", **first}
+        )  # fmt: skip
+        error = {"code": "projectInvalid", "message": message, "diagnostics": list(diagnostics)}
+        self.refusal = msgspec.json.encode({"error": error})
+
+    async def close(self) -> None:
+        """Close the databases; nothing is answered after this."""
+        for task in self._drains:
+            task.cancel()
+        await asyncio.gather(*(database.close() for database in self._databases.values()))
+
+    async def _open(self, path: Path, durability: Durability) -> Sqlite:
+        key = path, durability
+        if key not in self._databases:
+            self._databases[key] = await Sqlite.open(path, durability=durability)
+        return self._databases[key]
+
+    def _drop_linked(self) -> None:
+        if self._linked is not None:
+            self._linked[0].close()
+            self._linked = None
+
+
+async def _drain(release: Release) -> None:
+    loop = asyncio.get_running_loop()
+    until = loop.time() + DRAIN_SECONDS
+    while release.in_flight and loop.time() < until:  # noqa: ASYNC110 - an event costs each request
+        await asyncio.sleep(_LOOK_SECONDS)
+    if not release.in_flight:
+        release.close()
+
+
+def read_artifact(path: Path) -> tuple[bytes, str]:
+    """Return an artifact and the name of its project.
+
+    Raises:
+        ServerError: the file is gone, or is not what its name, a SHA-256, says.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        reason = (error.strerror or "no reason given").lower()
+        raise ServerError(f"cannot read artifact '{path}': {reason}") from None
+    if hashlib.sha256(data).hexdigest() != path.name:
+        raise ServerError(f"artifact '{path}' is damaged", hint="publish the commit again")
+    project: str = marshal.loads(data)["project"]  # noqa: S302 - our own file, just checked
+    return data, project

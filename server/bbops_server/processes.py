@@ -1,0 +1,251 @@
+"""Children of the server: ask them, hear of their death, replace them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from itertools import count
+
+from bbops.errors import BbopsError, ServerError
+from bbops_server.host.secrets import KEY_VARIABLE
+from bbops_server.messages import Channel, Frame, unpack_error
+
+_log = logging.getLogger(__name__)
+
+_EXIT_SECONDS = 2.0  # for what a child does after it has answered `stop`
+_LONGEST_PAUSE_SECONDS = 5.0
+
+
+class ChildGone(ServerError):  # noqa: N818 - it says what happened
+    """The process ended before it answered."""
+
+
+class Child:
+    """One process that answers requests. It ends by itself when this process does."""
+
+    def __init__(self, module: str, process: asyncio.subprocess.Process, channel: Channel) -> None:
+        """Use `start`."""
+        self._module, self._process, self._channel = module, process, channel
+        self._numbers = count(1)
+        self._waiting: dict[int, asyncio.Future[Frame]] = {}
+        self._callbacks: list[Callable[[Child], None]] = []
+        self._listening = asyncio.create_task(self._listen())
+
+    @classmethod
+    async def start(cls, module: str, *, fds: Sequence[int] = (), nice: int = 0) -> Child:
+        """Start `python -m module CONTROL_FD *fds`; the process inherits these descriptors.
+
+        It gets a session of its own, so Ctrl-C in a terminal reaches only the parent, who decides.
+
+        Raises:
+            ServerError: the system starts no more processes.
+        """
+        ours, theirs = socket.socketpair()
+        with theirs:
+            passed = (theirs.fileno(), *fds)
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    # -P: a package in the current folder must not take the place of ours
+                    *(sys.executable, "-P", "-m", module, *map(str, passed)),
+                    stdin=asyncio.subprocess.DEVNULL,
+                    pass_fds=passed,
+                    start_new_session=True,
+                    env={name: text for name, text in os.environ.items() if name != KEY_VARIABLE},
+                )
+            except OSError as error:
+                ours.close()
+                raise ServerError(f"cannot start a process: {error.strerror}") from None
+        if nice:
+            # before it makes threads: on Linux each has a niceness of its own
+            with suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, process.pid, nice)
+        return cls(module, process, await Channel.open(ours))
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    async def ask(self, request: Frame, *, timeout_seconds: float) -> Frame:
+        """Return the answer to a request; several may be under way.
+
+        Raises:
+            BbopsError: the child's own error, with its message and hint.
+            ChildGone: the process ended instead.
+            ServerError: no answer in time; the child may still be at it.
+        """
+        number = next(self._numbers)
+        answer: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = answer
+        if self._listening.done():
+            self._fail_waiting()
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await self._channel.write({"number": number, "request": request})
+                return await answer
+        except TimeoutError:
+            raise ServerError(
+                f"process '{self._module}' did not answer '{request.get('do')}' within"
+                f" {timeout_seconds:g} seconds"
+            ) from None
+        except ConnectionError:
+            raise self._gone() from None
+        finally:
+            self._waiting.pop(number).cancel()
+
+    def on_exit(self, callback: Callable[[Child], None]) -> None:
+        """Call back once the process has ended; soon, if it has already."""
+        if self._listening.done():
+            asyncio.get_running_loop().call_soon(callback, self)
+        else:
+            self._callbacks.append(callback)
+
+    async def wait(self) -> int:
+        """Return the exit status once the process has ended; negative is a signal."""
+        await asyncio.shield(self._listening)
+        return await self._process.wait()
+
+    async def stop(self, grace_seconds: float) -> int:
+        """End the process and return its exit status; never takes much longer than the grace.
+
+        It finishes what it is at, at most for `grace_seconds`, and is killed if that fails.
+        """
+        request = {"do": "stop", "grace_seconds": grace_seconds}
+        with suppress(BbopsError):
+            await self.ask(request, timeout_seconds=grace_seconds + _EXIT_SECONDS)
+        await self._channel.close()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_EXIT_SECONDS):
+                return await self.wait()
+        with suppress(ProcessLookupError):
+            self._process.kill()
+        return await self.wait()
+
+    async def _listen(self) -> None:
+        try:
+            while (frame := await self._channel.read()) is not None:
+                self._take(frame)
+        except ServerError:
+            _log.exception("process '%s' is not understood and will be killed", self._module)
+            with suppress(ProcessLookupError):
+                self._process.kill()
+        self._fail_waiting()
+        await self._process.wait()
+        await self._channel.close()
+        for callback in self._callbacks:
+            callback(self)
+
+    def _take(self, frame: Frame) -> None:
+        answer = self._waiting.get(frame["number"])
+        if answer is None or answer.done():  # whoever asked has given up
+            return
+        if "error" in frame:
+            answer.set_exception(unpack_error(frame["error"]))
+        else:
+            answer.set_result(frame["answer"])
+
+    def _fail_waiting(self) -> None:
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(self._gone())
+
+    def _gone(self) -> ChildGone:
+        return ChildGone(f"process '{self._module}' ended before it answered")
+
+
+class LivingChild:
+    """A child that is replaced whenever it dies: what is asked goes to the one that lives.
+
+    `prepare` readies each new process before anything else is asked of it.
+    """
+
+    def __init__(
+        self,
+        start: Callable[[], Awaitable[Child]],
+        prepare: Callable[[Child], Awaitable[None]] | None = None,
+    ) -> None:
+        self._start, self._prepare = start, prepare
+        self._living = asyncio.Event()
+        self._child: Child | None = None
+        self._keeping: asyncio.Task[None] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The process id, None while a dead process is being replaced."""
+        return self._child.pid if self._child else None
+
+    async def start(self) -> None:
+        """Start the first process.
+
+        Raises:
+            BbopsError: it does not start, or ends at once; then none is kept.
+        """
+        child = await self._make()
+        self._keeping = asyncio.create_task(self._keep(child))
+
+    async def ask(self, request: Frame, *, timeout_seconds: float) -> Frame:
+        """As `Child.ask`; waits for a process that is being replaced, within the same time."""
+        try:
+            async with asyncio.timeout(timeout_seconds) as limit:
+                child = await self._current()
+                left = (limit.when() or 0) - asyncio.get_running_loop().time()
+        except TimeoutError:
+            raise ServerError(
+                f"no process took '{request.get('do')}' within {timeout_seconds:g} seconds",
+                hint="the server's log says why they end",
+            ) from None
+        return await child.ask(request, timeout_seconds=left)
+
+    async def stop(self, grace_seconds: float) -> None:
+        """Stop the process and replace it no more."""
+        if self._keeping is not None:
+            self._keeping.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._keeping
+        if self._child is not None:
+            await self._child.stop(grace_seconds)
+
+    async def _current(self) -> Child:
+        while self._child is None:
+            await self._living.wait()
+        return self._child
+
+    async def _make(self) -> Child:
+        child = await self._start()
+        try:
+            if self._prepare is not None:
+                await self._prepare(child)
+        except BaseException:
+            await child.stop(0)
+            raise
+        child.on_exit(self._forget)
+        self._child = child
+        self._living.set()
+        return child
+
+    def _forget(self, child: Child) -> None:
+        if self._child is child:
+            self._child = None
+            self._living.clear()
+
+    async def _keep(self, child: Child) -> None:
+        while True:
+            started = asyncio.get_running_loop().time()
+            status = await child.wait()
+            _log.error("process %d ended with status %d and is replaced", child.pid, status)
+            lived = asyncio.get_running_loop().time() - started
+            child = await self._replace(pause_seconds=0.0 if lived > 1 else 0.5)
+
+    async def _replace(self, pause_seconds: float) -> Child:
+        while True:
+            await asyncio.sleep(pause_seconds)
+            try:
+                return await self._make()
+            except BbopsError as error:
+                _log.error("cannot replace a process: %s", error)
+            pause_seconds = min(2 * pause_seconds + 0.1, _LONGEST_PAUSE_SECONDS)
