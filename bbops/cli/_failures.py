@@ -20,7 +20,7 @@ CLOSED_PIPE = 141
 DEBUG = "BBOPS_DEBUG"
 
 
-class ClosedPipe(Exception):  # noqa: N818 - no error, nobody is told
+class ClosedPipe(Exception):
     """Whoever read our output has gone, as in `bbops … | head`."""
 
 
