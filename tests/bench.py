@@ -46,7 +46,10 @@ class Bench:
         built = build(MemoryTree(with_function(function) | self.files), self.cache)
         if built.project is None:
             raise ProjectError(built.diagnostics)
-        return Client(link(built.artifact, name="bench", host=self.host, env=ENV), self.door)
+        return Client(
+            link(built.artifact, name="bench", host=self.host, env=ENV | {"GREETING": "hello"}),
+            self.door,
+        )
 
     def ask(self, client: Client, body: Any = None, query: str = "") -> Reply:
         """Ask `/run` of a client."""

@@ -83,6 +83,7 @@ SELECT = "select: [name]"
         ("created_at > (now() | add('1h'))", ""),
         ("(id | min(3)) == 3", "Cat dog eel"),
         ("(id | clamp(2, 4)) == 2", "ant bee"),
+        ("row.id == 1 or row.name == name and id == 2", "ant bee"),
         ("id == 1 and name == 'ant' and not done and size == 3", "ant"),
     ],
 )

@@ -171,13 +171,13 @@ class Flow:
         return load(name)
 
     # ---- queries
-    def query(self, table: str, *, row: bool = False, bare: bool = True) -> Query:
+    def query(self, table: str, *, bare: bool = True) -> Query:
         """Return a Query whose parts without columns are emitted by this flow.
 
         `bind` and `bind_list` in its code are resolved here.
         """
         found = self.tables[table]
-        inner = self.emitter.scope.inside(table, found.column_types, row=row, bare=bare)
+        inner = self.emitter.scope.inside(table, found.column_types, bare=bare)
         return _BoundQuery(found, inner, Emitter(inner, self), bare=bare, flow=self)
 
     def statement(self, query: Query, template: Template) -> tuple[list[ast.stmt], str, str]:

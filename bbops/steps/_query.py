@@ -34,9 +34,9 @@ One = bool | Literal["required"]
 COUNT = map_of({"count": INTEGER}, "the result")
 
 
-def query_scope(at: Checking, table: Table, *, row: bool = False, bare: bool = True) -> Scope:
-    """Return the scope in which bare names, or `row.<name>`, are columns of `table`."""
-    return at.scope.inside(table.name, table.column_types, row=row, bare=bare)
+def query_scope(at: Checking, table: Table, *, bare: bool = True) -> Scope:
+    """Return the scope in which `row.<name>`, and with `bare` also names, are columns."""
+    return at.scope.inside(table.name, table.column_types, bare=bare)
 
 
 def check_where(at: Checking, table: Table, where: Bare) -> None:
@@ -119,7 +119,7 @@ def check_data(
         if found.kind not in {"any", "map", "list"} or not isinstance(data, Expression | Broken):
             at.report(place, "data", f"'data' is a map of columns, got {found}")
         return
-    scope = query_scope(at, table, row=True, bare=False) if row else at.scope
+    scope = query_scope(at, table, bare=False) if row else at.scope
     for name, value in data.items:
         found = at.value(value, within=scope)
         mark = getattr(value, "mark", None) or (data.keys_at or {}).get(name)
