@@ -69,7 +69,8 @@ def build(tree: Tree, cache: Cache | None = None) -> Built:
         code[key] = cache.code.get(key) or compile_function(project, name, checked)
         functions.append(code[key])
     cache.code = code
-    artifact = marshal.dumps(_artifact(project, functions))
+    # Version 2 has no references between equal objects, which differ from build to build.
+    artifact = marshal.dumps(_artifact(project, functions), 2)
     digest = hashlib.sha256(artifact).hexdigest()
     return Built(project, diagnostics, artifact, digest, misses)
 
