@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bbops.diagnostics import suggest
-from bbops.expressions import syntax as s
+from bbops.expressions import nodes as s
 from bbops.expressions import types as t
 from bbops.expressions.scope import Scope
 from bbops.expressions.types import Type
