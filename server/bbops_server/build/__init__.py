@@ -1,0 +1,1 @@
+"""The process that reads, checks, compiles and migrates, so that no request waits for it."""

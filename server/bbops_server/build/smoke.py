@@ -1,0 +1,63 @@
+"""Try a release before it goes live: link it, prepare its SQL, match its routes. Nothing runs."""
+
+from __future__ import annotations
+
+import asyncio
+import marshal
+from pathlib import Path
+from typing import Any
+
+from bbops.database.sqlite import Sqlite
+from bbops.errors import DatabaseError, ServerError
+from bbops.host import Host
+from bbops.runtime.release import Release, link
+from bbops_server.host.clock import SystemClock
+from bbops_server.host.log import JsonLog
+from bbops_server.host.random import SystemRandom
+from bbops_server.live.swap import read_artifact
+
+_DUMMY = "x" * 64
+"""Stands for every env value: no secret is needed here, so none is given."""
+
+
+async def try_release(artifact: Path, database: Path) -> dict[str, int]:
+    """Return how many statements and routes were tried.
+
+    Raises:
+        DatabaseError: a statement does not fit the migrated tables.
+        ServerError: a route leads nowhere, or the artifact is damaged.
+    """
+    data, _ = await asyncio.to_thread(read_artifact, artifact)
+    content: dict[str, Any] = marshal.loads(data)  # noqa: S302 - our own file, just checked
+    sqlite = await Sqlite.open(database, durability=content["durability"])
+    try:
+        host = Host(SystemClock(), SystemRandom(), sqlite, JsonLog())
+        env = dict.fromkeys(content["env"], _DUMMY)
+        release = link(data, name="smoke", host=host, env=env)
+        statements = await _prepare(release, sqlite)
+        for route in content["routes"]:
+            _match(release, route)
+        release.close()
+    finally:
+        await sqlite.close()
+    return {"statements": statements, "routes": len(content["routes"])}
+
+
+async def _prepare(release: Release, sqlite: Sqlite) -> int:
+    texts = set(release.statements())
+    for text in texts:
+        try:
+            await sqlite.prepare(text)
+        except DatabaseError as error:
+            raise DatabaseError(
+                f"a query does not fit the database: {error.message}: {text[:300]}",
+                hint="this is a mistake in bbops, or someone else changed the tables",
+            ) from None
+    return len(texts)
+
+
+def _match(release: Release, route: dict[str, Any]) -> None:
+    path = "/".join("x" if part.startswith(":") else part for part in route["path"].split("/"))
+    target, _ = release.table.match(route["method"], path)
+    if target is None:
+        raise ServerError(f"route '{route['method']} {route['path']}' leads nowhere")

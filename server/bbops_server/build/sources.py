@@ -1,0 +1,69 @@
+"""Where a project's files are read from, and what is kept about it between builds.
+
+To be used by ONE thread only, as a git store is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bbops.compile.release import Cache
+from bbops.errors import GitError, ServerError
+from bbops.git.store import Store
+from bbops.git.tree import GitTree
+from bbops.tree import FolderTree, Tree
+
+Source = Mapping[str, Any]
+"""{"kind": "git", repository, commit, branch, path} or {"kind": "folder", path}."""
+
+
+@dataclass(slots=True)
+class Sources:
+    """Open repositories and folders, and one compiler's cache for each project."""
+
+    _stores: dict[str, Store] = field(default_factory=dict)
+    _folders: dict[str, FolderTree] = field(default_factory=dict)
+    _caches: dict[tuple[str, str], Cache] = field(default_factory=dict)
+
+    def open(self, source: Source) -> tuple[Tree, Cache]:
+        """Return the tree of a source and the cache of its project.
+
+        Raises:
+            GitError: the repository is gone or cannot be read.
+            ServerError: there is no such kind of source.
+        """
+        if source["kind"] == "folder":
+            path = source["path"]
+            tree: Tree = self._folders.setdefault(path, FolderTree(Path(path)))
+            return tree, self._caches.setdefault((path, ""), Cache())
+        if source["kind"] != "git":
+            raise ServerError(f"there is no source of kind '{source['kind']}'")
+        repository, under = source["repository"], source["path"]
+        store = self.store(repository)
+        tree = GitTree(store, source["commit"], branch=source["branch"], under=under)
+        return tree, self._caches.setdefault((repository, under), Cache())
+
+    def subject(self, source: Source) -> str:
+        """Return the first line of the commit's message; empty for a folder."""
+        if source["kind"] == "folder":
+            return ""
+        return self.store(source["repository"]).subject(source["commit"])
+
+    def resolve(self, repository: str, branch: str) -> dict[str, Any]:
+        """Return the commit of a branch, None without one, and the stamp it was read at."""
+        store = self.store(repository)
+        try:
+            stamp = store.ref_stamp(branch)  # first: a push in between shows as another stamp
+            return {"commit": store.resolve(branch), "stamp": stamp}
+        except GitError:
+            del self._stores[repository]  # it may come back as another one
+            raise
+
+    def store(self, repository: str) -> Store:
+        """Return the open repository."""
+        if repository not in self._stores:
+            self._stores[repository] = Store.open(Path(repository))
+        return self._stores[repository]

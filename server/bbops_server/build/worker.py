@@ -1,0 +1,159 @@
+"""What the build process does. Whatever goes wrong is an answer; the process goes on.
+
+All of it but the smoke test happens on one thread, which owns the repositories and the caches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from bbops.compile.release import Built, build
+from bbops.database import migrate
+from bbops.diagnostics import Diagnostic
+from bbops.errors import ServerError
+from bbops.resources.table import Table
+from bbops_server.build.smoke import try_release
+from bbops_server.build.sources import Source, Sources
+from bbops_server.host.files import replace_file
+from bbops_server.host.log import start_logging
+from bbops_server.messages import Channel, Frame, answer_all
+
+_PROJECTS_KEPT = 8
+
+Tables = Mapping[str, Table]
+
+
+class Builder:
+    """What the parent can ask for; `handle` may run side by side, the work is done in turn."""
+
+    def __init__(self) -> None:
+        self._sources = Sources()
+        self._tables: dict[str, Tables] = {}
+        self._thread = ThreadPoolExecutor(1, "bbops-build")
+
+    async def handle(self, request: Frame) -> Frame:
+        """Do what one request says.
+
+        Raises:
+            BbopsError: it cannot be done; there is no such request.
+        """
+        if request["do"] == "smoke":
+            return dict(await try_release(Path(request["artifact"]), Path(request["database"])))
+        work = self._work(request)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def _work(self, request: Frame) -> Callable[[], Frame]:
+        verbs = {
+            "resolve": lambda: self._sources.resolve(request["repository"], request["branch"]),
+            "build": lambda: self._build(request["source"], Path(request["artifacts"])),
+            "migrate": lambda: self._migrate(request),
+            "warm": self._warm,
+            "stop": dict,  # its turn comes when everything before it is done
+        }
+        if request["do"] not in verbs:
+            raise ServerError(f"the build process has no '{request['do']}'")
+        return verbs[request["do"]]
+
+    def _build(self, source: Source, artifacts: Path) -> Frame:
+        started = time.monotonic()
+        tree, cache = self._sources.open(source)
+        built = build(tree, cache)
+        answer = {
+            "ok": built.project is not None,
+            "diagnostics": [describe(one) for one in built.diagnostics],
+            "digest": built.digest,
+            "revision": tree.revision,
+            "subject": self._sources.subject(source),
+            "compiled": built.compiled,
+            **self._keep(built, artifacts),
+        }
+        return answer | {"milliseconds": round(1000 * (time.monotonic() - started))}
+
+    def _keep(self, built: Built, artifacts: Path) -> Frame:
+        """Write the artifact and remember its tables; return what a release needs besides."""
+        if built.project is None:
+            return {"artifact": "", "env": {}, "project": "", "durability": "normal"}
+        path = artifacts / built.digest
+        try:
+            artifacts.mkdir(mode=0o700, parents=True, exist_ok=True)
+            replace_file(path, built.artifact)
+        except OSError as error:
+            reason = (error.strerror or "no reason given").lower()
+            raise ServerError(f"cannot write artifact '{path}': {reason}") from None
+        settings = built.project.settings.model
+        self._remember(built.digest, {n: t.model for n, t in built.project.tables.items()})
+        return {
+            "artifact": str(path),
+            "env": {name: _declare(one) for name, one in settings.env.items()},
+            "project": settings.name,
+            "durability": settings.database.durability,
+        }
+
+    def _remember(self, digest: str, tables: Tables) -> None:
+        self._tables.pop(digest, None)
+        self._tables[digest] = tables
+        while len(self._tables) > _PROJECTS_KEPT:
+            del self._tables[next(iter(self._tables))]
+
+    def _migrate(self, request: Frame) -> Frame:
+        migration = migrate.apply(Path(request["database"]), self._find_tables(request))
+        return {"changes": [str(change) for change in migration.changes]}
+
+    def _find_tables(self, request: Frame) -> Tables:
+        """Return the tables of a release built before, by this process or the one before it."""
+        digest = request["digest"]
+        if digest not in self._tables and "source" in request:
+            built = build(*self._sources.open(request["source"]))
+            if built.project is not None and built.digest == digest:
+                self._remember(digest, {n: t.model for n, t in built.project.tables.items()})
+        if digest not in self._tables:
+            raise ServerError(f"release '{digest[:12]}' was not built here", hint="build it again")
+        return self._tables[digest]
+
+    def _warm(self) -> Frame:
+        migrate.warm()
+        return {}
+
+
+def _declare(variable: Any) -> Frame:
+    return {
+        "secret": variable.secret,
+        "default": variable.default,
+        "generate": variable.generate,
+        "required": not variable.may_be_missing,
+    }
+
+
+def describe(diagnostic: Diagnostic) -> Frame:
+    """Return a diagnostic as it crosses to other processes and in JSON."""
+    place = diagnostic.place
+    return {
+        "file": place.file,
+        "line": place.line,
+        "column": place.column,
+        "code": diagnostic.code,
+        "message": diagnostic.message,
+        "hint": diagnostic.hint,
+        "severity": diagnostic.severity,
+    }
+
+
+def run(*, control: int) -> None:
+    """Work until the parent says stop, or is gone."""
+    asyncio.run(_run(control))
+    # Not waiting for what is under way: git is only read, files and tables change wholly or not.
+    os._exit(0)
+
+
+async def _run(control: int) -> None:
+    start_logging()
+    os.set_inheritable(control, False)  # noqa: FBT003 - its signature
+    channel = await Channel.open(socket.socket(fileno=control))
+    await answer_all(channel, Builder().handle)
