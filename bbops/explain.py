@@ -45,9 +45,7 @@ def explain(
             yield found
 
 
-def _diagnostic(
-    file: str, document: Document, model: type[BaseModel], item: Any
-) -> Diagnostic:
+def _diagnostic(file: str, document: Document, model: type[BaseModel], item: Any) -> Diagnostic:
     kind, context = item["type"], item.get("ctx", {})
     path, is_key = _path(document.root, item["loc"])
     at = place(file, document, path, key=is_key)
@@ -94,9 +92,7 @@ def _path(root: Any, loc: Sequence[str | int]) -> tuple[Path, bool]:
     return tuple(path), is_key
 
 
-def _unknown_key(
-    file: str, document: Document, model: type[BaseModel], path: Path
-) -> Diagnostic:
+def _unknown_key(file: str, document: Document, model: type[BaseModel], path: Path) -> Diagnostic:
     known = _keys_at(model, document.root, path[:-1])
     name = str(path[-1])
     hint = suggest(name, known) or ("known here: " + ", ".join(known) if known else "")

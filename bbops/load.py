@@ -132,7 +132,9 @@ class _Loading:
             return "", "project"
         if not entry.path.endswith(".yaml"):
             if entry.path.endswith((".yml", ".YAML", ".json")):
-                self.wrong(Place(entry.path), "file-name", "resources end with '.yaml'", "rename it")
+                self.wrong(
+                    Place(entry.path), "file-name", "resources end with '.yaml'", "rename it"
+                )
             return None
         name = entry.path.removeprefix(top + "/").removesuffix(".yaml")
         return (top, name) if self.check_name(entry.path, top, name) else None
@@ -144,7 +146,7 @@ class _Loading:
             return
         if top in _LATER and depth > 1:
             self.wrong(
-                Place(entry.path), "unsupported-kind", f"this version of bbops does not know {top}/ yet"
+                Place(entry.path), "unsupported-kind", f"this version does not run {top}/ yet"
             )  # fmt: skip
         elif depth > 1 or entry.path == "project.yml":
             known = [*filter(None, self.kinds), "project.yaml"]
@@ -173,9 +175,7 @@ class _Loading:
         small = [e.blob for e in entries if e.blob not in known and e.size_bytes <= MAX_FILE_BYTES]
         return self.tree.read(small)
 
-    def resource(
-        self, entry: Entry, folder: str, name: str, texts: Mapping[BlobId, bytes]
-    ) -> bool:
+    def resource(self, entry: Entry, folder: str, name: str, texts: Mapping[BlobId, bytes]) -> bool:
         """Read one file into `found`, or report what is wrong and return False."""
         if entry.size_bytes > MAX_FILE_BYTES:
             self.wrong(
@@ -193,7 +193,9 @@ class _Loading:
             return False
         kind = self.kinds[folder]
         if not isinstance(document.root, dict):
-            self.wrong(Place(entry.path), "not-a-map", f"a {kind.__name__.lower()} is a map of keys")
+            self.wrong(
+                Place(entry.path), "not-a-map", f"a {kind.__name__.lower()} is a map of keys"
+            )
             return False
         model = self.model(kind, entry.blob, document)
         if isinstance(model, ValidationError):
@@ -209,9 +211,7 @@ class _Loading:
             cached = self.cache.documents[entry.blob] = load_document(texts[entry.blob])
         return cached
 
-    def model(
-        self, kind: type[Model], blob: BlobId, document: Document
-    ) -> Model | ValidationError:
+    def model(self, kind: type[Model], blob: BlobId, document: Document) -> Model | ValidationError:
         key = (kind.__name__, blob)
         found = self.cache.models.get(key)
         if found is None:
@@ -221,4 +221,3 @@ class _Loading:
                 found = error
             self.cache.models[key] = found
         return found
-

@@ -66,7 +66,9 @@ def with_function(function: str, *, method: str = "POST", auth: str = "None") ->
 def serving(tmp_path: Path) -> Serving:
     """Serve a project of files in this process."""
 
-    def start(files: Files, env: Files = ENV, **options: Any) -> AbstractAsyncContextManager[Client]:
+    def start(
+        files: Files, env: Files = ENV, **options: Any
+    ) -> AbstractAsyncContextManager[Client]:
         return serve(MemoryTree(files), tmp_path / "data.sqlite", env, **options)
 
     return start
@@ -95,5 +97,3 @@ def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite expected output")
-
-

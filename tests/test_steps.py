@@ -32,7 +32,9 @@ def test_step_kind_has_a_title_and_an_example(kind: str) -> None:
     assert step_kinds()[kind].examples
 
 
-@pytest.mark.parametrize(("kind", "example"), EXAMPLES, ids=[f"{k}: {e.title}" for k, e in EXAMPLES])
+@pytest.mark.parametrize(
+    ("kind", "example"), EXAMPLES, ids=[f"{k}: {e.title}" for k, e in EXAMPLES]
+)
 def test_example_of_step_does_what_it_says(
     kind: str, example: Example, ask: Callable[..., Any]
 ) -> None:

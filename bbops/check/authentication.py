@@ -19,9 +19,14 @@ def check(project: Project) -> Iterator[Diagnostic]:
             )  # fmt: skip
     if has_key:
         return
-    for resource in (*project.endpoints.values(), *project.channels.values()):
-        if resource.model.authentication == "JWT":
-            yield Diagnostic(
-                resource.place("authentication"), "no-signing-key", "project.yaml has no 'auth'",
-                "add 'auth: { signingKey: ${ env.JWT_SECRET } }' on lines of its own",
-            )  # fmt: skip
+    places = [
+        resource.place("authentication")
+        for group in (project.endpoints, project.channels)
+        for resource in group.values()
+        if resource.model.authentication == "JWT"
+    ]
+    for place in places:
+        yield Diagnostic(
+            place, "no-signing-key", "project.yaml has no 'auth'",
+            "add 'auth:' with 'signingKey: ${ env.JWT_SECRET }' under it",
+        )  # fmt: skip

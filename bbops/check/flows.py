@@ -50,9 +50,7 @@ def check_flow(project: Project, name: str) -> CheckedFlow:
         found.append(Diagnostic(place, code, message, hint))
 
     scope = _scope(project, function, report)
-    current = Checking(
-        scope, project.sql_tables, _Signatures(project), None, broken=project.broken
-    )
+    current = Checking(scope, project.sql_tables, _Signatures(project), None, broken=project.broken)
     found += _bodies(project, function)
     for step in function.model.steps:
         current = replace(current, step=step.mark)
@@ -149,7 +147,9 @@ class _Signatures(Mapping[str, Signature]):
 
     def __getitem__(self, name: str) -> Signature:
         model = self.project.functions[name].model
-        return Signature({part: _names(getattr(model, part)) for part in ("input", "params", "query")})
+        return Signature(
+            {part: _names(getattr(model, part)) for part in ("input", "params", "query")}
+        )
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.project.functions)
@@ -175,6 +175,6 @@ def _bodies(project: Project, function: Resource[Function]) -> Iterator[Diagnost
         if is_own and route.method in {"GET", "DELETE"}:
             yield Diagnostic(
                 route.endpoint.place("method"), "no-body",
-                f"a {route.method} request has no body, but function '{function.name}' declares 'input'",
+                f"a {route.method} has no body, but function '{function.name}' declares 'input'",
                 "use 'query' or 'params', or another method",
             )  # fmt: skip

@@ -26,4 +26,6 @@ def check(project: Project) -> Iterator[Diagnostic]:
         names = route.parameters
         doubled = next((name for name in names if names.count(name) > 1), None)
         if doubled:
-            yield Diagnostic(at, "duplicate-parameter", f"':{doubled}' stands twice in {route.path}")
+            yield Diagnostic(
+                at, "duplicate-parameter", f"':{doubled}' stands twice in {route.path}"
+            )

@@ -43,7 +43,9 @@ def _key(table: Resource[Table]) -> Iterator[Diagnostic]:
     for name in model.key:
         if name in model.columns and model.columns[name].nullable:
             yield Diagnostic(
-                table.place("columns", name), "primary-key", f"'{name}' is a key and may not be null"
+                table.place("columns", name),
+                "primary-key",
+                f"'{name}' is a key and may not be null",
             )
 
 

@@ -1,1 +1,1 @@
-"""A checked Project becomes an artifact: code objects, routes, statements. Nothing of YAML is left."""
+"""A checked Project becomes an artifact: code, routes, statements. Nothing of YAML is left."""

@@ -21,6 +21,7 @@ from bbops.steps._base import Step
 from bbops.steps._flow import Flow
 
 _FLOW = "flow"
+_PARTS = ("input", "params", "query")
 
 
 def compile_function(project: Project, name: str, checked: CheckedFlow) -> dict[str, Any]:
@@ -42,10 +43,10 @@ def compile_function(project: Project, name: str, checked: CheckedFlow) -> dict[
         "file": function.file,
         "code": compile(tree, function.file, "exec", dont_inherit=True, optimize=1),
         "uses": flow.uses,
-        "constants": {key: [factory, arguments] for key, (factory, arguments) in flow.constants.items()},
+        "constants": {key: list(constant) for key, constant in flow.constants.items()},
         "calls": flow.calls,
         "needs": sorted(flow.roots | ({"vars"} if flow.exports else set())),
-        "shapes": {part: _spec(getattr(function.model, part)) for part in ("input", "params", "query")},
+        "shapes": {part: _spec(getattr(function.model, part)) for part in _PARTS},
     }  # fmt: skip
 
 
@@ -60,7 +61,11 @@ def code_key(project: Project, name: str, checked: CheckedFlow) -> str:
     for kind, read in sorted(checked.reads):
         parts += [kind, read, (project.tables if kind == "table" else project.functions)[read].blob]
     for route in project.routes_of(name):
-        parts += [route.endpoint.file, route.endpoint.blob, route.channel.blob if route.channel else ""]
+        parts += [
+            route.endpoint.file,
+            route.endpoint.blob,
+            route.channel.blob if route.channel else "",
+        ]
         parts += [project.functions[one].blob for one in route.middleware]
     parts.append(str(name in project.middleware))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()

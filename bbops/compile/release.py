@@ -43,7 +43,9 @@ class Built:
     compiled: int = 0
 
 
-def validate(tree: Tree, cache: LoadCache | None = None) -> tuple[Project | None, tuple[Diagnostic, ...]]:
+def validate(
+    tree: Tree, cache: LoadCache | None = None
+) -> tuple[Project | None, tuple[Diagnostic, ...]]:
     """Return the project of a tree and everything that is wrong with it."""
     loaded = load(tree, cache)
     if loaded.project is None:

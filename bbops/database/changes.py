@@ -224,7 +224,7 @@ class _Reader:
     def _count(self, table: str, condition: str = "1") -> int:
         if table in self._new:
             return 0
-        query = f'SELECT count(*) FROM "{table}" WHERE {condition}'  # noqa: S608 - declared names
+        query = f'SELECT count(*) FROM "{table}" WHERE {condition}'
         return int(self._live.execute(query).fetchone()[0])
 
     def _count_dangling(self, table: str, column: str, reference: str | None) -> int:
@@ -233,7 +233,7 @@ class _Reader:
         parent, key = reference.split(".")
         if parent in self._new or (parent, key) in self._added:
             return self._count(table, f'"{column}" IS NOT NULL')
-        present = f'SELECT 1 FROM "{parent}" AS p WHERE p."{key}" = "{table}"."{column}"'  # noqa: S608
+        present = f'SELECT 1 FROM "{parent}" AS p WHERE p."{key}" = "{table}"."{column}"'
         return self._count(table, f'"{column}" IS NOT NULL AND NOT EXISTS ({present})')
 
     def _count_repeated(self, table: str, columns: list[str]) -> int:
@@ -246,8 +246,8 @@ class _Reader:
         if not held:
             return int(self._count(table) > 1)
         present = " AND ".join(f"{column} IS NOT NULL" for column in held)
-        groups = f'SELECT 1 FROM "{table}" WHERE {present} GROUP BY {", ".join(held)}'  # noqa: S608
-        query = f"SELECT count(*) FROM ({groups} HAVING count(*) > 1)"  # noqa: S608
+        groups = f'SELECT 1 FROM "{table}" WHERE {present} GROUP BY {", ".join(held)}'
+        query = f"SELECT count(*) FROM ({groups} HAVING count(*) > 1)"
         return int(self._live.execute(query).fetchone()[0])
 
 

@@ -177,7 +177,7 @@ def _statements(live: sqlite3.Connection, described: Any, change: Change, now: s
 def _add_column(live: sqlite3.Connection, column: Any, now: str) -> str:
     default = column.info["default"]
     if default is None and not column.nullable and column.info["auto"] in {"created", "updated"}:
-        query = f'SELECT EXISTS (SELECT 1 FROM "{column.table.name}")'  # noqa: S608 - declared name
+        query = f'SELECT EXISTS (SELECT 1 FROM "{column.table.name}")'
         if live.execute(query).fetchone()[0]:
             default = literal(stamp(column.info["type"], now))
     return str(_schema().add_column(column, default))

@@ -43,10 +43,7 @@ def _insert_if_missing(
     names = ", ".join(f'"{column}"' for column in row)
     key = ", ".join(f'"{column}"' for column in table.key)
     marks = ", ".join("?" for _ in row)
-    sql = (
-        f'INSERT INTO "{name}" ({names}) VALUES ({marks})'  # noqa: S608 - declared names
-        f" ON CONFLICT ({key}) DO NOTHING"
-    )
+    sql = f'INSERT INTO "{name}" ({names}) VALUES ({marks}) ON CONFLICT ({key}) DO NOTHING'
     try:
         return connection.execute(sql, tuple(row.values())).rowcount
     except sqlite3.IntegrityError as error:

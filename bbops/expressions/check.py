@@ -14,7 +14,9 @@ from bbops.expressions.scope import Scope
 from bbops.expressions.types import Type
 from bbops.expressions.values import Broken, Constant, Expression, ListValue, MapValue, Template
 from bbops.expressions.values import Value as AnyValue
+from bbops.runtime.failures import FlowError
 from bbops.runtime.filters import FILTERS, FUNCTIONS
+from bbops.runtime.patterns import compile_pattern
 from bbops.yaml.document import Mark
 
 _GIVES = {
@@ -222,13 +224,11 @@ class _Checker:
         """A constant regular expression is compiled now, so a request never meets a bad one."""
         if node.name != "matches" or not node.args or not isinstance(node.args[0], s.Literal):
             return
-        import re2  # noqa: PLC0415 - 10 ms that only projects with patterns pay
-
         try:
-            re2.compile(str(node.args[0].value))
-        except re2.error as problem:
+            compile_pattern(str(node.args[0].value))
+        except FlowError as problem:
             self.wrong(
-                node.args[0].start, "bad-pattern", f"the pattern cannot be read: {problem}",
+                node.args[0].start, "bad-pattern", problem.message,
                 "patterns are RE2: no look-around, no back-references",
             )  # fmt: skip
 

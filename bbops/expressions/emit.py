@@ -65,7 +65,10 @@ class Emitter:
     """Emits the expressions of one function; `override` may take over single nodes."""
 
     def __init__(
-        self, scope: Scope, names: Names, override: Callable[[s.Node], ast.expr | None] | None = None
+        self,
+        scope: Scope,
+        names: Names,
+        override: Callable[[s.Node], ast.expr | None] | None = None,
     ) -> None:
         self.scope, self.names, self.override = scope, names, override
 
@@ -105,8 +108,7 @@ class Emitter:
 
     def template(self, value: Template) -> ast.expr:
         parts = [
-            ast.Constant(part) if isinstance(part, str) else self.text(part)
-            for part in value.parts
+            ast.Constant(part) if isinstance(part, str) else self.text(part) for part in value.parts
         ]
         return self.operator("join_text", *parts)
 

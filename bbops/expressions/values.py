@@ -79,9 +79,7 @@ def read_value(data: Any) -> Value:
         at = data if isinstance(data, Map) else None
         return MapValue(items, at.mark if at else None, at.keys_at if at else None)
     if isinstance(data, list):
-        return ListValue(
-            tuple(map(read_value, data)), data.mark if isinstance(data, Seq) else None
-        )
+        return ListValue(tuple(map(read_value, data)), data.mark if isinstance(data, Seq) else None)
     return Constant(data)
 
 

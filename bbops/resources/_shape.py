@@ -12,6 +12,8 @@ from pydantic_core import PydanticCustomError
 from bbops.diagnostics import suggest
 from bbops.expressions.types import ANY, Type, list_of, map_of, named
 from bbops.model import Model, Plain
+from bbops.runtime.failures import FlowError
+from bbops.runtime.patterns import compile_pattern
 
 TYPES = (
     "string", "text", "integer", "number", "boolean", "datetime", "date", "uuid", "email", "url",
@@ -58,15 +60,14 @@ class Field(Model):
         return self
 
     def check_pattern(self, pattern: str) -> None:
-        import re2  # noqa: PLC0415 - 10 ms that only projects with patterns pay
-
         try:
-            re2.compile(pattern)
-        except re2.error as problem:
+            compile_pattern(pattern)
+        except FlowError as problem:
             raise PydanticCustomError(
-                "bad_pattern", "the pattern cannot be read: {problem}",
-                {"problem": str(problem), "hint": "patterns are RE2: no look-around, no back-references"},
-            ) from None  # fmt: skip
+                "bad_pattern",
+                "{problem}",
+                {"problem": problem.message, "hint": "patterns are RE2: no look-around"},
+            ) from None
 
     @property
     def parts(self) -> tuple[str, bool, bool]:
@@ -83,17 +84,20 @@ class Field(Model):
         """Return the plain form that `bbops.runtime.shapes` compiles."""
         base, many, nullable = self.parts
         found: dict[str, Any] = {"type": base, "nullable": nullable, "optional": optional}
-        rules = {
+        rules: dict[str, Any] = {
             "minLength": self.min_length, "maxLength": self.max_length, "minimum": self.minimum,
             "maximum": self.maximum, "pattern": self.pattern, "enum": self.enum,
         }  # fmt: skip
         given = {name: rule for name, rule in rules.items() if rule is not None}
         if many:
-            of_list = {k: given.pop(k) for k in ("minLength", "maxLength") if k in given}
+            of_list: dict[str, Any] = {
+                rule: given.pop(rule) for rule in ("minLength", "maxLength") if rule in given
+            }
             item = {"type": base, "nullable": False, "optional": False, **given}
-            found |= {"type": "list", "items": item, **of_list}
+            found |= {"type": "list", "items": item}
+            found |= of_list
         else:
-            found |= given
+            found.update(given)
         if self.items is not None:
             found["items"] = self.items.spec(optional=False)
         if self.fields is not None:
@@ -132,4 +136,3 @@ def shape_types(shape: Shape) -> dict[str, Type]:
         name.rstrip("?"): field.value_type(optional=name.endswith("?"))
         for name, field in shape.items()
     }
-

@@ -45,7 +45,7 @@ class Auth(Model):
 
 
 class DatabaseOptions(Model):
-    """`full` waits for the disk on every write; `normal` may lose the last moment in a power cut."""
+    """`full` waits for the disk on each write; `normal` may lose a moment in a power cut."""
 
     durability: Literal["normal", "full"] = "normal"
 

@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
-from bbops.names import ColumnName
 from bbops.model import Model, Plain
+from bbops.names import ColumnName
 
 ColumnType = Literal[
     "string", "text", "integer", "bigint", "number", "decimal", "boolean",

@@ -171,5 +171,3 @@ def _other_tokens(run: Run, secret: Any) -> Tokens:
 
 def _no_key() -> NoReturn:
     raise FlowError("project.yaml has no 'auth.signingKey'")
-
-

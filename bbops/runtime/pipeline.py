@@ -28,7 +28,9 @@ MAX_QUERY_FIELDS = 1_000
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}").fullmatch
-_OURS = frozenset({"content-length", "transfer-encoding", "connection", "x-release", "x-request-id"})
+_OURS = frozenset(
+    {"content-length", "transfer-encoding", "connection", "x-release", "x-request-id"}
+)
 _JSON = (b"content-type", b"application/json")
 
 Headers = list[tuple[bytes, bytes]]
@@ -63,7 +65,7 @@ class Answering:
         """Return a Run with this release's doors and environment."""
         return Run(self.host, self.env, self.tokens, self.fuel)
 
-    async def dispatch(self, table: RouteTable, scope: Any, receive: Any, send: Any) -> None:
+    async def dispatch(self, table: RouteTable[Any], scope: Any, receive: Any, send: Any) -> None:
         """Answer by the pipeline of the route, or with 404, 405 or OPTIONS."""
         method = scope["method"]
         raw = scope.get("raw_path")
@@ -81,9 +83,7 @@ class Answering:
             error = Thrown(405, f"this route answers {allowed}", headers={"allow": allowed})
             await self.fail(send, error, scope)
 
-    async def send(
-        self, send: Any, scope: Any, status: int, body: bytes, headers: Headers
-    ) -> None:
+    async def send(self, send: Any, scope: Any, status: int, body: bytes, headers: Headers) -> None:
         """Send one whole answer; HEAD, 204 and 304 have no body."""
         if status not in {204, 304}:
             headers.append((b"content-length", b"%d" % len(body)))
@@ -175,7 +175,11 @@ def _headers(headers: Any) -> Headers:
     for name, value in headers.items():
         lower = name.lower()
         whole = text(value)
-        if _HEADER(name) is None or lower in _OURS or any(ord(c) < 32 or ord(c) == 127 for c in whole):
+        if (
+            _HEADER(name) is None
+            or lower in _OURS
+            or any(ord(c) < 32 or ord(c) == 127 for c in whole)
+        ):
             raise Failure(f"header '{name[:60]}' cannot be set")
         out.append((lower.encode(), whole.encode("latin-1", "replace")))
     return out

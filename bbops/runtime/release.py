@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import Any
 
 from bbops.runtime.filters import FILTERS, FUNCTIONS
-from bbops.runtime.flow import Function
+from bbops.runtime.flow import Function, Shape
 from bbops.runtime.pipeline import Answering, Pipeline, Policy
 from bbops.runtime.shapes import compile_params, compile_query, compile_shape
 from bbops.runtime.statements import Statement
@@ -24,7 +24,11 @@ class Release:
     """What is served: immutable once linked, and named by its commit."""
 
     def __init__(
-        self, name: str, table: RouteTable, functions: Mapping[str, Function], answering: Answering
+        self,
+        name: str,
+        table: RouteTable[Any],
+        functions: Mapping[str, Function],
+        answering: Answering,
     ) -> None:
         self.name, self.table, self.functions, self.answering = name, table, functions, answering
         self.spaces: list[dict[str, Any]] = []
@@ -91,13 +95,22 @@ def _function(data: Mapping[str, Any]) -> tuple[Function, dict[str, Any]]:
     exec(data["code"], space)  # noqa: S102 - code objects of our own compiler, without builtins
     flow: FunctionType = space["flow"]
     shapes = data["shapes"]
-    return Function(
-        data["name"], data["file"], flow, frozenset(data["needs"]),
-        *(compile_shape(shapes[part]) if shapes[part] is not None else None
-          for part in ("input", "params", "query")),
+    function = Function(
+        name=data["name"],
+        file=data["file"],
+        flow=flow,
+        needs=frozenset(data["needs"]),
+        input=_shape(shapes["input"]),
+        params=_shape(shapes["params"]),
+        query=_shape(shapes["query"]),
         from_query=compile_query(shapes["query"] or {}),
         from_params=compile_params(shapes["params"]) if shapes["params"] else None,
-    ), space  # fmt: skip
+    )
+    return function, space
+
+
+def _shape(spec: Any) -> Shape | None:
+    return None if spec is None else compile_shape(spec)
 
 
 def resolve(target: str) -> Any:
@@ -112,7 +125,9 @@ def resolve(target: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def _tokens(auth: Mapping[str, Any] | None, env: Mapping[str, str | None], host: Any) -> Tokens | None:
+def _tokens(
+    auth: Mapping[str, Any] | None, env: Mapping[str, str | None], host: Any
+) -> Tokens | None:
     key = env.get(auth["key"]) if auth else None
     if auth is None or not key:
         return None

@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from bbops.runtime.failures import FlowError
 from bbops.runtime.operators import kind
 from bbops.runtime.rows import DECODERS, ENCODERS
+
+_MAX_TEXTS = 256
+
+
+def conflict_clause(
+    columns: Sequence[str], mode: str, given: Sequence[str], updated: Sequence[str]
+) -> str:
+    """Return ON CONFLICT text: `update` sets every given column, and moves `updated` ones on."""
+    if not columns:
+        return ""
+    listed = ", ".join(f'"{name}"' for name in columns)
+    head = f" ON CONFLICT ({listed}) DO "
+    if mode != "update":
+        return head + "NOTHING"
+    kept = [name for name in given if name not in columns] or [columns[0]]
+    kept += [name for name in updated if name not in kept]
+    return head + "UPDATE SET " + ", ".join(f'"{name}" = excluded."{name}"' for name in kept)
 
 
 class Writer(Protocol):
@@ -47,12 +64,21 @@ class Setter:
 class Inserter:
     """Turns a map, or a list of maps, into inserts of one transaction."""
 
-    __slots__ = ("columns", "conflict", "decoders", "table", "texts")
+    __slots__ = ("columns", "conflict", "decoders", "table", "texts", "updated")
 
-    def __init__(self, table: str, columns: Mapping[str, str], conflict: str) -> None:
-        self.table, self.columns, self.conflict = table, columns, conflict
+    def __init__(
+        self,
+        table: str,
+        columns: Mapping[str, str],
+        conflict_columns: Sequence[str],
+        mode: str,
+        updated: Sequence[str],
+    ) -> None:
+        """Take the columns with their types, what a conflict is and does, and `updated` ones."""
+        self.table, self.columns, self.updated = table, columns, updated
+        self.conflict = (conflict_columns, mode)
         self.decoders = [(name, DECODERS.get(of)) for name, of in columns.items()]
-        self.texts: dict[tuple[str, ...], str] = {}
+        self.texts: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {}
 
     async def __call__(
         self, database: Writer, data: Any, fills: Callable[[], Mapping[str, Any]]
@@ -68,15 +94,20 @@ class Inserter:
     def statement(self, data: Any, fills: Mapping[str, Any]) -> tuple[str, list[Any]]:
         values = _encoded(self.table, self.columns, data, fills)
         names = tuple(values)
-        if names not in self.texts:
-            self.texts[names] = self.text(names)
-        return self.texts[names], list(values.values())
+        given = tuple(name for name in names if name in data)
+        text = self.texts.get((names, given))
+        if text is None:
+            text = self.text(names, given)
+            if len(self.texts) < _MAX_TEXTS:
+                self.texts[names, given] = text
+        return text, list(values.values())
 
-    def text(self, names: tuple[str, ...]) -> str:
+    def text(self, names: tuple[str, ...], given: tuple[str, ...]) -> str:
         listed = ", ".join(f'"{name}"' for name in names)
         values = f"({listed}) VALUES ({', '.join('?' * len(names))})" if names else "DEFAULT VALUES"
         returned = ", ".join(f'"{name}"' for name in self.columns)
-        return f'INSERT INTO "{self.table}" {values}{self.conflict} RETURNING {returned}'
+        conflict = conflict_clause(*self.conflict, given, self.updated)
+        return f'INSERT INTO "{self.table}" {values}{conflict} RETURNING {returned}'
 
     def row(self, rows: list[tuple[Any, ...]]) -> dict[str, Any] | None:
         if not rows:

@@ -95,7 +95,9 @@ class Checking:
         found = step.check(inner)
         if step.as_ is not None:
             if step.as_ == "auth":
-                inner.report(None, "reserved-name", "'vars.auth' is the signed-in user", "rename it")
+                inner.report(
+                    None, "reserved-name", "'vars.auth' is the signed-in user", "rename it"
+                )
             self.scope.set(step.as_, found)
 
     def table(self, name: Text) -> Table | None:
@@ -108,7 +110,6 @@ class Checking:
                 suggest(name, self.tables),
             )  # fmt: skip
         return found
-
 
     def function(self, name: Text) -> Signature | None:
         """Return the signature of the function of that name, or report that there is none."""
@@ -162,19 +163,19 @@ def step_kinds() -> dict[str, type[Step]]:
     """Return every step kind by its key; the first call imports them all."""
     found: dict[str, type[Step]] = {}
     for key, module in members("bbops.steps"):
-        kinds = [
-            item for item in vars(module).values()
-            if isinstance(item, type) and issubclass(item, Step) and item.__module__ == module.__name__
-        ]  # fmt: skip
-        (found[key],) = kinds
+        (found[key],) = (item for item in vars(module).values() if _is_kind(item, module.__name__))
     return found
+
+
+def _is_kind(item: object, module: str) -> bool:
+    return isinstance(item, type) and issubclass(item, Step) and item.__module__ == module
 
 
 def read_step(data: Any) -> Step:
     """Return the step of a YAML map; pydantic merges the errors of the kind it picks."""
     kinds = step_kinds()
     if not isinstance(data, dict):
-        raise PydanticCustomError("step", "a step is a map with one action, such as 'find' or 'return'")
+        raise PydanticCustomError("step", "a step is a map with an action such as 'find'")
     actions = [key for key in data if key in kinds]
     if len(actions) > 1:
         raise PydanticCustomError(

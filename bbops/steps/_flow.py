@@ -120,9 +120,7 @@ class Flow:
         """Return the code that sets `vars.<variable>`, or only computes where there is none."""
         if variable is None:
             return [ast.Expr(value)]
-        out: list[ast.stmt] = [
-            ast.Assign([ast.Name(self.variables[variable], ast.Store())], value)
-        ]
+        out: list[ast.stmt] = [ast.Assign([ast.Name(self.variables[variable], ast.Store())], value)]
         if self.exports:
             out += self.run(f"run.vars[{variable!r}] = {self.variables[variable]}")
         return out

@@ -194,4 +194,3 @@ def first_row(flow: Flow, rows: ast.expr, one: One) -> ast.expr:
         rows=rows,
         required=ast.Constant(one == "required"),
     )
-

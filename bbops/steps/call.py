@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import ClassVar
 
 from bbops.diagnostics import suggest
@@ -49,7 +50,7 @@ class Call(Step):
 
     def compare(
         self, at: Checking, part: str, value: MapValue | None,
-        declared: tuple[str, ...], required: tuple[str, ...],
+        declared: Sequence[str], required: Sequence[str],
     ) -> None:  # fmt: skip
         given = dict(value.items) if value else {}
         where = value.keys_at if value else None

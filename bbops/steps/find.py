@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, PlainValidator
+from pydantic import PlainValidator
 from pydantic_core import PydanticCustomError
 
 from bbops.expressions.types import ANY, Type, list_of
-from bbops.expressions.values import BareField, Constant, Expression, ListValue, Value, ValueField
-from bbops.expressions.values import read_value
+from bbops.expressions.values import (
+    BareField,
+    Constant,
+    Expression,
+    ListValue,
+    Value,
+    ValueField,
+)
 from bbops.model import Model
 from bbops.sql.template import Template, seq
 from bbops.sql.types import Table, quote
 from bbops.steps._base import Checking, Example, Static, Step, mark_of
 from bbops.steps._flow import Flow
 from bbops.steps._query import (
-    One, check_columns, check_where, first_row, order_clause, parse_order, returning,
+    One,
+    check_columns,
+    check_where,
+    first_row,
+    order_clause,
+    parse_order,
+    returning,
 )  # fmt: skip
 
 MAX_ROWS = 1000
@@ -117,7 +129,8 @@ class Find(Step):
         order = self.order(flow, table, query.switches)
         limit = query.parameter(self.count(flow, "limit", 1 if find.one else MAX_ROWS))
         template = seq(
-            f"SELECT {names} FROM {quote(table.name)} WHERE ", where, " ORDER BY ", order, " LIMIT ", limit
+            f"SELECT {names} FROM {quote(table.name)} WHERE ", where,
+            " ORDER BY ", order, " LIMIT ", limit,
         )  # fmt: skip
         if find.offset is not None:
             template = seq(template, " OFFSET ", query.parameter(self.count(flow, "offset", 0)))
@@ -167,5 +180,3 @@ def order_texts(order: Value | None) -> Sequence[tuple[str, Any]] | None:
             return tuple((str(i.value), i.mark) for i in items if isinstance(i, Constant))
         case _:
             return None
-
-

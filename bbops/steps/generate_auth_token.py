@@ -47,7 +47,9 @@ class GenerateAuthToken(Step):
         for value in (given.email, given.role, given.claims):
             at.public(value, "a token")
         if "auth" not in at.scope.roots and "no-auth" in at.scope.missing:
-            at.report(None, "no-signing-key", "project.yaml has no 'auth'", at.scope.missing["no-auth"])
+            at.report(
+                None, "no-signing-key", "project.yaml has no 'auth'", at.scope.missing["no-auth"]
+            )
         return TEXT
 
     def code(self, flow: Flow) -> list[ast.stmt]:

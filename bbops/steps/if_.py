@@ -38,7 +38,7 @@ class If(Step):
         found = at.bare(self.if_)
         if found.kind not in {"boolean", "any"}:
             at.report(
-                getattr(self.if_, "mark", None), "condition", f"a condition needs true or false, got {found}",
+                self.if_.mark, "condition", f"a condition needs true or false, got {found}",
                 "compare it, for example with '!= null'",
             )  # fmt: skip
         at.steps(self.then)

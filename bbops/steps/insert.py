@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import ast
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from bbops.expressions.types import ANY, Type, list_of
 from bbops.expressions.values import Expression, ListValue, MapValue, ValueField
 from bbops.model import Model
+from bbops.runtime.writes import conflict_clause
+from bbops.sql.query import Query
 from bbops.sql.template import Template, commas, seq
 from bbops.sql.types import Table, quote
 from bbops.steps._base import Checking, Example, Static, Step
 from bbops.steps._flow import Flow
 from bbops.steps._query import (
-    assignments, automatic, bare_columns, check_columns, check_data, filled, first_row,
+    assignments,
+    automatic,
+    bare_columns,
+    check_columns,
+    check_data,
+    filled,
+    first_row,
 )  # fmt: skip
 
 
@@ -71,7 +79,7 @@ class Insert(Step):
         if table is None:
             return ANY
         for data in insert.data.items if isinstance(insert.data, ListValue) else (insert.data,):
-            check_data(at, table, data, row=False)  # type: ignore[arg-type]
+            check_data(at, table, data, row=False)
             self.check_missing(at, table, data)
         if insert.on_conflict is not None:
             self.check_conflict(at, table, insert.on_conflict)
@@ -115,13 +123,12 @@ class Insert(Step):
         values = filled(flow, table, {name: flow.value(value) for name, value in data.items})
         query = flow.query(table.name, row=True, bare=False)
         holes: list[Template] = [query.parameter(value) for value in values.values()]
+        row = seq(f"({bare_columns(list(values))}) VALUES (", commas(holes), ")")
         template = seq(
-            f"INSERT INTO {quote(table.name)} ({bare_columns(list(values))}) VALUES (",
-            commas(holes), ")", self.conflict(flow, query, table, list(dict(data.items))),
+            f"INSERT INTO {quote(table.name)} ", row if values else "DEFAULT VALUES",
+            self.conflict(flow, query, table, list(dict(data.items))),
             f" RETURNING {bare_columns(list(table.columns))}",
         )  # fmt: skip
-        if not values:
-            template = f"INSERT INTO {quote(table.name)} DEFAULT VALUES RETURNING {bare_columns(list(table.columns))}"
         code, sql, parameters = flow.statement(query, template)
         write = flow.expression(
             f"await host.database.write({sql}, {parameters})", host=flow.root("host")
@@ -129,27 +136,29 @@ class Insert(Step):
         rows = flow.rows({name: c.type for name, c in table.columns.items()}, write)
         return code + flow.store(self.as_, first_row(flow, rows, one=True))
 
-    def conflict(self, flow: Flow, query: object, table: Table, given: list[str]) -> Template:
+    def conflict(self, flow: Flow, query: Query, table: Table, given: list[str]) -> Template:
         conflict = self.insert.on_conflict
         if conflict is None:
             return ""
-        head = f" ON CONFLICT ({bare_columns(conflict.columns)}) DO "
         if isinstance(conflict.do, MapValue):
-            return seq(head, "UPDATE SET ", assignments(flow, query, table, conflict.do))  # type: ignore[arg-type]
-        kept = [name for name in given if name not in conflict.columns]
-        kept += [n for n, c in table.columns.items() if c.auto == "updated" and n not in given]
-        if getattr(conflict.do, "value", "") == "ignore" or not kept:
-            return head + "NOTHING"
-        return head + "UPDATE SET " + ", ".join(f"{quote(n)} = excluded.{quote(n)}" for n in kept)
+            head = f" ON CONFLICT ({bare_columns(conflict.columns)}) DO UPDATE SET "
+            return seq(head, assignments(flow, query, table, conflict.do))
+        mode = str(getattr(conflict.do, "value", ""))
+        updated = [name for name, column in table.columns.items() if column.auto == "updated"]
+        return conflict_clause(conflict.columns, mode, given, updated)
 
     def dynamic(self, flow: Flow, table: Table) -> list[ast.stmt]:
         """`data: ${ … }`: the columns are known only at run time."""
-        conflict = self.conflict(flow, flow.query(table.name), table, list(table.columns))
-        # `check_conflict` refused a map here, so the clause has no parameters
+        conflict = self.insert.on_conflict
+        mode = str(getattr(conflict.do, "value", "")) if conflict else ""
+        updated = [name for name, column in table.columns.items() if column.auto == "updated"]
         columns = {name: column.type for name, column in table.columns.items()}
         makes = [name for name, column in table.columns.items() if column.auto != "increment"]
         fills = {n: v for n in makes if (v := automatic(flow, table.columns[n])) is not None}
-        inserter = flow.constant("bbops.runtime.writes:Inserter", table.name, columns, conflict)
+        inserter = flow.constant(
+            "bbops.runtime.writes:Inserter", table.name, columns,
+            list(conflict.columns) if conflict else [], mode, updated,
+        )  # fmt: skip
         return flow.store(
             self.as_,
             flow.expression(
@@ -157,9 +166,9 @@ class Insert(Step):
                 inserter=inserter,
                 host=flow.root("host"),
                 data=flow.value(self.insert.data),
-                fills=flow.expression("lambda: FILLS", FILLS=ast.Dict(
-                    [ast.Constant(name) for name in fills], list(fills.values()))),  # fmt: skip
+                fills=flow.expression(
+                    "lambda: FILLS",
+                    FILLS=ast.Dict([ast.Constant(name) for name in fills], list(fills.values())),
+                ),
             ),
         )
-
-

@@ -50,7 +50,9 @@ class Loop(Step):
         loop = self.loop
         over = at.bare(loop.over)
         if over.kind not in {"list", "any"}:
-            at.report(getattr(loop.over, "mark", None), "not-a-list", f"a loop needs a list, got {over}")
+            at.report(
+                getattr(loop.over, "mark", None), "not-a-list", f"a loop needs a list, got {over}"
+            )
         if loop.each:
             at.scope.set(loop.each, over.item or ANY)
         if loop.index:
@@ -60,7 +62,12 @@ class Loop(Step):
         at.steps(loop.steps or ())
         if loop.collect is None:
             if self.as_:
-                at.report(None, "nothing-collected", "'as' needs 'collect' in the loop", "add 'collect: ${ … }'")
+                at.report(
+                    None,
+                    "nothing-collected",
+                    "'as' needs 'collect' in the loop",
+                    "add 'collect: ${ … }'",
+                )
             return NULL
         return list_of(at.value(loop.collect))
 

@@ -68,5 +68,3 @@ def _is_status(status: object) -> bool:
     if not isinstance(status, Constant):
         return True
     return type(status.value) is int and 200 <= status.value <= 599
-
-

@@ -22,8 +22,7 @@ class Set(Step):
     examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "Keep two numbers",
-            "- set: { price: 3, count: 4 }\n"
-            "- return:\n    value: ${ vars.price * vars.count }",
+            "- set: { price: 3, count: 4 }\n- return:\n    value: ${ vars.price * vars.count }",
             value=12,
         ),
     )

@@ -14,7 +14,12 @@ from bbops.sql.types import Table, quote
 from bbops.steps._base import Checking, Example, Static, Step
 from bbops.steps._flow import Flow
 from bbops.steps._query import (
-    COUNT, One, assignments, check_data, check_where, write_rows,
+    COUNT,
+    One,
+    assignments,
+    check_data,
+    check_where,
+    write_rows,
 )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ Parse = Callable[[str], Iterator[Event]]
 _ESCAPE = re.compile(r"\\(u[dD][89a-fA-F]|[\s\S])")
 
 
-class Broken(Exception):  # noqa: N818
+class Broken(Exception):
     """The text stops being YAML; places are indices into the source, -1 when unknown."""
 
     def __init__(self, problem: str, at: int, context: str = "", context_at: int = -1) -> None:

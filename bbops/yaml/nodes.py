@@ -55,7 +55,7 @@ class Problem:
     hint: str = ""
 
 
-class Unreadable(Exception):  # noqa: N818
+class Unreadable(Exception):
     """The file cannot be read any further; carries the Problem that says why."""
 
     def __init__(self, problem: Problem) -> None:

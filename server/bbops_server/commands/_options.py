@@ -59,8 +59,7 @@ def state_folder(repository: Path, state: Path | None, name: str = "state") -> P
         probe.unlink()
     except OSError as error:
         raise ServerError(
-            f"the state folder '{folder}' cannot be written: {os.strerror(error.errno or 0).lower()}",
+            f"cannot write the state folder '{folder}': {os.strerror(error.errno or 0).lower()}",
             hint="choose another with --state DIR",
         ) from None
     return folder
-

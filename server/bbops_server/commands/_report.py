@@ -7,14 +7,22 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-from bbops_server.reconciler.loop import Published
+import click
+
+from bbops.console import say
+from bbops.diagnostics import Diagnostic, Place
+from bbops.render import render
+from bbops.console import wants_color
+from bbops_server.reconciler.loop import Event, Published, Serving
 from bbops_server.reconciler.status import Stalled
 
 
-def print_json(event: Published | Stalled) -> None:
+def print_json(event: Event) -> None:
     """Print an event as one line of JSON."""
-    if isinstance(event, Published):
-        data: dict[str, Any] = {"event": "live", **asdict(event)}
+    if isinstance(event, Serving):
+        data: dict[str, Any] = {"event": "serving", **asdict(event)}
+    elif isinstance(event, Published):
+        data = {"event": "live", **asdict(event)}
     else:
         data = {
             "event": "stalled", "reason": event.reason, "message": event.message,
@@ -26,56 +34,64 @@ def print_json(event: Published | Stalled) -> None:
 class Terminal:
     """Prints events for people; colour only on a terminal, and never with NO_COLOR."""
 
-    def __init__(self, *, mode: str) -> None:
-        from rich.console import Console  # noqa: PLC0415 - 60 ms that --json does not pay
+    def __init__(self, *, mode: str, tips: str = "") -> None:
+        self.mode, self.tips = mode, tips
+        self.url = ""
 
-        self.console = Console(highlight=False, soft_wrap=True)
-        self.mode = mode
-
-    def __call__(self, event: Published | Stalled) -> None:
+    def __call__(self, event: Event) -> None:
         """Print one event."""
-        if isinstance(event, Published):
-            self.live(event)
-        else:
-            self.stalled(event)
+        match event:
+            case Serving():
+                self.serving(event)
+            case Published():
+                self.live(event)
+            case Stalled():
+                self.stalled(event)
         sys.stdout.flush()
 
-    def live(self, event: Published) -> None:
-        from rich.markup import escape  # noqa: PLC0415
+    def serving(self, event: Serving) -> None:
+        """Say where everything is."""
+        self.url = event.url
+        say(f"{click.style('serving', bold=True)}  {event.source}")
+        say(f"         {event.url} is the API, {event.control_url} the control plane")
 
-        subject = f"  {escape(event.subject)}" if event.subject else ""
-        took = f"[dim]in {event.milliseconds:.0f} ms[/]"
-        self.console.print(f"[bold green]live[/]     {event.release}{subject}  {took}")
+    def live(self, event: Published) -> None:
+        """Say that a release is live, and what that changed."""
+        took = click.style(f"in {event.milliseconds:.0f} ms", dim=True)
+        parts = [click.style("live", fg="green", bold=True), "   ", event.release, event.subject]
+        say("  ".join(part for part in parts if part) + f"  {took}")
         for change in event.changes:
-            self.console.print(f"         [cyan]{escape(change)}[/]")
+            say(f"         {click.style(change, fg='cyan')}")
         self.diagnostics(event.warnings)
+        if self.tips:
+            say(f"\n{self.tips.format(url=self.url)}\n")
+            self.tips = ""
 
     def stalled(self, event: Stalled) -> None:
-        from rich.markup import escape  # noqa: PLC0415
-
+        """Say why the newest revision is not live, and the cure."""
         if event.diagnostics:
-            count = sum(one["severity"] == "error" for one in event.diagnostics)
-            self.console.print(f"[bold red]refused[/]  {count} error{'s' * (count > 1)}; {self.after}")
+            say(f"{click.style('refused', fg='red', bold=True)}  {self.after}")
             self.diagnostics(event.diagnostics)
             return
-        self.console.print(f"[bold red]stalled[/]  {escape(event.message)} [{event.reason}]".replace(
-            f"[{event.reason}]", f"\\[{event.reason}]"))  # fmt: skip
+        word = click.style("stalled", fg="red", bold=True)
+        say(f"{word}  {event.message} [{event.reason}]")
         if event.hint:
-            self.console.print(f"         hint: {escape(event.hint)}")
+            say(f"         hint: {event.hint}")
 
     @property
     def after(self) -> str:
+        """What happens to requests meanwhile."""
         if self.mode == "dev":
-            return "routes answer 503 until it is mended"
+            return "routes answer 503 until this is mended"
         return "the last good release serves on"
 
     def diagnostics(self, found: list[dict[str, Any]]) -> None:
-        from rich.markup import escape  # noqa: PLC0415
-
-        for one in found:
-            place = f"{one['file']}:{one['line']}:{one['column']}"
-            colour = "red" if one["severity"] == "error" else "yellow"
-            text = f"{escape(one['message'])} [dim]\\[{one['code']}][/]"
-            self.console.print(f"{place}: [{colour}]{one['severity']}[/]: {text}")
-            if one["hint"]:
-                self.console.print(f"    hint: {escape(one['hint'])}")
+        """Print diagnostics as `bbops validate` does."""
+        if found:
+            diagnostics = [
+                Diagnostic(
+                    Place(one["file"], one["line"], one["column"]), one["code"], one["message"],
+                    one["hint"], one["severity"],
+                ) for one in found
+            ]  # fmt: skip
+            say(render(diagnostics, "text", color=wants_color(sys.stdout)))

@@ -6,26 +6,30 @@ import asyncio
 import fcntl
 import os
 
-from bbops.errors import ServerError
-from bbops_server.commands._report import Terminal, print_json
 from bbops_server.host.secrets import Secrets
 from bbops_server.live.plane import Plane
 from bbops_server.main import run
+from bbops_server.settings import Settings
+
+from bbops.errors import ServerError
+from bbops_server.commands._report import Terminal, print_json
 from bbops_server.reconciler.loop import Reconciler
 from bbops_server.reconciler.sources import Source
 from bbops_server.reconciler.stages import Workshop
-from bbops_server.settings import Settings
 
 
-def run_server(settings: Settings, source: Source, *, as_json: bool) -> None:
+def run_server(settings: Settings, source: Source, *, as_json: bool, tips: str = "") -> None:
     """Serve `source` until SIGTERM or Ctrl-C, then drain and return.
+
+    Args:
+        tips: said once the first release is live.
 
     Raises:
         BbopsError: it cannot start; says what is in the way.
     """
     hold_state(settings)
     secrets = Secrets.open(settings.state)
-    report = print_json if as_json else Terminal(mode=settings.mode)
+    report = print_json if as_json else Terminal(mode=settings.mode, tips=tips)
 
     def make(plane: Plane) -> Reconciler:
         return Reconciler(Workshop(plane.settings, plane, secrets), source, report)

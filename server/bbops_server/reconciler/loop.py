@@ -15,7 +15,13 @@ import msgspec
 from bbops.errors import BbopsError
 from bbops_server.reconciler.sources import Source
 from bbops_server.reconciler.stages import (
-    BEFORE_MIGRATION, FROM_MIGRATION, Attempt, Stage, Workshop,
+    BEFORE_MIGRATION,
+    FROM_MIGRATION,
+    Attempt,
+    Stage,
+    Workshop,
+    fill_env,
+    swap,
 )  # fmt: skip
 from bbops_server.reconciler.status import Stalled, Status, StatusBoard
 
@@ -37,7 +43,17 @@ class Published:
     warnings: list[dict[str, Any]]
 
 
-Report = Callable[[Published | Stalled], None]
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """Said once, when every process runs: where the API and the control plane are."""
+
+    url: str
+    control_url: str
+    source: str
+
+
+Event = Serving | Published | Stalled
+Report = Callable[[Event], None]
 
 
 class Reconciler:
@@ -64,6 +80,8 @@ class Reconciler:
     # ---- the loop
     async def run(self) -> None:
         """Serve the last good release, then follow the source until cancelled."""
+        settings = self.workshop.settings
+        self.report(Serving(settings.data_url, settings.control_url, str(settings.repository)))
         await self.restore()
         tried: object = None
         while True:
@@ -100,17 +118,20 @@ class Reconciler:
 
     async def restore(self) -> None:
         """Serve what was live before the restart, from its artifact alone."""
-        with contextlib.suppress(OSError, KeyError, ValueError, msgspec.MsgspecError, BbopsError):
-            data = msgspec.json.decode(self.workshop.record.read_bytes())
-            env, missing = self.workshop.secrets.resolve(data["env"])
-            if missing or not Path(data["artifact"]).is_file():
-                return
-            await self.workshop.plane.publish(
-                artifact=Path(data["artifact"]), name=data["release"], env=env,
-                database=self.workshop.database, durability=data["durability"],
-                detailed=self.workshop.settings.mode == "dev",
-            )  # fmt: skip
-            self.board.restored(data["project"], data["revision"], data["release"])
+        with contextlib.suppress(
+            OSError, KeyError, ValueError, msgspec.MsgspecError, BbopsError, Stalled
+        ):
+            data = await asyncio.to_thread(self.remembered)
+            attempt = Attempt(data["revision"], {}, data)
+            await fill_env(attempt, self.workshop)
+            await swap(attempt, self.workshop)
+            self.board.restored(data["project"], data["revision"], attempt.release)
+
+    def remembered(self) -> dict[str, Any]:
+        data: dict[str, Any] = msgspec.json.decode(self.workshop.record.read_bytes())
+        if not Path(data["artifact"]).is_file():
+            raise FileNotFoundError(data["artifact"])
+        return data
 
     async def attempt(self, stamp: object) -> bool:
         """Try what the source holds now; False when something newer came in its way."""
@@ -144,10 +165,15 @@ class Reconciler:
         self.board.publish(built["project"], attempt.revision, attempt.release, milliseconds)
         self.report(
             Published(
-                attempt.revision, attempt.release, built.get("subject", ""), attempt.changes,
-                built["compiled"], milliseconds, self.workshop.settings.data_url,
+                attempt.revision,
+                attempt.release,
+                built.get("subject", ""),
+                attempt.changes,
+                built["compiled"],
+                milliseconds,
+                self.workshop.settings.data_url,
                 built["diagnostics"],
-            )  # fmt: skip
+            )
         )
 
     async def refuse(self, stalled: Stalled) -> None:

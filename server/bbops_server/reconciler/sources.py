@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from bbops_server.processes import Child
+
 from bbops.git.place import find_repository, stamp_branch
 from bbops.tree import FolderTree
-from bbops_server.processes import Child
 from bbops_server.reconciler.status import Stalled
 
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import msgspec
 
 
-class Stalled(Exception):  # noqa: N818 - the name of a condition
+class Stalled(Exception):
     """An attempt cannot go on. `is_passing`: trying again may help without a new commit."""
 
     def __init__(

@@ -1,0 +1,97 @@
+"""Show what a running server serves, and what it could not publish.
+
+Exits with 1 when a project is not ready.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from bbops.console import say, show, wants_color
+from bbops.render import printable, render
+
+if TYPE_CHECKING:
+    from bbops.remote import Condition, Status
+
+DEFAULT_SERVER = "http://127.0.0.1:8001"
+_STYLES = {"Ready": "green", "Reconciling": "yellow", "Stalled": "red"}
+_SHORT = 12
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option(
+    "--server", metavar="URL", envvar="BBOPS_SERVER", default=DEFAULT_SERVER, show_default=True,
+    show_envvar=True, help="The control plane of the server to ask.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print all that is known, as JSON.")
+def command(name: str | None, server: str, *, as_json: bool) -> int:
+    """Show what a running server serves: all its projects, or the one called NAME.
+
+    Exits with 0 when the newest commit of each is live, with 1 when one is not.
+    """
+    found = _ask(server, name)
+    if as_json:
+        import msgspec  # noqa: PLC0415 - only for this
+
+        say(json.dumps({"projects": msgspec.to_builtins(found)}, indent=2))
+    else:
+        _show(found)
+    return int(not all(one.is_ready for one in found))
+
+
+def _ask(server: str, name: str | None) -> list[Status]:
+    from bbops.remote import Remote  # noqa: PLC0415 - httpx: 100 ms
+
+    with Remote(server) as remote:
+        names = [name] if name else [one.name for one in remote.projects()]
+        return [remote.status(one) for one in names]
+
+
+def _show(found: Sequence[Status]) -> None:
+    if not found:
+        say("the server has no projects")
+        return
+    from rich.table import Table  # noqa: PLC0415 - only for this
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table("project", "revision", "release", "state", "reason", "message", box=None)
+    for one in found:
+        for number, condition in enumerate(_telling(one)):
+            head = _head(one) if number == 0 else ("", "", "")
+            state, style = _state(condition)
+            cells = (*head, state, condition.reason, condition.message)
+            styles = ("bold", "", "", style, "", "")
+            table.add_row(*(Text(printable(c), s) for c, s in zip(cells, styles, strict=True)))
+    show(table)
+    _show_findings(found)
+
+
+def _show_findings(found: Sequence[Status]) -> None:
+    for one in found:
+        if one.diagnostics and not one.is_ready:
+            diagnostics = [finding.diagnostic() for finding in one.diagnostics]
+            say(f"\n{printable(one.name)}: {printable(one.attempted_revision or 'not read yet')}")
+            say(render(diagnostics, "text", color=wants_color(sys.stdout)))
+
+
+def _telling(status: Status) -> list[Condition]:
+    """Return the conditions worth a line: Ready either way, the others when they hold."""
+    return [one for one in status.conditions if one.type == "Ready" or one.status]
+
+
+def _state(condition: Condition) -> tuple[str, str]:
+    if condition.type == "Ready" and not condition.status:
+        return "not Ready", "red"
+    return condition.type, _STYLES.get(condition.type, "")
+
+
+def _head(status: Status) -> tuple[str, str, str]:
+    branch, _, commit = (status.applied_revision or "").rpartition(":")
+    revision = f"{branch}:{commit[:_SHORT]}" if branch else commit[:_SHORT]
+    return status.name, revision or "-", (status.release or "-")[:_SHORT]

@@ -1,0 +1,74 @@
+"""Check a project without running it.
+
+Exits with 0 when it can go live, with 1 when it has errors.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from bbops.console import say, wants_color
+from bbops.diagnostics import has_errors
+from bbops.errors import BbopsError
+from bbops.render import FORMS, Form, plural, render
+
+
+@click.command()
+@click.argument("folder", metavar="[DIR]", default=".", type=click.Path(path_type=Path))
+@click.option(
+    "form", "--format", type=click.Choice(FORMS), default="text", show_default=True,
+    help="How to print what is found.",
+)  # fmt: skip
+def command(folder: Path, form: Form) -> int:
+    """Check the project in DIR (default: the current folder) without running it.
+
+    Prints every mistake with its place and a cure. Exits with 0 when the project can go live, with
+    1 when it has errors, with 2 when it cannot be read.
+    """
+    require_project(folder)
+    from bbops.compile.release import validate  # noqa: PLC0415 - after the cheap answers
+    from bbops.tree import FolderTree  # noqa: PLC0415
+
+    project, found = validate(FolderTree(folder))
+    text = render(found, form, folder=_seen_from_here(folder), color=wants_color(sys.stdout))
+    if project is not None and not found and form in {"text", "github"}:
+        kinds = (project.tables, project.functions, project.endpoints, project.channels)
+        text = f"no problems in {plural(1 + sum(map(len, kinds)), 'resource')}"
+    say(text)
+    return int(has_errors(found))
+
+
+def require_project(folder: Path) -> None:
+    """Check that a folder is a project's root, before everything below it is read.
+
+    Raises:
+        BbopsError: it is missing, a file, or has no project.yaml.
+    """
+    if not folder.exists():
+        raise BbopsError(f"folder '{folder}' does not exist")
+    if not folder.is_dir():
+        raise BbopsError(f"'{folder}' is a file, expected the folder that holds project.yaml")
+    if not os.path.lexists(folder / "project.yaml"):
+        raise BbopsError(f"there is no project.yaml in '{folder}'", hint=_cure(folder))
+
+
+def _cure(folder: Path) -> str:
+    if (folder / "project.yml").exists():
+        return "rename 'project.yml' to 'project.yaml'"
+    above = next((one for one in folder.resolve().parents if (one / "project.yaml").exists()), None)
+    if above is not None:
+        return f"the project around it is '{above}'"
+    return "'bbops init DIR' makes a project"
+
+
+def _seen_from_here(folder: Path) -> str:
+    """Return the way from the current folder down to the project; empty if it is not below."""
+    try:
+        way = folder.resolve().relative_to(Path.cwd().resolve()).as_posix()
+    except (ValueError, OSError):
+        return ""
+    return "" if way == "." else way

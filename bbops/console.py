@@ -1,0 +1,47 @@
+"""What commands print with: colour only where someone sees it, rich only where it is needed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+_PIPE_WIDTH = 100_000
+
+
+def wants_color(stream: TextIO) -> bool:
+    """Return whether to colour what goes to a stream: it is a terminal and nothing forbids it."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or stream.isatty()
+
+
+def say(text: str) -> None:
+    """Print text to stdout, without its colours where nobody would see them."""
+    click.echo(text, color=wants_color(sys.stdout))
+
+
+def show(thing: RenderableType) -> None:
+    """Print something of rich's to stdout; a pipe gets whole lines, however long."""
+    console = open_console()
+    with console.capture() as captured:
+        console.print(thing)
+    lines = (line.rstrip() for line in captured.get().splitlines())
+    say("\n".join(lines))
+
+
+def open_console() -> Console:
+    """Return a rich Console for stdout that takes no markup out of the texts it is given."""
+    from rich.console import Console  # noqa: PLC0415 - 30 ms that most commands do not need
+
+    color = wants_color(sys.stdout)
+    return Console(
+        width=None if sys.stdout.isatty() else _PIPE_WIDTH,
+        force_terminal=color, no_color=not color,
+        markup=False, emoji=False, highlight=False,
+    )  # fmt: skip

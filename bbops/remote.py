@@ -1,0 +1,248 @@
+"""Ask a running server about its projects. The only file of bbops that speaks HTTP."""
+
+from __future__ import annotations
+
+import ipaddress
+from types import TracebackType
+from typing import Any, Self, TypeVar
+from urllib.parse import quote, urlsplit
+
+import httpx
+import msgspec
+
+from bbops.diagnostics import Diagnostic, Place, Severity, suggest
+from bbops.errors import ServerError
+
+TIMEOUT_SECONDS = 10.0
+T = TypeVar("T")
+
+
+class ProjectLine(msgspec.Struct, frozen=True):
+    """A project in the server's list."""
+
+    name: str
+    revision: str | None
+    url: str
+    ready: bool
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """One thing that is so or not so: `type` is Ready, Reconciling or Stalled."""
+
+    type: str
+    status: bool
+    reason: str
+    message: str
+    since: str | None = None
+
+
+class Publication(msgspec.Struct, frozen=True):
+    """One attempt to make a revision live."""
+
+    revision: str
+    at: str
+    outcome: str
+    milliseconds: float | None = None
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """A diagnostic as JSON spells it."""
+
+    severity: Severity
+    code: str
+    file: str
+    line: int
+    column: int
+    message: str
+    hint: str = ""
+
+    def diagnostic(self) -> Diagnostic:
+        """Return it as the rest of bbops knows it."""
+        place = Place(self.file, self.line, self.column)
+        return Diagnostic(place, self.code, self.message, self.hint, self.severity)
+
+
+class Status(msgspec.Struct, frozen=True):
+    """How a project is: what is live, what was tried last, and what stands in its way."""
+
+    name: str
+    url: str
+    branch: str
+    attempted_revision: str | None
+    applied_revision: str | None
+    release: str | None
+    conditions: tuple[Condition, ...]
+    diagnostics: tuple[Finding, ...]
+    publications: tuple[Publication, ...]
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the newest commit is live."""
+        return any(one.type == "Ready" and one.status for one in self.conditions)
+
+
+class Remote:
+    """The control plane of one server. Use it in a `with` block, or close it."""
+
+    def __init__(self, control_url: str) -> None:
+        self._url = _checked(control_url)
+        # A proxy for the internet must not be asked for this machine's own addresses.
+        self._client = httpx.Client(timeout=TIMEOUT_SECONDS, trust_env=not _is_here(self._url))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def projects(self) -> list[ProjectLine]:
+        """Return the projects this server runs.
+
+        Raises:
+            ServerError: it cannot be reached or gives another answer, as for all calls.
+        """
+        return self._read(self._ask("GET", "/api/projects"), list[ProjectLine])
+
+    def status(self, name: str) -> Status:
+        """Return how a project is.
+
+        Raises:
+            ServerError: also when the server has no such project.
+        """
+        return self._read(self._ask_about("GET", name, "status"), Status)
+
+    def reconcile(self, name: str) -> None:
+        """Have the server look at a project's repository now instead of soon.
+
+        Raises:
+            ServerError: also when the server has no such project.
+        """
+        self._demand(self._ask_about("POST", name, "reconcile"))
+
+    def _ask_about(self, method: str, name: str, what: str) -> httpx.Response:
+        answer = self._ask(method, f"/api/projects/{quote(name, safe='')}/{what}")
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            raise self._missing(name)
+        return answer
+
+    def _ask(self, method: str, path: str) -> httpx.Response:
+        try:
+            return self._client.request(method, self._url + path)
+        except httpx.TimeoutException:
+            message = f"'{self._url}' did not answer within {TIMEOUT_SECONDS:g} seconds"
+            raise ServerError(message) from None
+        except httpx.TransportError as error:
+            raise ServerError(
+                f"cannot reach a server at '{self._url}': {_reason(error)}",
+                hint="is 'bbops serve' running? name another server with --server URL",
+            ) from None
+
+    def _read(self, answer: httpx.Response, wanted: type[T]) -> T:
+        self._demand(answer)
+        try:
+            return msgspec.json.decode(answer.content, type=wanted)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise self._odd(answer) from None
+
+    def _demand(self, answer: httpx.Response) -> None:
+        if not answer.is_success:
+            raise self._odd(answer)
+
+    def _odd(self, answer: httpx.Response) -> ServerError:
+        said = _error_text(answer)
+        if said:
+            return ServerError(f"the server at '{self._url}' said no: {said}")
+        return ServerError(
+            f"what answers at '{self._url}' is no control plane of bbops",
+            hint="'bbops serve' prints the address of its control plane, port 8001 by default",
+        )
+
+    def _missing(self, name: str) -> ServerError:
+        names = [one.name for one in self.projects()]
+        hint = suggest(name, names) or (f"it has {', '.join(names)}" if names else "it has none")
+        return ServerError(f"the server at '{self._url}' has no project '{name}'", hint=hint)
+
+
+def _checked(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        is_usable = parts.scheme in {"http", "https"} and bool(parts.hostname)
+        _ = parts.port
+    except ValueError:
+        is_usable = False
+    if not is_usable:
+        raise ServerError(
+            f"'{url}' is not the address of a server", hint="for example http://127.0.0.1:8001"
+        )
+    return url.rstrip("/")
+
+
+def _is_here(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def _reason(error: httpx.TransportError) -> str:
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror.lower()
+        cause = cause.__cause__ or cause.__context__
+    return str(error).lower() or type(error).__name__
+
+
+def _error_text(answer: httpx.Response) -> str:
+    """Return the server's own words: `{"error": "…"}` or `{"error": {"message": "…"}}`."""
+    try:
+        body: Any = answer.json()
+    except ValueError:
+        return ""
+    error = body.get("error") if isinstance(body, dict) else None
+    text = error.get("message") if isinstance(error, dict) else error
+    return text if isinstance(text, str) else ""
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """An answer of a project's API; `value` is its JSON, null without any."""
+
+    status: int
+    release: str
+    value: Any
+
+
+class Api:
+    """A project's own API, asked as any client would."""
+
+    def __init__(self, url: str) -> None:
+        self._url = _checked(url)
+        self._client = httpx.Client(timeout=TIMEOUT_SECONDS, trust_env=not _is_here(self._url))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def ask(self, method: str, path: str, body: Any = None, *, token: str | None = None) -> Reply:
+        """Send one request with a JSON body.
+
+        Raises:
+            ServerError: nobody answers there.
+        """
+        headers = {"authorization": f"Bearer {token}"} if token else {}
+        try:
+            answer = self._client.request(method, self._url + path, json=body, headers=headers)
+        except httpx.TransportError as error:
+            raise ServerError(f"cannot reach '{self._url}': {_reason(error)}") from None
+        value = answer.json() if answer.content else None
+        return Reply(answer.status_code, answer.headers.get("x-release", ""), value)

@@ -1,0 +1,71 @@
+"""Make a project, serve it, and show what to try; with --once tell the whole story and stop."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import click
+
+from bbops.assets import asset_folder
+from bbops_server.commands._options import address_options, require_platform, state_folder
+
+
+@click.command("demo")
+@click.option("--once", is_flag=True, help="Run the whole story by itself, print it, and exit.")
+@click.option(
+    "--dir", "folder", default="bbops-demo", show_default=True, type=click.Path(path_type=Path),
+    help="Where the project is made; it is served again if it is there.",
+)  # fmt: skip
+@address_options
+def command(
+    folder: Path, host: str, port: int, control_port: int, state: Path | None, *, once: bool
+) -> None:
+    """Make the template's project in --dir and serve it, ready to be changed and committed.
+
+    With --once a project in a temporary folder goes through it all by itself: sign up, sign in,
+    write, change a file, commit, make a mistake. It takes some seconds.
+    """
+    require_platform()
+    from bbops.git.store import require_git  # noqa: PLC0415 - after --help, which needs no git
+
+    require_git()
+    if once:
+        from bbops_server.commands._story import tell  # noqa: PLC0415
+
+        with tempfile.TemporaryDirectory(prefix="bbops-demo-") as temporary:
+            tell(Path(temporary) / "my-backend")
+        return
+    make_project(folder)
+    from bbops_server.commands._run import run_server  # noqa: PLC0415
+    from bbops_server.reconciler.sources import BranchSource  # noqa: PLC0415
+    from bbops_server.settings import Settings  # noqa: PLC0415
+
+    settings = Settings(
+        repository=folder.absolute(), state=state_folder(folder, state), mode="serve",
+        host=host, port=port, control_port=control_port,
+    )  # fmt: skip
+    run_server(settings, BranchSource(folder, "main"), as_json=False, tips=tips(folder))
+
+
+def make_project(folder: Path) -> None:
+    """Make the template's project, unless it is there already."""
+    if (folder / ".git").exists():
+        return
+    from bbops.cli.init import MESSAGE, require_empty, template_files  # noqa: PLC0415
+    from bbops.git.store import init  # noqa: PLC0415
+
+    asset_folder("project-template")
+    require_empty(folder)
+    init(folder, template_files("my-backend"), message=MESSAGE)
+
+
+def tips(folder: Path) -> str:
+    """Return what to try once the project is live; `{url}` stands for its address."""
+    account = '{{"email": "ada@example.com", "password": "correct horse", "name": "Ada"}}'
+    return (
+        "try it in another terminal:\n"
+        f"  curl {{url}}/api/auth/register -d '{account}'\n"
+        f"  cd {folder}, edit functions/notes/list.yaml, git commit -am 'Change the list'\n"
+        "Ctrl-C stops the server"
+    )
