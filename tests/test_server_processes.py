@@ -15,6 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
+
 from tests.small_project import hello, write_project
 
 SCRIPT = Path(__file__).with_name("serve_small_project.py")

@@ -1,4 +1,4 @@
-"""Serve a working tree while you write: each save is live, errors show in answers."""
+"""Serve a folder while you write: each save is live."""
 
 from __future__ import annotations
 

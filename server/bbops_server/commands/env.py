@@ -1,4 +1,4 @@
-"""Set and list the values of a project's env variables, kept encrypted by the server."""
+"""Set and list values of env variables, kept encrypted."""
 
 from __future__ import annotations
 
