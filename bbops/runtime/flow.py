@@ -128,6 +128,8 @@ def code_of(status: int) -> str:
 
 def message_of(status: int) -> str:
     """Return the default text of a status, in lower case."""
+    if status == 401:
+        return "a valid token is needed"
     try:
         return HTTPStatus(status).phrase.lower()
     except ValueError:

@@ -98,7 +98,10 @@ async def migrate(attempt: Attempt, at: Workshop) -> None:
     try:
         answer = await at.plane.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
     except MigrationRefused as refused:
-        raise Stalled("MigrationRefused", refused.message, refused.hint) from None
+        hint = refused.hint
+        if at.settings.mode == "dev":
+            hint = f"{hint}; or stop, delete '{at.settings.state}' and start afresh"
+        raise Stalled("MigrationRefused", refused.message, hint) from None
     attempt.changes = answer["changes"]
 
 
