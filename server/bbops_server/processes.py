@@ -21,7 +21,7 @@ _EXIT_SECONDS = 2.0  # for what a child does after it has answered `stop`
 _LONGEST_PAUSE_SECONDS = 5.0
 
 
-class ChildGone(ServerError):  # noqa: N818 - it says what happened
+class ChildGone(ServerError):
     """The process ended before it answered."""
 
 
