@@ -292,5 +292,5 @@ def test_a_process_that_does_not_start_is_an_error_and_leaves_none_behind(
         with bind("127.0.0.1", 0, option="--port") as listening:
             await Plane(Settings(tmp_path, tmp_path), listening).start()
 
-    with pytest.raises(ServerError, match=r"process 'bbops_server\.build' ended"):
+    with pytest.raises(ServerError, match="ended before it answered"):
         asyncio.run(main())
