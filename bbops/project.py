@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Generic, Literal, TypeVar
 
@@ -94,6 +94,8 @@ class Project:
     endpoints: Mapping[str, Resource[Endpoint]]
     channels: Mapping[str, Resource[Channel]]
     broken: frozenset[tuple[str, str]] = frozenset()
+    memo: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
+    """What `bbops.check.flows` found of each function, so that compiling need not check again."""
 
     @cached_property
     def routes(self) -> tuple[Route, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from bbops.diagnostics import Diagnostic
@@ -41,7 +41,15 @@ def check(project: Project) -> Iterator[Diagnostic]:
 
 
 def check_flow(project: Project, name: str) -> CheckedFlow:
-    """Check one function in its surroundings. O(steps)."""
+    """Check one function in its surroundings. O(steps), once per project."""
+    found = project.memo.get(name)
+    if not isinstance(found, CheckedFlow):
+        project.memo[name] = None  # under way: middleware that meets itself sees no types
+        found = project.memo[name] = _check_flow(project, name)
+    return found
+
+
+def _check_flow(project: Project, name: str) -> CheckedFlow:
     function = project.functions[name]
     found: list[Diagnostic] = []
 
@@ -127,16 +135,23 @@ def _before(project: Project, name: str, routes: tuple[Route, ...]) -> dict[str,
             chain = chain[: chain.index(name)]
         for function in chain:
             if function in project.functions:
-                for step in project.functions[function].model.steps:
-                    found |= dict.fromkeys(_sets(step), ANY)
+                found |= _left_by(project, function)
     return found
 
 
-def _sets(step: Step) -> Iterator[str]:
-    yield from step.sets()
-    for block in step.blocks():
-        for inner in block:
-            yield from _sets(inner)
+def _left_by(project: Project, middleware: str) -> dict[str, Type]:
+    names = set(variables(project.functions[middleware].model.steps))
+    under_way = middleware in project.memo and project.memo[middleware] is None
+    types = {} if under_way else check_flow(project, middleware).scope.vars
+    return {name: types.get(name, ANY) for name in names}
+
+
+def variables(steps: Iterable[Step]) -> Iterator[str]:
+    """Yield every variable that steps set, at any depth."""
+    for step in steps:
+        yield from step.sets()
+        for block in step.blocks():
+            yield from variables(block)
 
 
 class _Signatures(Mapping[str, Signature]):

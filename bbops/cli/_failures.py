@@ -20,6 +20,10 @@ CLOSED_PIPE = 141
 DEBUG = "BBOPS_DEBUG"
 
 
+class ClosedPipe(Exception):
+    """Whoever read our output has gone, as in `bbops … | head`."""
+
+
 def run(call: Callable[[], object]) -> int:
     """Run a command and return its exit code: the whole number it returns, else 0."""
     try:
@@ -27,7 +31,7 @@ def run(call: Callable[[], object]) -> int:
         sys.stdout.flush()
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
-    except BrokenPipeError:
+    except (BrokenPipeError, ClosedPipe):
         _let_go_of_stdout()
         return CLOSED_PIPE
     except Exception as error:  # noqa: BLE001 - the last place that can explain it

@@ -10,7 +10,7 @@ import click
 
 from bbops import __version__
 from bbops.cli._catalog import added_commands, help_line, load_command, own_commands
-from bbops.cli._failures import run
+from bbops.cli._failures import ClosedPipe, run
 
 ABOUT = (
     "bbops runs backends that live in git: YAML files in a repository become a live API, "
@@ -70,10 +70,21 @@ class Commands(click.Group):
     ) -> None:
         """Write the commands by section, then the first steps."""
         lines = {name: help_line(module) for name, module in _modules().items()}
-        widest = max(map(len, [*lines, *(command for command, _ in FIRST_STEPS)]))
+        widest = max(map(len, lines))
         for title, names in _sections(lines).items():
-            _write(formatter, title, [(name.ljust(widest), lines[name]) for name in names])
+            _write(formatter, title, [(_padded(n, lines[n], widest), lines[n]) for n in names])
         _write(formatter, "First steps", FIRST_STEPS)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was asked for.
+
+        Raises:
+            ClosedPipe: nobody reads on; click would end with the exit code of findings.
+        """
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise ClosedPipe from error
 
     def main(
         self,
@@ -110,6 +121,11 @@ def _sections(commands: Mapping[str, str]) -> dict[str, list[str]]:
 def _write(formatter: click.HelpFormatter, title: str, rows: Sequence[tuple[str, str]]) -> None:
     with formatter.section(title):
         formatter.write_dl(rows, col_max=40)
+
+
+def _padded(name: str, line: str, width: int) -> str:
+    """Return a name as wide as all are, so that sections line up; no blanks before nothing."""
+    return name.ljust(width) if line else name
 
 
 def _version_option() -> click.Option:

@@ -102,8 +102,8 @@ def _next(folder: Path, name: str) -> str:
         ("bbops serve", "run what is committed; a commit on main changes it"),
         ("edit, then git commit", "functions/notes/create.yaml is a place to begin"),
     ]
-    if folder.resolve() != Path.cwd().resolve():
-        steps.insert(0, (f"cd {shlex.quote(str(folder))}", ""))
     widest = max(len(step) for step, _ in steps)
-    lines = [f"  {step.ljust(widest)}  {why}".rstrip() for step, why in steps]
+    lines = [f"  {step.ljust(widest)}  {why}" for step, why in steps]
+    if folder.resolve() != Path.cwd().resolve():
+        lines.insert(0, f"  cd {shlex.quote(str(folder))}")
     return "\n".join([f"made project '{name}' in '{folder}'", "", "next:", *lines])

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterable, Iterator
 from importlib.util import MAGIC_NUMBER
 from typing import Any
 
 from bbops import __version__
-from bbops.check.flows import CheckedFlow
+from bbops.check.flows import CheckedFlow, variables
 from bbops.expressions.emit import load
 from bbops.project import Project
 from bbops.resources._shape import Shape, shape_spec
-from bbops.steps._base import Step
 from bbops.steps._flow import Flow
 
 _FLOW = "flow"
@@ -34,7 +32,7 @@ def compile_function(project: Project, name: str, checked: CheckedFlow) -> dict[
     steps = function.model.steps
     flow = Flow(
         function.file, checked.scope, project.sql_tables,
-        variables=sorted(set(_variables(steps))), exports=name in project.middleware,
+        variables=sorted(set(variables(steps))), exports=name in project.middleware,
     )  # fmt: skip
     body = flow.block(steps)
     tree = _module(flow, body)
@@ -45,6 +43,7 @@ def compile_function(project: Project, name: str, checked: CheckedFlow) -> dict[
         "uses": flow.uses,
         "constants": {key: list(constant) for key, constant in flow.constants.items()},
         "calls": flow.calls,
+        "unfolds": _may_unfold(flow, body),
         "needs": sorted(flow.roots | ({"vars"} if flow.exports else set())),
         "shapes": {part: _spec(getattr(function.model, part)) for part in _PARTS},
     }  # fmt: skip
@@ -71,11 +70,15 @@ def code_key(project: Project, name: str, checked: CheckedFlow) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def _variables(steps: Iterable[Step]) -> Iterator[str]:
-    for step in steps:
-        yield from step.sets()
-        for block in step.blocks():
-            yield from _variables(block)
+def _may_unfold(flow: Flow, body: list[ast.stmt]) -> bool:
+    """Return whether what the function builds may be far larger written out than in memory.
+
+    Forty times `[x, x]` is. Without loops and calls n reads of variables unfold at most 3^(n/3)
+    times, so short functions need not measure what they return.
+    """
+    nodes = [node for statement in body for node in ast.walk(statement)]
+    reads = sum(isinstance(node, ast.Name) and node.id.startswith("v_") for node in nodes)
+    return bool(flow.calls) or reads > 30 or any(isinstance(node, ast.For) for node in nodes)
 
 
 def _spec(shape: Shape | None) -> dict[str, Any] | None:

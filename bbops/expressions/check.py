@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bbops.diagnostics import suggest
-from bbops.expressions import syntax as s
+from bbops.expressions import nodes as s
 from bbops.expressions import types as t
 from bbops.expressions.scope import Scope
 from bbops.expressions.types import Type
@@ -23,6 +23,7 @@ _GIVES = {
     "text": t.TEXT, "number": t.NUMBER, "integer": t.INTEGER, "boolean": t.BOOLEAN,
     "datetime": t.DATETIME, "any": t.ANY,
 }  # fmt: skip
+_MAY_FAIL = frozenset({"toNumber", "toBoolean", "toDatetime"})  # other text gives null
 _TYPED_AS = {
     "int": "toNumber", "float": "toNumber", "number": "toNumber", "str": "toString",
     "string": "toString", "tojson": "json", "size": "length", "count": "length",
@@ -258,6 +259,8 @@ def _filtered(node: s.Filter, of: Type, args: list[Type], gives: str) -> Type:
         return _chosen(node, of)
     if node.name == "default":
         return t.join(of.not_null(), args[0]) if args else of.not_null()
+    if node.name in _MAY_FAIL:
+        return _GIVES[gives].or_null()
     if gives == "same":
         return of
     if gives == "item":

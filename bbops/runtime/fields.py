@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from bbops.runtime import formats, operators, times
 from bbops.runtime.failures import NOTHING, FlowError
+from bbops.runtime.filters.maps import write_json
 from bbops.runtime.patterns import compile_pattern, has_match
 from bbops.runtime.values import MAX_INTEGER, MIN_INTEGER
 
@@ -89,7 +90,7 @@ def _enum_rule(allowed: list[Any]) -> Rule:
 
 
 def _shown(value: Any) -> str:
-    return "null" if value is None else operators.text(value)
+    return value if type(value) is str else write_json(value)
 
 
 def _count(number: int, word: str) -> str:

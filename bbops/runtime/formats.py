@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _LOCAL: Final = re.compile(r"[^\s\x00-\x1f\x7f@<>()\[\]\\,;:\"]+")
-_LABEL: Final = re.compile(r"[^\W_]|[^\W_][\w-]{0,61}[^\W_]")
+_LABEL: Final = re.compile(r"[^\W_](?:(?:[^\W_]|-){0,61}[^\W_])?")
 _NOT_IN_URLS: Final = re.compile(r"[\s\x00-\x20\x7f<>\"\\^`{|}]")
 # RFC 5321 section 4.5.3.1
 _MAX_LOCAL: Final = 64

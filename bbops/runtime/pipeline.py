@@ -21,9 +21,12 @@ from bbops.runtime.flow import Answer, Function, Run, code_of, message_of
 from bbops.runtime.operators import text
 from bbops.runtime.table import RouteTable
 from bbops.runtime.tokens import Tokens
+from bbops.runtime.values import check_size
 
 MAX_BODY_BYTES = 1 << 20
 MAX_QUERY_FIELDS = 1_000
+MAX_ANSWER_SIZE = 16_000_000
+"""Characters and members of an answer's value."""
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -190,7 +193,7 @@ class Pipeline:
 
     __slots__ = (
         "answering", "authentication", "from_params", "from_query", "function", "middleware",
-        "needs_body", "needs_headers", "needs_query", "needs_request", "shape",
+        "needs_body", "needs_headers", "needs_query", "needs_request", "shape", "unfolds",
     )  # fmt: skip
 
     def __init__(self, function: Function, policy: Policy, answering: Answering) -> None:
@@ -199,6 +202,7 @@ class Pipeline:
         needs = frozenset().union(function.needs, *(one.needs for one in policy.middleware))
         has_body = policy.method in {"POST", "PUT", "PATCH"}
         self.shape = function.input if has_body else None
+        self.unfolds = any(one.unfolds for one in (function, *policy.middleware))
         self.needs_query = "query" in needs or function.query is not None
         self.needs_headers = "headers" in needs
         self.needs_request = "request" in needs
@@ -217,9 +221,12 @@ class Pipeline:
             for function in self.middleware:
                 answer = await function.flow(run)
                 if answer[1] is not NOTHING:
+                    check_size(answer[1], MAX_ANSWER_SIZE)
                     return await answering.answer(send, scope, answer)
             self.apply_shapes(run, body)
             answer = await self.function.flow(run)
+            if self.unfolds:
+                check_size(answer[1], MAX_ANSWER_SIZE)
             await answering.answer(send, scope, answer)
         except TooLarge:
             message = f"the body is larger than {MAX_BODY_BYTES:,} bytes"

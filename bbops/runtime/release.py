@@ -8,6 +8,7 @@ from importlib import import_module
 from types import FunctionType
 from typing import Any
 
+from bbops.runtime.failures import FlowError
 from bbops.runtime.filters import FILTERS, FUNCTIONS
 from bbops.runtime.flow import Function, Shape
 from bbops.runtime.pipeline import Answering, Pipeline, Policy
@@ -100,6 +101,7 @@ def _function(data: Mapping[str, Any]) -> tuple[Function, dict[str, Any]]:
         file=data["file"],
         flow=flow,
         needs=frozenset(data["needs"]),
+        unfolds=data["unfolds"],
         input=_shape(shapes["input"]),
         params=_shape(shapes["params"]),
         query=_shape(shapes["query"]),
@@ -131,11 +133,14 @@ def _tokens(
     key = env.get(auth["key"]) if auth else None
     if auth is None or not key:
         return None
-    return Tokens(
-        key, algorithm=auth["algorithm"], issuer=auth["issuer"], audience=auth["audience"],
-        expires_seconds=auth["expires_seconds"], clock=host.clock,
-        user_id_type=auth["user_id_type"],
-    )  # fmt: skip
+    try:
+        return Tokens(
+            key, algorithm=auth["algorithm"], issuer=auth["issuer"], audience=auth["audience"],
+            expires_seconds=auth["expires_seconds"], clock=host.clock,
+            user_id_type=auth["user_id_type"],
+        )  # fmt: skip
+    except ValueError as error:
+        raise FlowError(f"env variable '{auth['key']}' cannot sign: {error}") from None
 
 
 def _pipeline(

@@ -14,6 +14,10 @@ import msgspec
 
 from bbops.runtime.failures import FlowError
 from bbops.runtime.operators import kind
+from bbops.runtime.values import check_size
+
+MAX_JSON_SIZE = 1_000_000
+"""Characters and members of one json value."""
 
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}").fullmatch
 _TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?").fullmatch
@@ -171,6 +175,7 @@ def to_json(value: Any, column: str) -> Any:
     """Encode for json; null is stored as SQL's null."""
     if value is None:
         return None
+    check_size(value, MAX_JSON_SIZE)
     try:
         return _encode_json(value).decode()
     except (TypeError, ValueError, msgspec.MsgspecError):

@@ -18,7 +18,7 @@ MAX_LIST: Final = 100_000
 """Members of a list, keys of a map."""
 MAX_INTEGER: Final = 2**63 - 1
 MIN_INTEGER: Final = -(2**63)
-MAX_NODES: Final = 1_000_000
+MAX_NODES: Final = 250_000
 """Values one operation visits inside nested lists and maps."""
 
 NUMBERS: Final = frozenset((int, float, Decimal))

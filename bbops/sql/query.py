@@ -12,7 +12,7 @@ import ast
 from collections.abc import Callable, Mapping
 from copy import copy
 
-from bbops.expressions import syntax as s
+from bbops.expressions import nodes as s
 from bbops.expressions.scope import Scope
 from bbops.expressions.types import Type
 from bbops.sql.template import Template, commas, seq
@@ -73,7 +73,7 @@ class Query:
 
     def has_columns(self, node: s.Node) -> bool:
         """Return whether any part of `node` reads a column."""
-        return self.column(node) is not None or any(map(self.has_columns, children(node)))
+        return self.column(node) is not None or any(map(self.has_columns, s.children(node)))
 
     # ---- parameters and switches
     def parameter(self, code: ast.expr) -> int:
@@ -234,27 +234,6 @@ class Query:
             raise NotInSql(node.name_start, "on columns 'slice' needs two constants from 0 on")
         start, stop = int(ends[0] or 0), int(ends[1] or 0)
         return seq("substr(", of, f", {start + 1}, {max(0, stop - start)})")
-
-
-def children(node: s.Node) -> tuple[s.Node, ...]:
-    """Return the nodes directly inside `node`."""
-    match node:
-        case s.Member() | s.Unary():
-            return (node.of,)
-        case s.Index():
-            return (node.of, node.key)
-        case s.ListOf():
-            return node.items
-        case s.Binary() | s.Compare() | s.Logic():
-            return (node.left, node.right)
-        case s.Choice():
-            return (node.test, node.then, node.other)
-        case s.Filter():
-            return (node.of, *node.args)
-        case s.Call():
-            return node.args
-        case _:
-            return ()
 
 
 def _flatten(node: s.Node, op: str) -> list[s.Node]:

@@ -12,7 +12,7 @@ from bbops.runtime.values import NUMBERS, check_length, check_size, kind
 
 _SORTED: Final = frozenset(("text", "number", "datetime", "date", "boolean"))
 # Sorting compares, and `unique` freezes, whole members: this bounds their total size.
-_MAX_WEIGHT: Final = 10_000_000
+_MAX_WEIGHT: Final = 2_000_000
 
 
 @add_filter(

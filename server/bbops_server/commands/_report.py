@@ -9,10 +9,9 @@ from typing import Any
 
 import click
 
-from bbops.console import say
+from bbops.console import say, wants_color
 from bbops.diagnostics import Diagnostic, Place
 from bbops.render import render
-from bbops.console import wants_color
 from bbops_server.reconciler.loop import Event, Published, Serving
 from bbops_server.reconciler.status import Stalled
 

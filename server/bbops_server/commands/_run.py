@@ -6,16 +6,15 @@ import asyncio
 import fcntl
 import os
 
+from bbops.errors import ServerError
+from bbops_server.commands._report import Terminal, print_json
 from bbops_server.host.secrets import Secrets
 from bbops_server.live.plane import Plane
 from bbops_server.main import run
-from bbops_server.settings import Settings
-
-from bbops.errors import ServerError
-from bbops_server.commands._report import Terminal, print_json
 from bbops_server.reconciler.loop import Reconciler
 from bbops_server.reconciler.sources import Source
 from bbops_server.reconciler.stages import Workshop
+from bbops_server.settings import Settings
 
 
 def run_server(settings: Settings, source: Source, *, as_json: bool, tips: str = "") -> None:

@@ -41,8 +41,7 @@ class Story:
 
     def request(self, method: str, path: str, reply: Reply) -> None:
         """Print a request and its answer."""
-        shown = json.dumps(reply.value, ensure_ascii=False) if reply.value is not None else ""
-        shown = shown if len(shown) <= 120 else shown[:117] + "…"
+        shown = json.dumps(brief(reply.value), ensure_ascii=False) if reply.value else ""
         status = click.style(str(reply.status), fg="green" if reply.status < 400 else "red")
         self.show(f"{method} {path} → {status} {shown}".rstrip())
 
@@ -59,7 +58,8 @@ def tell(folder: Path) -> None:
     story.show(f"bbops init {folder.name}")
     with serving(folder) as events:
         story.step("serve it")
-        url, _ = next(events), story.show("bbops serve")
+        story.show("bbops serve")
+        url = next(events)
         live = expect(next(events), "live")
         story.show(f"{live['release']} is live at {url['url']} after {live['milliseconds']:.0f} ms")
         api = Api(url["url"])
@@ -84,7 +84,9 @@ def use(story: Story, api: Api) -> str:
     token: str = login.value["token"]
     story.step("write a note and list it; without the token it is 401")
     path = "/api/v1/notes"
-    story.request("POST", path, must(api.ask("POST", path, {"title": "Buy milk"}, token=token), 201))
+    story.request(
+        "POST", path, must(api.ask("POST", path, {"title": "Buy milk"}, token=token), 201)
+    )
     story.request("GET", path, must(api.ask("GET", path, token=token), 200))
     story.request("GET", path, must(api.ask("GET", path), 401))
     return token
@@ -128,6 +130,15 @@ def mistake(
     commit(folder, "Mend the list")
     live = expect(next(events), "live")
     story.show(f"{live['release']} is live")
+
+
+def brief(value: Any) -> Any:
+    """Return JSON with its long texts cut, such as tokens and ids."""
+    if isinstance(value, dict):
+        return {key: brief(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [brief(item) for item in value]
+    return value if not isinstance(value, str) or len(value) <= 32 else f"{value[:8]}…"
 
 
 def edit(path: Path, old: str, new: str) -> None:

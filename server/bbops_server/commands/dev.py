@@ -22,10 +22,9 @@ def command(
     afresh. A 500 tells file and line; while the project has mistakes, its routes answer them.
     """
     require_platform()
-    from bbops_server.settings import Settings  # noqa: PLC0415
-
     from bbops_server.commands._run import run_server  # noqa: PLC0415 - after --help
     from bbops_server.reconciler.sources import FolderSource  # noqa: PLC0415
+    from bbops_server.settings import Settings  # noqa: PLC0415
 
     settings = Settings(
         repository=folder.absolute(), state=state_folder(folder, state, "dev"), mode="dev",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import click
@@ -43,10 +44,9 @@ def set_value(name: str, value: str | None, state: Path | None) -> None:
 
 def ask(name: str) -> str:
     """Return a value typed without echo, or the whole of a pipe."""
-    stream = click.get_text_stream("stdin")
-    if stream.isatty():
+    if sys.stdin.isatty():
         return str(click.prompt(name, hide_input=True))
-    return stream.read().removesuffix("\n")
+    return sys.stdin.read().removesuffix("\n")
 
 
 @command.command("list")

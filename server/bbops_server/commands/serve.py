@@ -26,11 +26,10 @@ def command(
     Stop it with Ctrl-C: requests that began are answered first.
     """
     require_platform()
-    from bbops_server.settings import Settings  # noqa: PLC0415
-
     from bbops.git.store import require_git  # noqa: PLC0415 - after --help, which needs no git
     from bbops_server.commands._run import run_server  # noqa: PLC0415
     from bbops_server.reconciler.sources import BranchSource  # noqa: PLC0415
+    from bbops_server.settings import Settings  # noqa: PLC0415
 
     require_git()
     source = BranchSource(repository, branch, path)

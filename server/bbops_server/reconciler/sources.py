@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from bbops_server.processes import Child
-
 from bbops.git.place import find_repository, stamp_branch
 from bbops.tree import FolderTree
+from bbops_server.processes import LivingChild
 from bbops_server.reconciler.status import Stalled
 
 
@@ -23,7 +22,7 @@ class Source(Protocol):
         """Return a value that changes whenever the source may have changed."""
         ...
 
-    async def revision(self, build: Child) -> tuple[str, Mapping[str, Any]]:
+    async def revision(self, build: LivingChild) -> tuple[str, Mapping[str, Any]]:
         """Return (revision, what the build process needs to read it).
 
         Raises:
@@ -46,7 +45,7 @@ class BranchSource:
         """Return the stats of the branch's files; four `stat` calls."""
         return stamp_branch(self.place, self.branch)
 
-    async def revision(self, build: Child) -> tuple[str, Mapping[str, Any]]:
+    async def revision(self, build: LivingChild) -> tuple[str, Mapping[str, Any]]:
         """Ask git for the newest commit."""
         asked = {"do": "resolve", "repository": str(self.repository), "branch": self.branch}
         commit = (await build.ask(asked, timeout_seconds=30))["commit"]
@@ -75,7 +74,7 @@ class FolderSource:
         entries = await asyncio.to_thread(self.tree.entries)
         return tuple((entry.path, entry.blob) for entry in entries)
 
-    async def revision(self, build: Child) -> tuple[str, Mapping[str, Any]]:
+    async def revision(self, build: LivingChild) -> tuple[str, Mapping[str, Any]]:
         """Return the tree as it is; its revision counts nothing, git has not seen it."""
         del build
         return "working-tree", {"kind": "folder", "path": str(self.folder)}

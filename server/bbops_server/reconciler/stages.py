@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from bbops_server.host.secrets import Secrets
-from bbops_server.live.plane import Plane
-from bbops_server.settings import Settings
 
 from bbops.errors import BbopsError, MigrationRefused
+from bbops_server.host.secrets import Secrets
+from bbops_server.live.plane import Plane
 from bbops_server.reconciler.status import Stalled
+from bbops_server.settings import Settings
 
 BUILD_SECONDS = 120
 MIGRATE_SECONDS = 600
