@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +20,10 @@ from typing import Any
 import httpx
 import pytest
 
+from bbops.errors import ServerError
+from bbops_server.live.plane import Plane
+from bbops_server.serving import bind
+from bbops_server.settings import Settings
 from tests.small_project import hello, write_project
 
 SCRIPT = Path(__file__).with_name("serve_small_project.py")
@@ -222,3 +230,67 @@ def test_no_secret_is_in_the_environment_or_arguments_of_a_child(server: Running
     for pid in server.children():
         told = Path(f"/proc/{pid}/environ").read_bytes() + Path(f"/proc/{pid}/cmdline").read_bytes()
         assert b"SECRET=" not in told
+
+
+def send_raw(url: str, *pieces: bytes) -> bytes:
+    host, _, port = url.removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port)), timeout=5) as connection:
+        for piece in pieces:
+            connection.sendall(piece)
+            time.sleep(0.05)
+        connection.shutdown(socket.SHUT_WR)
+        answer = b""
+        while data := connection.recv(65_536):
+            answer += data
+    return answer
+
+
+def test_a_head_without_end_is_cut_off(server: Running) -> None:
+    with contextlib.suppress(ConnectionError):  # it may be reset while it still sends
+        pieces = [b"GET /hello HTTP/1.1\r\nhost: a\r\nx: "] + [b"a" * 65_536] * 8
+        assert send_raw(server.url, *pieces).startswith(b"HTTP/1.1 400 ")
+    assert get(f"{server.url}/hello").status_code == 200
+
+
+def test_a_long_body_after_a_head_is_not_taken_for_one(server: Running) -> None:
+    body = b'{"title":"' + b"a" * 600_000 + b'"}'
+    head = b"POST /notes HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n" % len(body)
+    pieces = [head, b"connection: close\r\n\r\n", body[:300_000], body[300_000:]]
+    assert send_raw(server.url, *pieces).startswith(b"HTTP/1.1 201 ")
+
+
+def test_two_host_headers_are_refused(server: Running) -> None:
+    answer = send_raw(server.url, b"GET /hello HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"expected one Host header, found 2" in answer
+
+
+def test_a_taken_port_is_said_with_a_cure(tmp_path: Path) -> None:
+    with bind("127.0.0.1", 0, option="--port") as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ServerError, match=f"cannot listen on 127.0.0.1:{port}") as caught:
+            bind("127.0.0.1", port, option="--port")
+    assert caught.value.hint == "choose another port with '--port PORT'"
+
+
+def test_an_address_of_another_machine_is_refused() -> None:
+    with pytest.raises(ServerError, match="cannot listen on"):
+        bind("203.0.113.7", 0, option="--port")
+
+
+def test_addresses_are_told_as_this_machine_reaches_them(tmp_path: Path) -> None:
+    for host, url in (("0.0.0.0", "http://127.0.0.1:1"), ("::1", "http://[::1]:1")):
+        assert Settings(tmp_path, tmp_path, host=host, port=1).data_url == url
+
+
+def test_a_process_that_does_not_start_is_an_error_and_leaves_none_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", shutil.which("false"))
+
+    async def main() -> None:
+        with bind("127.0.0.1", 0, option="--port") as listening:
+            await Plane(Settings(tmp_path, tmp_path), listening).start()
+
+    with pytest.raises(ServerError, match="ended before it answered"):
+        asyncio.run(main())

@@ -69,7 +69,9 @@ def build(tree: Tree, cache: Cache | None = None) -> Built:
         code[key] = cache.code.get(key) or compile_function(project, name, checked)
         functions.append(code[key])
     cache.code = code
-    artifact = marshal.dumps(_artifact(project, functions))
+    # version 2 writes no references, which depend on who else holds an object: equal
+    # projects give equal bytes
+    artifact = marshal.dumps(_artifact(project, functions), 2)
     digest = hashlib.sha256(artifact).hexdigest()
     return Built(project, diagnostics, artifact, digest, misses)
 
@@ -83,12 +85,17 @@ def _artifact(project: Project, functions: list[dict[str, Any]]) -> dict[str, An
         "functions": functions,
         "routes": [_route(route) for route in project.routes],
         "auth": _auth(project),
-        "env": {
-            name: {
-                "secret": variable.secret, "default": variable.default,
-                "generate": variable.generate, "required": not variable.may_be_missing,
-            } for name, variable in settings.env.items()
-        },
+        "env": declared_env(project),
+    }
+
+
+def declared_env(project: Project) -> dict[str, dict[str, Any]]:
+    """Return what a server has to know of each env variable to find its value."""
+    return {
+        name: {
+            "secret": variable.secret, "default": variable.default,
+            "generate": variable.generate, "required": not variable.may_be_missing,
+        } for name, variable in project.settings.model.env.items()
     }  # fmt: skip
 
 

@@ -23,6 +23,8 @@ _PAGE_HEADERS = {
     "x-content-type-options": "nosniff",
 }
 
+AnyRequest = Request[Any, Any, Any]
+
 
 class Summary(msgspec.Struct, frozen=True):
     """One project in the list."""
@@ -43,7 +45,7 @@ def create_control(status: StatusSource) -> Litestar:
     """Return the control plane's application; its own description is at /schema/openapi.json."""
 
     @get("/", include_in_schema=False, sync_to_thread=False)
-    def page(request: Request[Any, Any, Any]) -> Response[str]:
+    def page(request: AnyRequest) -> Response[str]:
         wants_html = "text/html" in request.headers.get("accept", "")
         render = render_html if wants_html else render_text
         kind = MediaType.HTML if wants_html else MediaType.TEXT
@@ -55,16 +57,18 @@ def create_control(status: StatusSource) -> Litestar:
         return [_summary(one) for one in status.projects()]
 
     @get("/api/projects/{name:str}/status", sync_to_thread=False)
-    def read_status(name: str) -> Status:
+    def read_status(request: AnyRequest) -> Status:
         """How far one project is: its conditions, diagnostics and last publications."""
+        name = request.path_params["name"]
         for one in status.projects():
             if one.name == name:
                 return one
         raise _unknown(name)
 
     @post("/api/projects/{name:str}/reconcile", status_code=202, sync_to_thread=False)
-    def reconcile(name: str) -> Accepted:
+    def reconcile(request: AnyRequest) -> Accepted:
         """Look at the project's repository now instead of at the next turn."""
+        name = request.path_params["name"]
         if not status.reconcile(name):
             raise _unknown(name)
         return Accepted()
@@ -94,7 +98,7 @@ def _unknown(name: str) -> NotFoundException:
     return NotFoundException(f"there is no project '{name}'")
 
 
-def _explain(_: Request[Any, Any, Any], error: HTTPException) -> Response[dict[str, Any]]:
+def _explain(_: AnyRequest, error: HTTPException) -> Response[dict[str, Any]]:
     body = {"error": {"code": code_of(error.status_code), "message": error.detail}}
     return Response(
         body, status_code=error.status_code, media_type=MediaType.JSON, headers=error.headers

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bbops.errors import ServerError
+from bbops.errors import BbopsError, ServerError
 from bbops_server.messages import Frame
 from bbops_server.processes import Child, LivingChild
 from bbops_server.settings import Durability, Settings
@@ -79,12 +79,10 @@ class Plane:
             BbopsError: one of them does not start; none is left behind.
         """
         try:
-            async with asyncio.TaskGroup() as group:
-                for child in (self._build, *self._data):
-                    group.create_task(child.start())
-        except* ServerError as errors:
+            await _all(child.start() for child in (self._build, *self._data))
+        except BbopsError:
             await self.stop(0)
-            raise ServerError(str(errors.exceptions[0])) from None
+            raise
 
     async def publish(
         self,
@@ -159,7 +157,7 @@ async def _swap(child: LivingChild, link: Link) -> None:
         await child.ask(link.swap(), timeout_seconds=WORD_SECONDS)
 
 
-async def _all(asked: Any) -> None:
+async def _all(asked: Iterable[Awaitable[Any]]) -> None:
     """Wait for all of them, then raise the first error there was."""
     for outcome in await asyncio.gather(*asked, return_exceptions=True):
         if isinstance(outcome, BaseException):

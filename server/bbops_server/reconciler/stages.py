@@ -22,6 +22,7 @@ from bbops_server.settings import Settings
 
 BUILD_SECONDS = 120
 MIGRATE_SECONDS = 600
+ARTIFACTS_KEPT = 20
 
 
 @dataclass(slots=True)
@@ -139,6 +140,14 @@ async def record(attempt: Attempt, at: Workshop) -> None:
     with os.fdopen(descriptor, "wb") as file:
         file.write(msgspec.json.encode(data))
     aside.replace(at.record)
+    prune(at.artifacts)
+
+
+def prune(artifacts: Path) -> None:
+    """Delete all but the newest artifacts; what is live is among them."""
+    files = sorted(artifacts.iterdir(), key=lambda file: file.stat().st_mtime, reverse=True)
+    for old in files[ARTIFACTS_KEPT:]:
+        old.unlink(missing_ok=True)
 
 
 BEFORE_MIGRATION: tuple[tuple[str, Stage], ...] = (("Building", build), ("Environment", fill_env))
