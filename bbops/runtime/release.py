@@ -140,7 +140,7 @@ def _tokens(
             user_id_type=auth["user_id_type"],
         )  # fmt: skip
     except ValueError as error:
-        raise FlowError(f"env variable '{auth['key']}' cannot sign: {error}") from None
+        raise FlowError(f"env variable '{auth['key']}' cannot sign tokens: {error}") from None
 
 
 def _pipeline(

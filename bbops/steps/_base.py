@@ -150,6 +150,10 @@ class Step(Model):
         """Return the lists of steps inside this one."""
         return ()
 
+    def calls(self) -> Sequence[str]:
+        """Return the functions that this step runs by itself."""
+        return ()
+
     def sets(self) -> Sequence[str]:
         """Return the variables that this step itself sets."""
         return () if self.as_ is None else (self.as_,)

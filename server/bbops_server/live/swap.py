@@ -14,6 +14,7 @@ import msgspec
 from bbops.database.sqlite import Sqlite
 from bbops.errors import ServerError
 from bbops.host import Clock, Host, Log, Random
+from bbops.runtime.failures import Failure
 from bbops.runtime.release import Release, link
 from bbops_server.settings import Durability
 
@@ -49,14 +50,17 @@ class Live:
         """Make a release of an artifact and keep it ready for `swap`, in place of one kept before.
 
         Raises:
-            ServerError: the artifact is gone or damaged.
+            ServerError: the artifact is gone or damaged, or an env value does not fit.
             DatabaseError: the database cannot be opened.
         """
         async with self._one_at_a_time:
             data, project = await asyncio.to_thread(read_artifact, artifact)
             clock, random, log = self._doors
             host = Host(clock, random, await self._open(database, durability), log)
-            release = link(data, name=name, host=host, env=env, detailed=detailed)
+            try:
+                release = link(data, name=name, host=host, env=env, detailed=detailed)
+            except Failure as failure:
+                raise ServerError(failure.message) from None
             self._drop_linked()
             self._linked = release, project
 

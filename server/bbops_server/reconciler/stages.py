@@ -117,14 +117,17 @@ async def smoke(attempt: Attempt, at: Workshop) -> None:
 
 async def swap(attempt: Attempt, at: Workshop) -> None:
     """Link in every data-plane process, then let all of them serve it."""
-    await at.plane.publish(
-        artifact=Path(attempt.built["artifact"]),
-        name=attempt.release,
-        env=attempt.env,
-        database=at.database,
-        durability=attempt.built["durability"],
-        detailed=at.settings.mode == "dev",
-    )
+    try:
+        await at.plane.publish(
+            artifact=Path(attempt.built["artifact"]),
+            name=attempt.release,
+            env=attempt.env,
+            database=at.database,
+            durability=attempt.built["durability"],
+            detailed=at.settings.mode == "dev",
+        )
+    except BbopsError as error:
+        raise Stalled("LinkFailed", error.message, error.hint, is_passing=True) from None
 
 
 async def record(attempt: Attempt, at: Workshop) -> None:
