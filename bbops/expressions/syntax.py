@@ -235,11 +235,14 @@ class _Parser:
     def refuse_filter(self, node: Node, op: str) -> None:
         """`a + b | f` reads as two things; LANGUAGE.md section 5 asks for parentheses."""
         if isinstance(node, Filter) and node is not self.closed:
+            whole, part = f"a {op} b", f"a {op} (b | {node.name})"
+            if op == "else":
+                whole, part = "a if c else b", f"a if c else (b | {node.name})"
             raise SyntaxProblem(
                 f"it is unclear what '| {node.name}' belongs to",
                 node.name_start,
                 node.name_start + len(node.name),
-                f"write '(a {op} b) | {node.name}' or 'a {op} (b | {node.name})'",
+                f"write '({whole}) | {node.name}' or '{part}'",
                 "precedence",
             )
 

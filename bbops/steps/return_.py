@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from bbops.expressions.types import NULL, Type
+from bbops.expressions.types import NULL, Type, fits
 from bbops.expressions.values import Constant, ValueField
 from bbops.model import Model
-from bbops.steps._base import Checking, Example, Static, Step, mark_of
+from bbops.steps._base import Checking, Example, Static, Step
 from bbops.steps._flow import Flow
 
 
@@ -42,10 +42,8 @@ class Return(Step):
     def check(self, at: Checking) -> Type:
         answer = self.return_
         status = at.value(answer.status)
-        if not _is_status(answer.status) or status.kind not in {"integer", "number", "any"}:
-            at.report(
-                mark_of(answer.status), "status", "a status is a whole number from 200 to 599"
-            )
+        if not _is_status(answer.status) or not fits(status, "integer"):
+            at.report(self.place("status"), "status", "a status is a whole number from 200 to 599")
         at.public(answer.value, "this answer")
         at.public(answer.headers, "this answer's headers")
         return NULL

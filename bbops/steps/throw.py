@@ -41,7 +41,9 @@ class Throw(Step):
             at.public(value, "this error")
         status = self.throw.status
         if isinstance(status, Constant) and status.value not in range(400, 600):
-            at.report(status.mark, "status", "the status of an error is a number from 400 to 599")
+            at.report(
+                self.place("status"), "status", "the status of an error is a number from 400 to 599"
+            )
         return NULL
 
     def code(self, flow: Flow) -> list[ast.stmt]:
