@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
-from traceback import extract_tb
+from traceback import walk_tb
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -21,26 +21,34 @@ from bbops.runtime.flow import Answer, Function, Run, code_of, message_of
 from bbops.runtime.operators import text
 from bbops.runtime.table import RouteTable
 from bbops.runtime.tokens import Tokens
-from bbops.runtime.values import check_size
+from bbops.runtime.values import FUEL, check_size
 
 MAX_BODY_BYTES = 1 << 20
 MAX_QUERY_FIELDS = 1_000
-MAX_ANSWER_SIZE = 16_000_000
-"""Characters and members of an answer's value."""
+MAX_ANSWER = 20_000_000
+"""Characters and members of an answer's value, all the way down."""
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}").fullmatch
-_OURS = frozenset(
-    {"content-length", "transfer-encoding", "connection", "x-release", "x-request-id"}
-)
+_OURS = frozenset({
+    "connection", "content-length", "content-type", "transfer-encoding", "x-release",
+    "x-request-id",
+})  # fmt: skip
 _JSON = (b"content-type", b"application/json")
 
 Headers = list[tuple[bytes, bytes]]
 
 
-class TooLarge(Exception):
+class TooLarge(Thrown):
     """The body is longer than it may be."""
+
+    def __init__(self) -> None:
+        super().__init__(413, f"the body is larger than {MAX_BODY_BYTES:,} bytes")
+
+
+class Gone(Exception):
+    """The client left before its body was whole: nobody waits for an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +73,10 @@ class Answering:
         self.prefix, self.counter = host.random.token(8), count(1)
 
     def run(self) -> Run:
-        """Return a Run with this release's doors and environment."""
-        return Run(self.host, self.env, self.tokens, self.fuel)
+        """Return a Run with this release's doors, whose fuel pays for large values."""
+        run = Run(self.host, self.env, self.tokens, self.fuel)
+        FUEL.set(run.fuel)
+        return run
 
     async def dispatch(self, table: RouteTable[Any], scope: Any, receive: Any, send: Any) -> None:
         """Answer by the pipeline of the route, or with 404, 405 or OPTIONS."""
@@ -114,13 +124,22 @@ class Answering:
 
     async def fail(self, send: Any, error: BaseException, scope: Any) -> None:
         """Send the answer of a failure; one that nobody meant is logged with its file and line."""
+        try:
+            status, body, headers = self.failure(error, scope)
+        except Failure as problem:  # the error's own value or headers cannot be sent
+            status, body, headers = self.failure(problem.with_traceback(error.__traceback__), scope)
+        await self.send(send, scope, status, body, headers)
+
+    def failure(self, error: BaseException, scope: Any) -> tuple[int, bytes, Headers]:
+        """Return status, body and headers of a failure's answer."""
         if isinstance(error, Thrown) and error.value is not NOTHING:
-            headers = [*_headers(error.headers), _JSON]
-            await self.send(send, scope, error.status, encode(error.value), headers)
-            return
+            check_size(error.value, MAX_ANSWER)
+            return error.status, encode(error.value), [*_headers(error.headers), _JSON]
         body, headers = self.explain(error, scope)
         status = error.status if isinstance(error, Failure) else 500
-        await self.send(send, scope, status, encode({"error": body}), [*headers, _JSON])
+        if isinstance(error, TooLarge):  # the rest of the body is not read
+            headers.append((b"connection", b"close"))
+        return status, encode({"error": body}), [*headers, _JSON]
 
     def explain(self, error: BaseException, scope: Any) -> tuple[dict[str, Any], Headers]:
         """Return the automatic body of an error, and its headers."""
@@ -153,20 +172,25 @@ class Answering:
 def blame(error: BaseException) -> tuple[str, str]:
     """Return (file:line of the step that failed, what happened) without any value."""
     where = ""
-    for frame in extract_tb(error.__traceback__):
-        if frame.filename.endswith(".yaml"):
-            where = f"{frame.filename}:{frame.lineno}"
+    for frame, line in walk_tb(error.__traceback__):
+        if frame.f_code.co_filename.endswith(".yaml"):
+            where = f"{frame.f_code.co_filename}:{line}"
     if isinstance(error, Failure):
         return where, error.message
     return where, f"unexpected {type(error).__name__}"
 
 
 def encode(value: Any) -> bytes:
-    """Return a value as JSON."""
+    """Return a value as JSON; one that may unfold to more than it is has been measured."""
     try:
         return _encode(value)
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise Failure("the answer cannot be written as JSON") from error
+
+
+def can_set(header: str) -> bool:
+    """Return whether a function may set a header: it is a name, and not one of the server's."""
+    return _HEADER(header) is not None and header.lower() not in _OURS
 
 
 def _headers(headers: Any) -> Headers:
@@ -178,11 +202,7 @@ def _headers(headers: Any) -> Headers:
     for name, value in headers.items():
         lower = name.lower()
         whole = text(value)
-        if (
-            _HEADER(name) is None
-            or lower in _OURS
-            or any(ord(c) < 32 or ord(c) == 127 for c in whole)
-        ):
+        if not can_set(name) or any(ord(c) < 32 or ord(c) == 127 for c in whole):
             raise Failure(f"header '{name[:60]}' cannot be set")
         out.append((lower.encode(), whole.encode("latin-1", "replace")))
     return out
@@ -217,61 +237,56 @@ class Pipeline:
             run.params = params
             if self.authentication != "None":
                 run.auth = self.authenticate(scope)
-            body = await self.read(run, scope, receive)
+            texts, body = await self.read(run, scope, receive)
             for function in self.middleware:
                 answer = await function.flow(run)
                 if answer[1] is not NOTHING:
-                    check_size(answer[1], MAX_ANSWER_SIZE)
-                    return await answering.answer(send, scope, answer)
-            self.apply_shapes(run, body)
-            answer = await self.function.flow(run)
+                    break
+            else:
+                self.apply_shapes(run, texts, body)
+                answer = await self.function.flow(run)
             if self.unfolds:
-                check_size(answer[1], MAX_ANSWER_SIZE)
+                check_size(answer[1], MAX_ANSWER)
             await answering.answer(send, scope, answer)
-        except TooLarge:
-            message = f"the body is larger than {MAX_BODY_BYTES:,} bytes"
-            error = Thrown(413, message)
-            await answering.send(
-                send, scope, 413, encode({"error": answering.explain(error, scope)[0]}),
-                [_JSON, (b"connection", b"close")],
-            )  # fmt: skip
+        except Gone:
+            pass
         except Exception as error:  # noqa: BLE001 - the last place that can answer
             await answering.fail(send, error, scope)
-        return None
 
     def authenticate(self, scope: Any) -> dict[str, Any]:
-        """Return the signed-in user.
+        """Return the signed-in user. Of several `authorization` headers the first one counts.
 
         Raises:
             Thrown: 401 without a valid token; API keys cannot be issued yet, so none is valid.
         """
         tokens = self.answering.tokens
         if self.authentication == "JWT" and tokens is not None:
-            for name, value in scope["headers"]:
-                if name == b"authorization" and value[:7].lower() == b"bearer ":
-                    claims = tokens.verify(value[7:].strip().decode("latin-1"))
-                    if claims is not None:
-                        return claims
+            given = next((v for name, v in scope["headers"] if name == b"authorization"), b"")
+            if given[:7].lower() == b"bearer ":
+                claims = tokens.verify(given[7:].strip().decode("latin-1"))
+                if claims is not None:
+                    return claims
         raise Thrown(401)
 
-    async def read(self, run: Run, scope: Any, receive: Any) -> bytes:
-        """Decode what the functions need; the body's JSON waits for the shapes."""
+    async def read(
+        self, run: Run, scope: Any, receive: Any
+    ) -> tuple[dict[str, list[str]], bytes]:  # fmt: skip
+        """Decode what the functions need; types wait for the shapes.
+
+        Returns:
+            The query's texts by name, and the body. Middleware sees the first text of each name.
+        """
         if self.needs_headers:
-            run.headers = {
-                name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
-            }
-        if self.needs_query:
-            run.query = _query(scope["query_string"])
+            run.headers = _given_headers(scope["headers"])
+        texts = _query(scope["query_string"]) if self.needs_query else {}
         body = await _body(scope, receive) if self.needs_body else b""
         if self.needs_request:
             run.request = _request(self.answering, scope, body)
-        if self.middleware and self.needs_query:
-            lists = run.query
-            run.query = {name: values[0] for name, values in lists.items()}
-            run.vars["query"] = lists
-        return body
+        if self.middleware:
+            run.query = {name: given[0] for name, given in texts.items()}
+        return texts, body
 
-    def apply_shapes(self, run: Run, body: bytes) -> None:
+    def apply_shapes(self, run: Run, texts: dict[str, list[str]], body: bytes) -> None:
         """Type the request's values by the function's shapes.
 
         Raises:
@@ -279,8 +294,7 @@ class Pipeline:
         """
         errors: dict[str, list[str]] = {}
         if self.needs_query:
-            lists = run.vars.pop("query") if self.middleware else run.query
-            run.query = self.from_query(lists, errors)
+            run.query = self.from_query(texts, errors)
         if self.from_params is not None:
             run.params = self.from_params(run.params, errors)
         if self.shape is not None:
@@ -304,22 +318,37 @@ def _query(raw: bytes) -> dict[str, list[str]]:
     return found
 
 
+def _given_headers(given: Any) -> dict[str, str]:
+    """Return headers as texts; one that came several times is a list with commas."""
+    found = {name.decode("latin-1"): value.decode("latin-1") for name, value in given}
+    if len(found) < len(given):
+        for name in found:
+            values = [v.decode("latin-1") for other, v in given if other.decode("latin-1") == name]
+            found[name] = ("; " if name == "cookie" else ", ").join(values)
+    return found
+
+
 async def _body(scope: Any, receive: Callable[[], Any]) -> bytes:
+    """Return the whole body; what `content-length` says of it is only used to refuse early.
+
+    Raises:
+        TooLarge: it has more than MAX_BODY_BYTES.
+        Gone: the client left in the middle of it.
+    """
     for name, value in scope["headers"]:
-        if name == b"content-length" and (len(value) > 12 or int(value) > MAX_BODY_BYTES):
+        if name == b"content-length" and value.isdigit() and int(value[:12]) > MAX_BODY_BYTES:
             raise TooLarge
-    message = await receive()
-    body: bytes = message.get("body", b"")
-    if not message.get("more_body"):
-        return body
-    parts, size = [body], len(body)
-    while message.get("more_body"):
+    parts, size, is_more = [], 0, True
+    while is_more:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Gone
         parts.append(message.get("body", b""))
         size += len(parts[-1])
+        is_more = message.get("more_body", False)
         if size > MAX_BODY_BYTES:
             raise TooLarge
-    return b"".join(parts)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _json(body: bytes) -> Any:
