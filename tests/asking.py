@@ -10,11 +10,26 @@ import jwt
 import msgspec
 
 from bbops.testing.client import Client
-from tests.conftest import ENV, Files, Serving, run, sample
+from tests.conftest import ENV, Files, Serving, run, sample, with_function
 
 Ask = Callable[..., Any]
 KEY = ENV["JWT_SECRET"]
 NOW = 1767323045  # the still clock's 2026-01-02T03:04:05Z
+
+INPUT = """
+input:
+  text: string
+  number: integer
+  list: integer[]
+  map: { fields: { a: integer } }
+  json?: json
+"""
+SENT = {"text": "x" * 900_000, "number": 2**62, "list": [1], "map": {"a": 1}, "json": {"a": [1]}}
+
+
+def returning(expression: str) -> dict[str, str]:
+    quoted = "${ " + expression + " }"
+    return with_function(f"{INPUT}steps:\n  - return:\n      value: |-\n        {quoted}\n")
 
 
 def routes(*lines: str, channel: str = "", **functions: str) -> Files:

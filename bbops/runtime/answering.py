@@ -21,7 +21,7 @@ from bbops.runtime.tokens import Tokens
 from bbops.runtime.values import FUEL, check_size
 
 MAX_BODY_BYTES = 1 << 20
-MAX_ANSWER = 20_000_000
+MAX_ANSWER = 10_000_000
 """Characters and members of an answer's value, all the way down."""
 
 _encode = msgspec.json.Encoder().encode
