@@ -54,6 +54,7 @@ class Trace:
     step: str = ""
     request: str = ""
     headers: Headers | None = None
+    is_sent: bool = False
 
 
 class Answered(NamedTuple):
@@ -136,6 +137,7 @@ class Answering:
         trace: Trace = scope["bbops"]
         if trace.headers:
             headers += trace.headers
+        trace.is_sent = True
         await send({"type": "http.response.start", "status": status, "headers": headers})
         bodyless = scope["method"] == "HEAD" or status in {204, 304}
         await send({"type": "http.response.body", "body": b"" if bodyless else body})
