@@ -25,6 +25,9 @@ from bbops_server.reconciler.stages import (
 )  # fmt: skip
 from bbops_server.reconciler.status import Stalled, Status, StatusBoard
 
+MOST_OVERTAKEN = 2
+"""Attempts in a row that give way to a newer commit: commits without a pause must not starve."""
+
 RETRY_SECONDS = 5.0
 """A stalled attempt that no commit can mend, such as a full disk, is tried again after this."""
 
@@ -67,6 +70,7 @@ class Reconciler:
         self.workshop, self.source, self.report = workshop, source, report
         self.board = StatusBoard(settings.repository.name, settings.data_url, settings.branch)
         self.asked = asyncio.Event()
+        self.overtaken = 0
 
     # ---- StatusSource, for the control plane
     def projects(self) -> list[Status]:
@@ -151,9 +155,11 @@ class Reconciler:
             self.board.begin(revision)
             await self.stages(attempt, BEFORE_MIGRATION)
             newest = await self.stamp()
-            if newest[0] != stamp[0]:
+            if newest[0] != stamp[0] and self.overtaken < MOST_OVERTAKEN:
+                self.overtaken += 1
                 return None
-            stamp = newest  # `generate` may have made a value of its own
+            self.overtaken = 0
+            stamp = (stamp[0], newest[1])  # `generate` may have made a value of its own
             await self.stages(attempt, FROM_MIGRATION)
         except Stalled as stalled:
             await self.refuse(stalled)
