@@ -72,6 +72,20 @@ class Log(Protocol):
         ...
 
 
+class Doors(Protocol):
+    """The doors that functions of expressions use: `now()`, `uuid()` and their like."""
+
+    @property
+    def clock(self) -> Clock:
+        """The clock a flow reads."""
+        ...
+
+    @property
+    def random(self) -> Random:
+        """The source of chance a flow draws from."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Host:
     """All the doors of one release."""

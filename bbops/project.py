@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Generic, Literal, TypeVar
@@ -17,6 +17,7 @@ from bbops.resources.project import Project as Settings
 from bbops.resources.table import Table
 from bbops.sql.types import Column as SqlColumn
 from bbops.sql.types import Table as SqlTable
+from bbops.steps._base import Step
 from bbops.yaml.document import Document, Map, Mark
 
 M = TypeVar("M", bound=Model)
@@ -134,9 +135,25 @@ class Project:
         return found
 
     @cached_property
+    def callers(self) -> dict[str, str]:
+        """For each function that another one calls: the name of one that does."""
+        return {
+            callee: name
+            for name, function in self.functions.items()
+            for callee in _called(function.model.steps)
+        }
+
+    @cached_property
     def middleware(self) -> frozenset[str]:
         """Functions that some channel runs before its endpoints."""
         return frozenset(n for channel in self.channels.values() for n in channel.model.middleware)
+
+
+def _called(steps: Iterable[Step]) -> Iterator[str]:
+    for step in steps:
+        yield from step.calls()
+        for block in step.blocks():
+            yield from _called(block)
 
 
 def _sql_table(name: str, table: Table) -> SqlTable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -90,8 +91,6 @@ def ask(serving: Serving) -> Callable[..., Any]:
 
 def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
     """Run a coroutine to its end."""
-    import asyncio
-
     return asyncio.run(coroutine)
 
 

@@ -238,7 +238,7 @@ async def test_a_write_that_ends_the_shared_transaction_takes_none_along(
 async def test_write_all_is_one_transaction(database: Sqlite, path: Path) -> None:
     insert = "INSERT INTO users (email) VALUES (?) RETURNING id"
     rows = await database.write_all([(insert, ("a",)), ("UPDATE users SET email = 'z'", ())])
-    assert rows == [[(1,)], []]
+    assert rows == [[(1,)], [(1,)]]
     await failure(database.write_all([(insert, ("b",)), (insert, ("z",))]))
     assert await database.read("SELECT email FROM users") == [("z",)]
 

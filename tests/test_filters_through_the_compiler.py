@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from bbops.runtime.filters import FILTERS, FUNCTIONS
-from tests.bench import Bench
+from tests.workbench import Bench
 
 EXAMPLES = [(name, one.example) for name, one in FILTERS.items()]
 EXAMPLES += [(name, one.example) for name, one in FUNCTIONS.items()]

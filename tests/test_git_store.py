@@ -1,3 +1,5 @@
+"""Repositories are read by blobs and never checked out, whatever git holds."""
+
 from __future__ import annotations
 
 import os

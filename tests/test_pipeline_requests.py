@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bbops.runtime.pipeline import MAX_BODY_BYTES
+from bbops.runtime.answering import MAX_BODY_BYTES
 from bbops.testing.client import Client
 from tests.asking import Ask, raw_ask, routes, talk
 from tests.conftest import Serving, with_function

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.bench import Bench
+from tests.workbench import Bench
 from tests.oracle import GIVEN, Part, conditions
 
 CELLS = """

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+import bbops.steps
+from bbops.errors import ProjectError
 from bbops.steps import _base
 from bbops.steps._base import Example, step_kinds
 from tests.conftest import with_function
@@ -47,8 +49,6 @@ def test_a_new_step_kind_is_one_new_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Callable[..., Any]
 ) -> None:
     (tmp_path / "shout.py").write_text(PLANTED)
-    import bbops.steps
-
     monkeypatch.setattr(bbops.steps, "__path__", [*bbops.steps.__path__, str(tmp_path)])
     _base.step_kinds.cache_clear()
     try:
@@ -56,16 +56,10 @@ def test_a_new_step_kind_is_one_new_file(
         reply = ask(with_function(function_of(example)), "POST", "/run", example.input)
         assert (reply.status, reply.json) == (200, example.value)
         wrong = with_function("steps:\n  - shuot: { text: hi }\n")
-        with pytest.raises(_base_error(), match="did you mean 'shout'"):
+        with pytest.raises(ProjectError, match="did you mean 'shout'"):
             ask(wrong, "POST", "/run")
     finally:
         _base.step_kinds.cache_clear()
-
-
-def _base_error() -> type[Exception]:
-    from bbops.errors import ProjectError
-
-    return ProjectError
 
 
 PLANTED = '''"""shout: make a text loud."""
@@ -107,6 +101,6 @@ class Shout(Step):
         return TEXT
 
     def code(self, flow: Flow) -> list[ast.stmt]:
-        loud = flow.expression("upper(text)", upper="filter:upper", text=flow.value(self.shout.text))
-        return flow.store(self.as_, loud)
+        text = flow.value(self.shout.text)
+        return flow.store(self.as_, flow.expression("upper(text)", upper="filter:upper", text=text))
 '''

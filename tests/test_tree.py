@@ -1,3 +1,5 @@
+"""A folder, a commit and a map of texts are the same tree to everybody above."""
+
 from __future__ import annotations
 
 import os

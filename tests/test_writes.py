@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.bench import Bench
+from tests.workbench import Bench
 from tests.items import FAR, FILES, steps, stored
 
 

@@ -1,3 +1,5 @@
+"""YAML files become values with places, or problems with cures; nothing raises."""
+
 from __future__ import annotations
 
 import pickle

@@ -89,7 +89,7 @@ BLOCK_LINE = st.one_of(
     st.sampled_from(["\n", "\r\n"]),
     st.sampled_from(["", "next", "\n"]),
 )
-def test_blocks(  # noqa: PLR0917
+def test_blocks(
     style: str, chomping: str, lines: list[str], parent: str, line_break: str, end: str
 ) -> None:
     body = line_break.join("      " + line for line in ["q", *lines])

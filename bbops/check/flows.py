@@ -90,21 +90,25 @@ def _scope(project: Project, function: Resource[Function], report: Report) -> Sc
         missing["input"] = "declare its fields under 'input' of this function"
     if not model.params and not routes:
         missing["params"] = "declare them under 'params' of this function"
-    public = [route for route in routes if route.authentication != "JWT"]
-    if routes and not public:
-        roots["auth"] = _auth(project)
+    refused = _no_auth(project, function.name, routes)
+    if refused:
+        missing["vars.auth"] = refused
     else:
-        missing["vars.auth"] = _no_auth(public)
+        roots["auth"] = _auth(project)
     if project.settings.model.auth is None:
         missing["no-auth"] = "add 'auth: { signingKey: … }' to project.yaml"
     return Scope(roots, report, _before(project, function.name, routes), missing=missing)
 
 
-def _no_auth(public: list[Route]) -> str:
-    if not public:
-        return "no endpoint runs this function; hand the user over as 'input'"
-    first = public[0]
-    return f"endpoint '{first.endpoint.name}' has authentication: {first.authentication}"
+def _no_auth(project: Project, name: str, routes: tuple[Route, ...]) -> str:
+    """Return why a function has no `vars.auth`; empty when every way to it has JWT."""
+    for route in routes:
+        if route.authentication != "JWT":
+            return f"endpoint '{route.endpoint.name}' has authentication: {route.authentication}"
+    if name in project.callers:
+        caller = project.callers[name]
+        return f"function '{caller}' calls this one; hand the user over as 'input'"
+    return ""
 
 
 def _env(project: Project) -> Type:

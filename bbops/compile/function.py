@@ -43,6 +43,7 @@ def compile_function(project: Project, name: str, checked: CheckedFlow) -> dict[
         "uses": flow.uses,
         "constants": {key: list(constant) for key, constant in flow.constants.items()},
         "calls": flow.calls,
+        "unfolds": _may_unfold(flow, body),
         "needs": sorted(flow.roots | ({"vars"} if flow.exports else set())),
         "shapes": {part: _spec(getattr(function.model, part)) for part in _PARTS},
     }  # fmt: skip
@@ -67,6 +68,17 @@ def code_key(project: Project, name: str, checked: CheckedFlow) -> str:
         parts += [project.functions[one].blob for one in route.middleware]
     parts.append(str(name in project.middleware))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _may_unfold(flow: Flow, body: list[ast.stmt]) -> bool:
+    """Return whether what the function builds may be far larger written out than in memory.
+
+    Forty times `[x, x]` is. Without loops and calls n reads of variables unfold at most 3^(n/3)
+    times, so short functions need not measure what they return.
+    """
+    nodes = [node for statement in body for node in ast.walk(statement)]
+    reads = sum(isinstance(node, ast.Name) and node.id.startswith("v_") for node in nodes)
+    return bool(flow.calls) or reads > 30 or any(isinstance(node, ast.For) for node in nodes)
 
 
 def _spec(shape: Shape | None) -> dict[str, Any] | None:

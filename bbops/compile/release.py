@@ -19,6 +19,7 @@ from bbops.load import Cache as LoadCache
 from bbops.load import load
 from bbops.project import Project, Route
 from bbops.runtime.durations import seconds
+from bbops.runtime.flights import TIMEOUT_SECONDS
 from bbops.tree import Tree
 
 FORMAT = 1
@@ -69,7 +70,8 @@ def build(tree: Tree, cache: Cache | None = None) -> Built:
         code[key] = cache.code.get(key) or compile_function(project, name, checked)
         functions.append(code[key])
     cache.code = code
-    # Version 2 has no references between equal objects, which differ from build to build.
+    # version 2 writes no references, which depend on who else holds an object: equal
+    # projects give equal bytes
     artifact = marshal.dumps(_artifact(project, functions), 2)
     digest = hashlib.sha256(artifact).hexdigest()
     return Built(project, diagnostics, artifact, digest, misses)
@@ -84,16 +86,22 @@ def _artifact(project: Project, functions: list[dict[str, Any]]) -> dict[str, An
         "functions": functions,
         "routes": [_route(route) for route in project.routes],
         "auth": _auth(project),
-        "env": {
-            name: {
-                "secret": variable.secret, "default": variable.default,
-                "generate": variable.generate, "required": not variable.may_be_missing,
-            } for name, variable in settings.env.items()
-        },
+        "env": declared_env(project),
+    }
+
+
+def declared_env(project: Project) -> dict[str, dict[str, Any]]:
+    """Return what a server has to know of each env variable to find its value."""
+    return {
+        name: {
+            "secret": variable.secret, "default": variable.default,
+            "generate": variable.generate, "required": not variable.may_be_missing,
+        } for name, variable in project.settings.model.env.items()
     }  # fmt: skip
 
 
 def _route(route: Route) -> dict[str, Any]:
+    timeout = route.endpoint.model.timeout
     return {
         "method": route.method,
         "path": route.path,
@@ -101,6 +109,10 @@ def _route(route: Route) -> dict[str, Any]:
         "function": route.endpoint.model.function,
         "authentication": route.authentication,
         "middleware": list(route.middleware),
+        "timeout_seconds": seconds(timeout) if timeout else TIMEOUT_SECONDS,
+        "channel": route.channel.name if route.channel else None,
+        "rate_limit": route.channel.model.rate_limit if route.channel else 0,
+        "cors": route.channel.model.cors.model_dump() if route.channel else None,
     }
 
 

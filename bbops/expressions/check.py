@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bbops.diagnostics import article, suggest
-from bbops.expressions import syntax as s
+from bbops.expressions import nodes as s
 from bbops.expressions import types as t
 from bbops.expressions.scope import Scope
 from bbops.expressions.types import Type
@@ -24,6 +24,7 @@ _GIVES = {
     "text": t.TEXT, "number": t.NUMBER, "integer": t.INTEGER, "boolean": t.BOOLEAN,
     "datetime": t.DATETIME, "any": t.ANY,
 }  # fmt: skip
+_MAY_FAIL = frozenset({"toNumber", "toBoolean", "toDatetime"})  # other text gives null
 _MOST_LISTED = 12
 _FROM_TEXT = {
     "integer": "toNumber", "number": "toNumber", "decimal": "toNumber", "boolean": "toBoolean",
@@ -353,6 +354,8 @@ def _filtered(node: s.Filter, of: Type, args: list[Type], gives: str) -> Type:
         return _hidden(t.list_of(fields.get(next(iter(chosen)), t.ANY)), of)
     if node.name == "default":
         return t.join(of.not_null(), args[0]) if args else of.not_null()
+    if node.name in _MAY_FAIL:
+        return _GIVES[gives].or_null()
     if gives == "same":
         return of
     if gives == "item":

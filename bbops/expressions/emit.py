@@ -11,7 +11,7 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-from bbops.expressions import syntax as s
+from bbops.expressions import nodes as s
 from bbops.expressions.scope import Scope
 from bbops.expressions.types import Type
 from bbops.expressions.values import Broken, Constant, Expression, ListValue, MapValue, Template

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from bbops.expressions.syntax import Node
+from bbops.expressions.nodes import Node
 from bbops.expressions.types import Type, join
 from bbops.yaml.document import Mark
 

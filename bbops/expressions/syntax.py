@@ -1,7 +1,6 @@
-"""Parse an expression into a tree of nodes that know where they stand.
+"""Parse an expression into a tree of nodes.
 
 The grammar has no `:`, `#`, `!` or `{}`, so YAML rarely needs quotes around it.
-Offsets count characters from the start of the scalar the expression stands in.
 """
 
 from __future__ import annotations
@@ -9,7 +8,22 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import Any
+
+from bbops.expressions.nodes import (
+    Binary,
+    Call,
+    Choice,
+    Compare,
+    Filter,
+    Index,
+    ListOf,
+    Literal,
+    Logic,
+    Member,
+    Name,
+    Node,
+    Unary,
+)  # fmt: skip
 
 MAX_DEPTH = 50
 """Nested parentheses, operators and calls."""
@@ -26,115 +40,6 @@ class SyntaxProblem(Exception):
     ) -> None:
         super().__init__(message)
         self.message, self.start, self.end, self.hint, self.code = message, start, end, hint, code
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Node:
-    """A part of an expression, from `start` up to `end`."""
-
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Literal(Node):
-    """A number, text, boolean or null."""
-
-    value: Any
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Name(Node):
-    """A bare name: a root such as `input`, or a column inside a query."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Member(Node):
-    """`of.name`, or `of?.name` which passes null on."""
-
-    of: Node
-    name: str
-    optional: bool
-    name_start: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Index(Node):
-    """`of[key]`: a list position or a map key."""
-
-    of: Node
-    key: Node
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ListOf(Node):
-    """`[a, b]`."""
-
-    items: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Unary(Node):
-    """`not of` or `-of`."""
-
-    op: str
-    of: Node
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Binary(Node):
-    """Arithmetic `+ - * / %`."""
-
-    op: str
-    left: Node
-    right: Node
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Compare(Node):
-    """`== != < <= > >=`, `in` and `not in`."""
-
-    op: str
-    left: Node
-    right: Node
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Logic(Node):
-    """`and`, `or`: the right side is looked at only when the left does not decide."""
-
-    op: str
-    left: Node
-    right: Node
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Choice(Node):
-    """`then if test else other`."""
-
-    test: Node
-    then: Node
-    other: Node
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Filter(Node):
-    """`of | name(args)`."""
-
-    name: str
-    of: Node
-    args: tuple[Node, ...]
-    name_start: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Call(Node):
-    """`name(args)`: one of the built-in functions."""
-
-    name: str
-    args: tuple[Node, ...]
 
 
 _TOKEN = re.compile(

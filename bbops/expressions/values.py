@@ -13,7 +13,8 @@ from typing import Annotated, Any
 
 from pydantic import PlainValidator
 
-from bbops.expressions.syntax import Literal, Node, SyntaxProblem, parse
+from bbops.expressions.nodes import Literal, Node
+from bbops.expressions.syntax import SyntaxProblem, parse
 from bbops.yaml.document import Map, Mark, Seq, Text
 
 

@@ -12,9 +12,13 @@ from bbops.runtime.durations import seconds
 from bbops.runtime.failures import NOTHING, FlowError, OutOfFuel, Thrown
 from bbops.runtime.operators import kind
 from bbops.runtime.tokens import Tokens
+from bbops.runtime.values import check_size
 
 MAX_DEPTH = 32
 """Functions that may wait for each other through `call`."""
+
+MAX_LOG_SIZE = 100_000
+"""Characters and members that one `log` step may write."""
 
 Answer = tuple[Any, Any, Any, str | None]
 """(status, value or NOTHING, headers or None, content type or None)"""
@@ -30,6 +34,7 @@ class Function:
     file: str
     flow: Callable[[Run], Awaitable[Answer]]
     needs: frozenset[str]
+    unfolds: bool
     input: Shape | None
     params: Shape | None
     query: Shape | None
@@ -58,6 +63,7 @@ class Run:
 
     def log(self, level: str, message: Any, data: Any, line: str) -> None:
         """Write one line to the server's log, with the step it comes from."""
+        check_size([message, data], MAX_LOG_SIZE)
         self.host.log.write(level, message, {"step": line, "data": data})
 
 
@@ -122,6 +128,8 @@ def code_of(status: int) -> str:
 
 def message_of(status: int) -> str:
     """Return the default text of a status, in lower case."""
+    if status == 401:
+        return "a valid token is needed"
     try:
         return HTTPStatus(status).phrase.lower()
     except ValueError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from bbops.runtime.doors import Clock
+from bbops.host import Clock
 
 _WINDOW_SECONDS: Final = 60.0
 MAX_KEYS: Final = 100_000

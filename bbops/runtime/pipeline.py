@@ -6,45 +6,25 @@ its function, or its middleware, needs them.
 
 from __future__ import annotations
 
-import re
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import count
-from traceback import walk_tb
 from typing import Any
 from urllib.parse import parse_qsl
 
 import msgspec
 
-from bbops.runtime.failures import NOTHING, DatabaseFailure, Failure, InvalidInput, Thrown
-from bbops.runtime.flow import Answer, Function, Run, code_of, message_of
-from bbops.runtime.operators import text
-from bbops.runtime.table import RouteTable
-from bbops.runtime.tokens import Tokens
-from bbops.runtime.values import FUEL, check_size
+from bbops.runtime.answering import MAX_ANSWER, MAX_BODY_BYTES, Answering, TooLarge
+from bbops.runtime.cors import Cors
+from bbops.runtime.failures import NOTHING, InvalidInput, Thrown
+from bbops.runtime.flights import Flight, Flights
+from bbops.runtime.flow import Function, Run
+from bbops.runtime.limits import SlidingWindow
+from bbops.runtime.values import check_size
 
-MAX_BODY_BYTES = 1 << 20
 MAX_QUERY_FIELDS = 1_000
-MAX_ANSWER = 10_000_000
-"""Characters and members of an answer's value, all the way down."""
 
-_encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
-_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}").fullmatch
-_OURS = frozenset({
-    "connection", "content-length", "content-type", "transfer-encoding", "x-release",
-    "x-request-id",
-})  # fmt: skip
-_JSON = (b"content-type", b"application/json")
-
-Headers = list[tuple[bytes, bytes]]
-
-
-class TooLarge(Thrown):
-    """The body is longer than it may be."""
-
-    def __init__(self) -> None:
-        super().__init__(413, f"the body is larger than {MAX_BODY_BYTES:,} bytes")
 
 
 class Gone(Exception):
@@ -56,172 +36,33 @@ class Policy:
     """What stands between a route and its function."""
 
     method: str
+    path: str
+    timeout_seconds: float
+    flights: Flights
+    limit: SlidingWindow | None
+    cors: Cors | None
     authentication: str
     middleware: tuple[Function, ...]
-
-
-class Answering:
-    """How a release answers: its name on every answer, its errors, its environment."""
-
-    def __init__(
-        self, name: str, host: Any, env: Mapping[str, Any], tokens: Tokens | None, *,
-        fuel: int, detailed: bool,
-    ) -> None:  # fmt: skip
-        self.host, self.env, self.tokens, self.fuel = host, env, tokens, fuel
-        self.detailed = detailed
-        self.release = (b"x-release", name.encode())
-        self.prefix, self.counter = host.random.token(8), count(1)
-
-    def run(self) -> Run:
-        """Return a Run with this release's doors, whose fuel pays for large values."""
-        run = Run(self.host, self.env, self.tokens, self.fuel)
-        FUEL.set(run.fuel)
-        return run
-
-    async def dispatch(self, table: RouteTable[Any], scope: Any, receive: Any, send: Any) -> None:
-        """Answer by the pipeline of the route, or with 404, 405 or OPTIONS."""
-        method = scope["method"]
-        raw = scope.get("raw_path")
-        path = raw.decode("latin-1") if raw else scope["path"]
-        target, found = table.match("GET" if method == "HEAD" else method, path)
-        if target is not None:
-            await target(scope, receive, send, found)
-        elif not found:
-            await self.fail(send, Thrown(404, "no such route"), scope)
-        elif method == "OPTIONS":
-            allow = (b"allow", ", ".join(found).encode())
-            await self.send(send, scope, 204, b"", [allow])
-        else:
-            allowed = ", ".join(found)
-            error = Thrown(405, f"this route answers {allowed}", headers={"allow": allowed})
-            await self.fail(send, error, scope)
-
-    async def send(self, send: Any, scope: Any, status: int, body: bytes, headers: Headers) -> None:
-        """Send one whole answer; HEAD, 204 and 304 have no body."""
-        if status not in {204, 304}:
-            headers.append((b"content-length", b"%d" % len(body)))
-        headers.append(self.release)
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        bodyless = scope["method"] == "HEAD" or status in {204, 304}
-        await send({"type": "http.response.body", "body": b"" if bodyless else body})
-
-    async def answer(self, send: Any, scope: Any, answer: Answer) -> None:
-        """Send what a function returned."""
-        status, value, headers, content_type = answer
-        if type(status) is not int or not 200 <= status <= 599:
-            raise Failure("the status of an answer is a whole number from 200 to 599")
-        sent = _headers(headers)
-        if value is NOTHING:
-            await self.send(send, scope, status, b"", sent)
-            return
-        if content_type is None:
-            body = encode(value)
-            sent.append(_JSON)
-        else:
-            body = value if type(value) is bytes else text(value).encode()
-            sent.append((b"content-type", content_type.encode("latin-1", "replace")))
-        await self.send(send, scope, status, body, sent)
-
-    async def fail(self, send: Any, error: BaseException, scope: Any) -> None:
-        """Send the answer of a failure; one that nobody meant is logged with its file and line."""
-        try:
-            status, body, headers = self.failure(error, scope)
-        except Failure as problem:  # the error's own value or headers cannot be sent
-            status, body, headers = self.failure(problem.with_traceback(error.__traceback__), scope)
-        await self.send(send, scope, status, body, headers)
-
-    def failure(self, error: BaseException, scope: Any) -> tuple[int, bytes, Headers]:
-        """Return status, body and headers of a failure's answer."""
-        if isinstance(error, Thrown) and error.value is not NOTHING:
-            return error.status, encode(error.value), [*_headers(error.headers), _JSON]
-        body, headers = self.explain(error, scope)
-        status = error.status if isinstance(error, Failure) else 500
-        if isinstance(error, TooLarge):  # the rest of the body is not read
-            headers.append((b"connection", b"close"))
-        return status, encode({"error": body}), [*headers, _JSON]
-
-    def explain(self, error: BaseException, scope: Any) -> tuple[dict[str, Any], Headers]:
-        """Return the automatic body of an error, and its headers."""
-        if isinstance(error, Thrown):
-            code = error.code or code_of(error.status)
-            headers = _headers(error.headers)
-            if error.status == 401:
-                headers.append((b"www-authenticate", b"Bearer"))
-            return {"code": code, "message": error.message or message_of(error.status)}, headers
-        if isinstance(error, InvalidInput):
-            return {"code": error.code, "message": error.message, "fields": error.fields}, []
-        if isinstance(error, DatabaseFailure):
-            code = "conflict" if error.status == 409 else "invalidInput"
-            fields = {column: [error.message] for column in error.columns}
-            return {"code": code, "message": error.message, "fields": fields}, []
-        return self.surprise(error, scope)
-
-    def surprise(self, error: BaseException, scope: Any) -> tuple[dict[str, Any], Headers]:
-        """Log a failure nobody meant; its answer says only the request's id."""
-        request_id = f"{self.prefix}{next(self.counter):x}"
-        where, detail = blame(error)
-        route = f"{scope['method']} {scope['path']}"
-        self.host.log.write("error", detail, {"step": where, "route": route, "request": request_id})
-        body = {"code": "serverError", "message": "internal server error", "requestId": request_id}
-        if self.detailed:
-            body |= {"detail": detail, "at": where}
-        return body, [(b"x-request-id", request_id.encode())]
-
-
-def blame(error: BaseException) -> tuple[str, str]:
-    """Return (file:line of the step that failed, what happened) without any value."""
-    where = ""
-    for frame, line in walk_tb(error.__traceback__):
-        if frame.f_code.co_filename.endswith(".yaml"):
-            where = f"{frame.f_code.co_filename}:{line}"
-    if isinstance(error, Failure):
-        return where, error.message
-    return where, f"unexpected {type(error).__name__}"
-
-
-def encode(value: Any) -> bytes:
-    """Return a value as JSON."""
-    check_size(value, MAX_ANSWER)
-    try:
-        return _encode(value)
-    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
-        raise Failure("the answer cannot be written as JSON") from error
-
-
-def can_set(header: str) -> bool:
-    """Return whether a function may set a header: it is a name, and not one of the server's."""
-    return _HEADER(header) is not None and header.lower() not in _OURS
-
-
-def _headers(headers: Any) -> Headers:
-    out: Headers = []
-    if not headers:
-        return out
-    if not isinstance(headers, dict):
-        raise Failure("'headers' needs a map of texts")
-    for name, value in headers.items():
-        lower = name.lower()
-        whole = text(value)
-        if not can_set(name) or any(ord(c) < 32 or ord(c) == 127 for c in whole):
-            raise Failure(f"header '{name[:60]}' cannot be set")
-        out.append((lower.encode(), whole.encode("latin-1", "replace")))
-    return out
 
 
 class Pipeline:
     """One endpoint's way from request to answer; made once per release."""
 
     __slots__ = (
-        "answering", "authentication", "from_params", "from_query", "function", "middleware",
-        "needs_body", "needs_headers", "needs_query", "needs_request", "shape",
+        "answering", "authentication", "cors", "flights", "from_params", "from_query", "function",
+        "limit", "middleware", "needs_body", "needs_headers", "needs_query", "needs_request",
+        "route", "shape", "timeout_seconds", "unfolds",
     )  # fmt: skip
 
     def __init__(self, function: Function, policy: Policy, answering: Answering) -> None:
         self.function, self.answering = function, answering
         self.authentication, self.middleware = policy.authentication, policy.middleware
+        self.flights, self.timeout_seconds = policy.flights, policy.timeout_seconds
+        self.limit, self.cors, self.route = policy.limit, policy.cors, policy.path
         needs = frozenset().union(function.needs, *(one.needs for one in policy.middleware))
         has_body = policy.method in {"POST", "PUT", "PATCH"}
         self.shape = function.input if has_body else None
+        self.unfolds = any(one.unfolds for one in (function, *policy.middleware))
         self.needs_query = "query" in needs or function.query is not None
         self.needs_headers = "headers" in needs
         self.needs_request = "request" in needs
@@ -229,14 +70,36 @@ class Pipeline:
         self.from_query, self.from_params = function.from_query, function.from_params
 
     async def __call__(self, scope: Any, receive: Any, send: Any, params: dict[str, str]) -> None:
-        """Answer one request."""
-        answering = self.answering
+        """Answer one request, in the time it has and for as long as its client waits."""
+        flight = Flight(receive, self.timeout_seconds)
+        self.flights.flying.add(flight)
+        try:
+            await self.answer(scope, receive, send, params, flight)
+        except asyncio.CancelledError:
+            if not flight.ended_by:
+                raise
+            if flight.task is not None:
+                flight.task.uncancel()
+            if flight.ended_by == "timeout" and not scope["bbops"].is_sent:
+                late = Thrown(503, "it took too long", headers={"retry-after": "1"})
+                await self.answering.fail(send, late, scope)
+        finally:
+            self.flights.land(flight)
+
+    async def answer(
+        self, scope: Any, receive: Any, send: Any, params: dict[str, str], flight: Flight
+    ) -> None:
+        """Run middleware and function, and send what they return or throw."""
+        answering, trace = self.answering, scope["bbops"]
+        trace.route = self.route
+        if self.cors is not None:
+            trace.headers = self.cors.headers(scope)
         try:
             run = answering.run()
             run.params = params
-            if self.authentication != "None":
-                run.auth = self.authenticate(scope)
+            self.admit(run, scope)
             texts, body = await self.read(run, scope, receive)
+            flight.is_read = True
             for function in self.middleware:
                 answer = await function.flow(run)
                 if answer[1] is not NOTHING:
@@ -244,26 +107,40 @@ class Pipeline:
             else:
                 self.apply_shapes(run, texts, body)
                 answer = await self.function.flow(run)
+            if self.unfolds:
+                check_size(answer[1], MAX_ANSWER)
             await answering.answer(send, scope, answer)
         except Gone:
             pass
         except Exception as error:  # noqa: BLE001 - the last place that can answer
             await answering.fail(send, error, scope)
 
-    def authenticate(self, scope: Any) -> dict[str, Any]:
-        """Return the signed-in user. Of several `authorization` headers the first one counts.
+    def admit(self, run: Run, scope: Any) -> None:
+        """Count the request against its channel's limit, and require its user.
 
         Raises:
-            Thrown: 401 without a valid token; API keys cannot be issued yet, so none is valid.
+            Thrown: 429 beyond the limit; 401 without a valid token. API keys cannot be issued
+                yet, so none is valid.
+        """
+        claims = self.authenticate(scope) if self.authentication == "JWT" else None
+        if self.limit is not None:
+            check_limit(self.limit, claims, scope)
+        if self.authentication == "None":
+            return
+        if claims is None:
+            raise Thrown(401)
+        run.auth, scope["bbops"].user = claims, claims["userId"]
+
+    def authenticate(self, scope: Any) -> dict[str, Any] | None:
+        """Return the signed-in user, None without a valid token.
+
+        Of several `authorization` headers the first one counts.
         """
         tokens = self.answering.tokens
-        if self.authentication == "JWT" and tokens is not None:
-            given = next((v for name, v in scope["headers"] if name == b"authorization"), b"")
-            if given[:7].lower() == b"bearer ":
-                claims = tokens.verify(given[7:].strip().decode("latin-1"))
-                if claims is not None:
-                    return claims
-        raise Thrown(401)
+        given = next((v for name, v in scope["headers"] if name == b"authorization"), b"")
+        if tokens is None or given[:7].lower() != b"bearer ":
+            return None
+        return tokens.verify(given[7:].strip().decode("latin-1"))
 
     async def read(
         self, run: Run, scope: Any, receive: Any
@@ -277,6 +154,7 @@ class Pipeline:
             run.headers = _given_headers(scope["headers"])
         texts = _query(scope["query_string"]) if self.needs_query else {}
         body = await _body(scope, receive) if self.needs_body else b""
+        scope["bbops"].bytes_in = len(body)
         if self.needs_request:
             run.request = _request(self.answering, scope, body)
         if self.middleware:
@@ -298,6 +176,19 @@ class Pipeline:
             run.input = self.shape(_json(body), "", errors)
         if errors:
             raise InvalidInput(errors)
+
+
+def check_limit(limit: SlidingWindow, claims: Mapping[str, Any] | None, scope: Any) -> None:
+    """Count a request against its channel: by user where one signed in, else by address.
+
+    Raises:
+        Thrown: 429 with `retry-after`.
+    """
+    client = scope.get("client")
+    key = f"user:{claims['userId']}" if claims else f"ip:{client[0] if client else ''}"
+    if not limit.allow(key):
+        wait = limit.retry_after_seconds(key)
+        raise Thrown(429, f"try again in {wait} s", headers={"retry-after": str(wait)})
 
 
 def _query(raw: bytes) -> dict[str, list[str]]:

@@ -6,7 +6,7 @@ import re
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -124,9 +124,11 @@ def to_uuid(value: Any, column: str) -> Any:
 
 
 def to_time(value: Any, column: str) -> Any:
-    """Encode for time: HH:MM, with seconds if wanted."""
-    if value is None or (type(value) is str and _TIME(value)):
-        return value
+    """Encode for time: HH:MM:SS, with the fraction of a second if there is one."""
+    if value is None:
+        return None
+    if type(value) is str and _TIME(value):
+        return time.fromisoformat(value).isoformat()
     raise _wrong(value, column, "a time such as 08:30")
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 import jwt
 import msgspec
 
-from bbops.runtime.doors import Clock
+from bbops.host import Clock
 from bbops.runtime.failures import FlowError
 from bbops.runtime.values import MAX_INTEGER, MAX_TEXT, MIN_INTEGER, check_size, kind, quoted
 

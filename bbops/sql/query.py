@@ -12,7 +12,7 @@ import ast
 from collections.abc import Callable, Mapping
 from copy import copy
 
-from bbops.expressions import syntax as s
+from bbops.expressions import nodes as s
 from bbops.expressions.scope import Scope
 from bbops.expressions.types import Type
 from bbops.sql.template import Template, commas, joined, seq
@@ -81,7 +81,7 @@ class Query:
 
     def has_columns(self, node: s.Node) -> bool:
         """Return whether any part of `node` reads a column."""
-        return self.column(node) is not None or any(map(self.has_columns, children(node)))
+        return self.column(node) is not None or any(map(self.has_columns, s.children(node)))
 
     # ---- parameters and switches
     def parameter(self, code: ast.expr) -> int:
@@ -311,27 +311,6 @@ def _nesting(template: Template) -> int:
             open_ += part.count("(") - part.count(")")
         most = max(most, open_ + _nesting(part))
     return most + (template[0] in {"and", "or", "not"})
-
-
-def children(node: s.Node) -> tuple[s.Node, ...]:
-    """Return the nodes directly inside `node`."""
-    match node:
-        case s.Member() | s.Unary():
-            return (node.of,)
-        case s.Index():
-            return (node.of, node.key)
-        case s.ListOf():
-            return node.items
-        case s.Binary() | s.Compare() | s.Logic():
-            return (node.left, node.right)
-        case s.Choice():
-            return (node.test, node.then, node.other)
-        case s.Filter():
-            return (node.of, *node.args)
-        case s.Call():
-            return node.args
-        case _:
-            return ()
 
 
 def _flatten(node: s.Node, op: str) -> list[s.Node]:

@@ -19,7 +19,7 @@ from bbops.expressions.values import Bare, Expression, ListValue, MapValue, Valu
 from bbops.model import Model
 from bbops.names import VariableName
 from bbops.registry import members
-from bbops.runtime.pipeline import can_set
+from bbops.runtime.answering import can_set
 from bbops.sql.types import Table
 from bbops.steps._flow import Flow
 from bbops.yaml.document import Map, Mark, Text
@@ -181,6 +181,10 @@ class Step(Model):
 
     def blocks(self) -> Sequence[Sequence[Step]]:
         """Return the lists of steps inside this one."""
+        return ()
+
+    def calls(self) -> Sequence[str]:
+        """Return the functions that this step runs by itself."""
         return ()
 
     def sets(self) -> Sequence[str]:

@@ -13,8 +13,8 @@ from functools import cache
 from typing import Any, Protocol
 
 from bbops.expressions.emit import Emitter, load
+from bbops.expressions.nodes import Node
 from bbops.expressions.scope import Scope
-from bbops.expressions.syntax import Node
 from bbops.expressions.values import Bare, Constant, Expression, Value
 from bbops.runtime.rows import DECODERS
 from bbops.sql.query import Query

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from bbops.diagnostics import suggest
-from bbops.expressions import syntax as s
+from bbops.expressions import nodes as s
 from bbops.expressions.emit import constant
 from bbops.expressions.scope import Scope
 from bbops.expressions.types import INTEGER, Type, map_of

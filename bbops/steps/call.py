@@ -48,6 +48,9 @@ class Call(Step):
                 self.compare(at, part, value, *known.inputs.get(part, ((), ())))
         return ANY
 
+    def calls(self) -> Sequence[str]:
+        return (str(self.call.function),)
+
     def compare(
         self, at: Checking, part: str, value: MapValue | None,
         declared: Sequence[str], required: Sequence[str],

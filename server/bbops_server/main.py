@@ -10,7 +10,6 @@ from dataclasses import replace
 from socket import socket
 from typing import NamedTuple, Protocol
 
-from bbops.errors import ServerError
 from bbops_server.control.app import create_control
 from bbops_server.host.log import start_logging
 from bbops_server.live.plane import Plane
@@ -34,14 +33,13 @@ async def run(settings: Settings, make: Callable[[Plane], Following]) -> None:
     """Serve until SIGTERM or SIGINT, then drain and return.
 
     Args:
-        settings: a port of 0 becomes a free one, see `Plane.settings`.
+        settings: its state folder exists; a port of 0 becomes a free one, see `Plane.settings`.
         make: makes what follows the source, once every process has started.
 
     Raises:
-        ServerError: a port is taken, the state folder cannot be made, a process does not start.
+        ServerError: a port is taken, or a process does not start.
     """
     start_logging()
-    _make_state(settings)
     stopped = asyncio.Event()
     _on_signal(stopped.set)
     with ExitStack() as sockets:
@@ -78,17 +76,6 @@ async def _serve(
     await asyncio.wait({work, told})
     if failed:
         await work
-
-
-def _make_state(settings: Settings) -> None:
-    try:
-        settings.state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        reason = (error.strerror or "no reason given").lower()
-        raise ServerError(
-            f"cannot make folder '{settings.state}': {reason}",
-            hint="name a folder you may write with --state",
-        ) from None
 
 
 def _on_signal(callback: Callable[[], None]) -> None:

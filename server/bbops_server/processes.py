@@ -189,17 +189,18 @@ class LivingChild:
         self._keeping = asyncio.create_task(self._keep(child))
 
     async def ask(self, request: Frame, *, timeout_seconds: float) -> Frame:
-        """As `Child.ask`; waits for a process that is being replaced, within the same time."""
+        """As `Child.ask`, but waits for a process that is being replaced, within the same time.
+
+        A request whose process dies under it is asked once more, so it must bear that.
+        """
+        until = asyncio.get_running_loop().time() + timeout_seconds
+        child = await self._current(until)
         try:
-            async with asyncio.timeout(timeout_seconds) as limit:
-                child = await self._current()
-                left = (limit.when() or 0) - asyncio.get_running_loop().time()
-        except TimeoutError:
-            raise ServerError(
-                f"no process took '{request.get('do')}' within {timeout_seconds:g} seconds",
-                hint="the server's log says why they end",
-            ) from None
-        return await child.ask(request, timeout_seconds=left)
+            return await child.ask(request, timeout_seconds=_left(until))
+        except ChildGone:
+            await child.wait()
+        child = await self._current(until)
+        return await child.ask(request, timeout_seconds=_left(until))
 
     async def stop(self, grace_seconds: float) -> None:
         """Stop the process and replace it no more."""
@@ -210,10 +211,17 @@ class LivingChild:
         if self._child is not None:
             await self._child.stop(grace_seconds)
 
-    async def _current(self) -> Child:
-        while self._child is None:
-            await self._living.wait()
-        return self._child
+    async def _current(self, until: float) -> Child:
+        try:
+            async with asyncio.timeout_at(until):
+                while self._child is None:
+                    await self._living.wait()
+                return self._child
+        except TimeoutError:
+            raise ServerError(
+                "a process that ended could not be replaced in time",
+                hint="the server's log says why it ends",
+            ) from None
 
     async def _make(self) -> Child:
         child = await self._start()
@@ -249,3 +257,7 @@ class LivingChild:
             except BbopsError as error:
                 _log.error("cannot replace a process: %s", error)
             pause_seconds = min(2 * pause_seconds + 0.1, _LONGEST_PAUSE_SECONDS)
+
+
+def _left(until: float) -> float:
+    return until - asyncio.get_running_loop().time()

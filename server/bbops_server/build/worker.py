@@ -12,9 +12,8 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
-from bbops.compile.release import Built, build
+from bbops.compile.release import Built, build, declared_env
 from bbops.database import migrate
 from bbops.diagnostics import Diagnostic
 from bbops.errors import ServerError
@@ -91,7 +90,7 @@ class Builder:
         self._remember(built.digest, {n: t.model for n, t in built.project.tables.items()})
         return {
             "artifact": str(path),
-            "env": {name: _declare(one) for name, one in settings.env.items()},
+            "env": declared_env(built.project),
             "project": settings.name,
             "durability": settings.database.durability,
         }
@@ -103,32 +102,16 @@ class Builder:
             del self._tables[next(iter(self._tables))]
 
     def _migrate(self, request: Frame) -> Frame:
-        migration = migrate.apply(Path(request["database"]), self._find_tables(request))
+        tables = self._tables.get(request["digest"])
+        if tables is None:  # it was built by the process before this one
+            digest = request["digest"][:12]
+            raise ServerError(f"release '{digest}' was not built here", hint="build it again")
+        migration = migrate.apply(Path(request["database"]), tables)
         return {"changes": [str(change) for change in migration.changes]}
-
-    def _find_tables(self, request: Frame) -> Tables:
-        """Return the tables of a release built before, by this process or the one before it."""
-        digest = request["digest"]
-        if digest not in self._tables and "source" in request:
-            built = build(*self._sources.open(request["source"]))
-            if built.project is not None and built.digest == digest:
-                self._remember(digest, {n: t.model for n, t in built.project.tables.items()})
-        if digest not in self._tables:
-            raise ServerError(f"release '{digest[:12]}' was not built here", hint="build it again")
-        return self._tables[digest]
 
     def _warm(self) -> Frame:
         migrate.warm()
         return {}
-
-
-def _declare(variable: Any) -> Frame:
-    return {
-        "secret": variable.secret,
-        "default": variable.default,
-        "generate": variable.generate,
-        "required": not variable.may_be_missing,
-    }
 
 
 def describe(diagnostic: Diagnostic) -> Frame:

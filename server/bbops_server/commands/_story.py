@@ -138,7 +138,7 @@ def brief(value: Any) -> Any:
         return {key: brief(item) for key, item in value.items()}
     if isinstance(value, list):
         return [brief(item) for item in value]
-    return value if not isinstance(value, str) or len(value) <= 32 else f"{value[:8]}…"
+    return value if not isinstance(value, str) or len(value) <= 20 else f"{value[:8]}…"
 
 
 def edit(path: Path, old: str, new: str) -> None:

@@ -1,4 +1,4 @@
-"""Make a project, serve it, and show what to try; with --once tell the whole story and stop."""
+"""Make a project, serve it, and see what it does."""
 
 from __future__ import annotations
 

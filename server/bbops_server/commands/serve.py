@@ -1,4 +1,4 @@
-"""Serve a repository: its branch becomes live routes, and each commit changes them."""
+"""Serve a repository: each commit changes the live API."""
 
 from __future__ import annotations
 

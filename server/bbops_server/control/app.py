@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from typing import Annotated, Any
 
 import msgspec
 from litestar import Litestar, MediaType, Request, Response, get, post
@@ -10,11 +11,13 @@ from litestar.exceptions import HTTPException, NotFoundException
 from litestar.middleware import DefineMiddleware
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.params import QueryParameter
 
 import bbops
 from bbops.runtime.flow import code_of
 from bbops_server.control.guard import Guard
 from bbops_server.control.page import render_html, render_text
+from bbops_server.live.history import find
 from bbops_server.reconciler.status import Status, StatusSource
 
 _PAGE_HEADERS = {
@@ -22,6 +25,8 @@ _PAGE_HEADERS = {
     "cache-control": "no-store",
     "x-content-type-options": "nosniff",
 }
+
+AnyRequest = Request[Any, Any, Any]
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -43,7 +48,7 @@ def create_control(status: StatusSource) -> Litestar:
     """Return the control plane's application; its own description is at /schema/openapi.json."""
 
     @get("/", include_in_schema=False, sync_to_thread=False)
-    def page(request: Request[Any, Any, Any]) -> Response[str]:
+    def page(request: AnyRequest) -> Response[str]:
         wants_html = "text/html" in request.headers.get("accept", "")
         render = render_html if wants_html else render_text
         kind = MediaType.HTML if wants_html else MediaType.TEXT
@@ -55,19 +60,43 @@ def create_control(status: StatusSource) -> Litestar:
         return [_summary(one) for one in status.projects()]
 
     @get("/api/projects/{name:str}/status", sync_to_thread=False)
-    def read_status(name: str) -> Status:
+    def read_status(request: AnyRequest) -> Status:
         """How far one project is: its conditions, diagnostics and last publications."""
+        name = request.path_params["name"]
         for one in status.projects():
             if one.name == name:
                 return one
         raise _unknown(name)
 
     @post("/api/projects/{name:str}/reconcile", status_code=202, sync_to_thread=False)
-    def reconcile(name: str) -> Accepted:
+    def reconcile(request: AnyRequest) -> Accepted:
         """Look at the project's repository now instead of at the next turn."""
+        name = request.path_params["name"]
         if not status.reconcile(name):
             raise _unknown(name)
         return Accepted()
+
+    @get("/api/projects/{name:str}/requests")
+    async def list_requests(
+        request: AnyRequest,
+        limit: Annotated[int, QueryParameter(ge=1, le=1_000)] = 50,
+        after: Annotated[int, QueryParameter(ge=0)] = 0,
+        status_filter: Annotated[
+            str | None, QueryParameter(name="status", pattern="^[1-5]([0-9]{2}|xx)$")
+        ] = None,
+        method: Annotated[str | None, QueryParameter()] = None,
+        path: Annotated[str | None, QueryParameter()] = None,
+        slower_than: Annotated[float | None, QueryParameter()] = None,
+    ) -> list[dict[str, Any]]:
+        """The newest requests the project answered, newest last; `after` is an id seen before."""
+        name = request.path_params["name"]
+        history = status.history(name)
+        if history is None:
+            raise _unknown(name)
+        filters = {
+            "status": status_filter, "method": method, "path": path, "slower_than": slower_than,
+        }  # fmt: skip
+        return await asyncio.to_thread(find, history, limit=limit, after=after, **filters)
 
     schema = OpenAPIConfig(
         title="bbops control plane",
@@ -77,7 +106,7 @@ def create_control(status: StatusSource) -> Litestar:
         use_handler_docstrings=True,
     )
     return Litestar(
-        [page, list_projects, read_status, reconcile],
+        [page, list_projects, read_status, reconcile, list_requests],
         openapi_config=schema,
         exception_handlers={HTTPException: _explain},
         middleware=[DefineMiddleware(Guard)],
@@ -94,7 +123,7 @@ def _unknown(name: str) -> NotFoundException:
     return NotFoundException(f"there is no project '{name}'")
 
 
-def _explain(_: Request[Any, Any, Any], error: HTTPException) -> Response[dict[str, Any]]:
+def _explain(_: AnyRequest, error: HTTPException) -> Response[dict[str, Any]]:
     body = {"error": {"code": code_of(error.status_code), "message": error.detail}}
     return Response(
         body, status_code=error.status_code, media_type=MediaType.JSON, headers=error.headers

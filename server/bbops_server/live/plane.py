@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bbops.errors import ServerError
+from bbops.errors import BbopsError, ServerError
 from bbops_server.messages import Frame
-from bbops_server.processes import Child, ChildGone, LivingChild
+from bbops_server.processes import Child, LivingChild
 from bbops_server.settings import Durability, Settings
 
 BUILD_NICENESS = 10
 LINK_SECONDS = 60.0
 WORD_SECONDS = 10.0
 """How long a process may take for what is only a word."""
-
-_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +79,10 @@ class Plane:
             BbopsError: one of them does not start; none is left behind.
         """
         try:
-            async with asyncio.TaskGroup() as group:
-                for child in (self._build, *self._data):
-                    group.create_task(child.start())
-        except* ServerError as errors:
+            await _all(child.start() for child in (self._build, *self._data))
+        except BbopsError:
             await self.stop(0)
-            raise ServerError(str(errors.exceptions[0])) from None
+            raise
 
     async def publish(
         self,
@@ -105,7 +101,7 @@ class Plane:
         """
         link = Link(artifact, name, database, durability, detailed, env)
         async with self._publishing:
-            await _all(_persist(child, link.request()) for child in self._data)
+            await _all(_tell(child, link.request()) for child in self._data)
             # from here on, a process that takes the place of a dead one begins with this release
             self._link, self._refusal = link, None
             await _all(_swap(child, link) for child in self._data)
@@ -114,7 +110,7 @@ class Plane:
         """Answer every project route with these diagnostics until the next `publish`; for `dev`."""
         async with self._publishing:
             self._refusal = list(diagnostics)
-            await _all(_persist(child, _refusal(self._refusal)) for child in self._data)
+            await _all(_tell(child, _refusal(self._refusal)) for child in self._data)
 
     async def status(self) -> Frame:
         """Return {"release", "processes": [{"pid", "release", "in_flight"}]}, of those alive."""
@@ -148,14 +144,7 @@ def _refusal(diagnostics: Sequence[Mapping[str, Any]]) -> Frame:
     return {"do": "refuse", "diagnostics": list(diagnostics)}
 
 
-async def _persist(child: LivingChild, request: Frame) -> None:
-    """Ask until a process lives long enough to answer."""
-    for _ in range(_ATTEMPTS - 1):
-        try:
-            await child.ask(request, timeout_seconds=LINK_SECONDS)
-        except ChildGone:
-            continue
-        return
+async def _tell(child: LivingChild, request: Frame) -> None:
     await child.ask(request, timeout_seconds=LINK_SECONDS)
 
 
@@ -164,11 +153,11 @@ async def _swap(child: LivingChild, link: Link) -> None:
     try:
         await child.ask(link.swap(), timeout_seconds=WORD_SECONDS)
     except ServerError:
-        await _persist(child, link.request())
+        await _tell(child, link.request())
         await child.ask(link.swap(), timeout_seconds=WORD_SECONDS)
 
 
-async def _all(asked: Any) -> None:
+async def _all(asked: Iterable[Awaitable[Any]]) -> None:
     """Wait for all of them, then raise the first error there was."""
     for outcome in await asyncio.gather(*asked, return_exceptions=True):
         if isinstance(outcome, BaseException):

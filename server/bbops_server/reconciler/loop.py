@@ -25,6 +25,9 @@ from bbops_server.reconciler.stages import (
 )  # fmt: skip
 from bbops_server.reconciler.status import Stalled, Status, StatusBoard
 
+MOST_OVERTAKEN = 2
+"""Attempts in a row that give way to a newer commit: commits without a pause must not starve."""
+
 RETRY_SECONDS = 5.0
 """A stalled attempt that no commit can mend, such as a full disk, is tried again after this."""
 
@@ -52,6 +55,9 @@ class Serving:
     source: str
 
 
+Stamp = tuple[object, object]
+"""Of the source, and of the env values."""
+
 Event = Serving | Published | Stalled
 Report = Callable[[Event], None]
 
@@ -64,6 +70,7 @@ class Reconciler:
         self.workshop, self.source, self.report = workshop, source, report
         self.board = StatusBoard(settings.repository.name, settings.data_url, settings.branch)
         self.asked = asyncio.Event()
+        self.overtaken = 0
 
     # ---- StatusSource, for the control plane
     def projects(self) -> list[Status]:
@@ -77,6 +84,10 @@ class Reconciler:
         self.asked.set()
         return True
 
+    def history(self, name: str) -> Path | None:
+        """Return where the project's requests are remembered."""
+        return self.workshop.history if name == self.board.name else None
+
     # ---- the loop
     async def run(self) -> None:
         """Serve the last good release, then follow the source until cancelled."""
@@ -87,11 +98,9 @@ class Reconciler:
         while True:
             stamp = await self.stamp()
             if stamp != tried:
-                tried = stamp
-                if not await self.attempt(stamp):
-                    tried = None  # something newer came: look again at once
-                    continue
-            tried = await self.wait(tried)
+                tried = await self.attempt(stamp)
+            else:
+                tried = await self.wait(tried)
 
     async def wait(self, tried: object) -> object:
         """Sleep until the next look; return None to make the next look an attempt."""
@@ -108,7 +117,7 @@ class Reconciler:
             if await self.stamp() != tried:
                 return tried
 
-    async def stamp(self) -> object:
+    async def stamp(self) -> Stamp:
         """Return the source's stamp with that of the env values: both change what is served."""
         try:
             return await self.source.stamp(), self.workshop.secrets.stamp()
@@ -133,16 +142,24 @@ class Reconciler:
             raise FileNotFoundError(data["artifact"])
         return data
 
-    async def attempt(self, stamp: object) -> bool:
-        """Try what the source holds now; False when something newer came in its way."""
+    async def attempt(self, stamp: Stamp) -> object:
+        """Try what the source holds now.
+
+        Returns:
+            The stamp this was an attempt at; None when something newer came in its way.
+        """
         began = perf_counter()
         try:
             revision, source = await self.source.revision(self.workshop.plane.build)
             attempt = Attempt(revision, source)
             self.board.begin(revision)
             await self.stages(attempt, BEFORE_MIGRATION)
-            if await self.stamp() != stamp:
-                return False
+            newest = await self.stamp()
+            if newest[0] != stamp[0] and self.overtaken < MOST_OVERTAKEN:
+                self.overtaken += 1
+                return None
+            self.overtaken = 0
+            stamp = (stamp[0], newest[1])  # `generate` may have made a value of its own
             await self.stages(attempt, FROM_MIGRATION)
         except Stalled as stalled:
             await self.refuse(stalled)
@@ -153,7 +170,7 @@ class Reconciler:
             await self.refuse(Stalled("InternalError", message, is_passing=True))
         else:
             self.published(attempt, 1000 * (perf_counter() - began))
-        return True
+        return stamp
 
     async def stages(self, attempt: Attempt, stages: tuple[tuple[str, Stage], ...]) -> None:
         for reason, stage in stages:

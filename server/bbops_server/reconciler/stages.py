@@ -22,6 +22,7 @@ from bbops_server.settings import Settings
 
 BUILD_SECONDS = 120
 MIGRATE_SECONDS = 600
+ARTIFACTS_KEPT = 20
 
 
 @dataclass(slots=True)
@@ -58,6 +59,11 @@ class Workshop:
     def database(self) -> Path:
         """The project's data."""
         return self.settings.state / "data.sqlite"
+
+    @property
+    def history(self) -> Path:
+        """The requests that were answered; the data processes write it beside the data."""
+        return self.database.with_name("history.sqlite")
 
     @property
     def record(self) -> Path:
@@ -98,7 +104,10 @@ async def migrate(attempt: Attempt, at: Workshop) -> None:
     try:
         answer = await at.plane.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
     except MigrationRefused as refused:
-        raise Stalled("MigrationRefused", refused.message, refused.hint) from None
+        hint = refused.hint
+        if at.settings.mode == "dev":
+            hint = f"{hint}; or stop, delete '{at.settings.state}' and start afresh"
+        raise Stalled("MigrationRefused", refused.message, hint) from None
     attempt.changes = answer["changes"]
 
 
@@ -113,14 +122,17 @@ async def smoke(attempt: Attempt, at: Workshop) -> None:
 
 async def swap(attempt: Attempt, at: Workshop) -> None:
     """Link in every data-plane process, then let all of them serve it."""
-    await at.plane.publish(
-        artifact=Path(attempt.built["artifact"]),
-        name=attempt.release,
-        env=attempt.env,
-        database=at.database,
-        durability=attempt.built["durability"],
-        detailed=at.settings.mode == "dev",
-    )
+    try:
+        await at.plane.publish(
+            artifact=Path(attempt.built["artifact"]),
+            name=attempt.release,
+            env=attempt.env,
+            database=at.database,
+            durability=attempt.built["durability"],
+            detailed=at.settings.mode == "dev",
+        )
+    except BbopsError as error:
+        raise Stalled("LinkFailed", error.message, error.hint, is_passing=True) from None
 
 
 async def record(attempt: Attempt, at: Workshop) -> None:
@@ -136,6 +148,14 @@ async def record(attempt: Attempt, at: Workshop) -> None:
     with os.fdopen(descriptor, "wb") as file:
         file.write(msgspec.json.encode(data))
     aside.replace(at.record)
+    prune(at.artifacts)
+
+
+def prune(artifacts: Path) -> None:
+    """Delete all but the newest artifacts; what is live is among them."""
+    files = sorted(artifacts.iterdir(), key=lambda file: file.stat().st_mtime, reverse=True)
+    for old in files[ARTIFACTS_KEPT:]:
+        old.unlink(missing_ok=True)
 
 
 BEFORE_MIGRATION: tuple[tuple[str, Stage], ...] = (("Building", build), ("Environment", fill_env))

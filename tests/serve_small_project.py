@@ -1,0 +1,93 @@
+"""A whole server for a test: serves a folder, and again at each line that comes on stdin.
+
+python serve_small_project.py FOLDER STATE WORKERS; prints one JSON line per publication.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bbops.errors import BbopsError
+from bbops_server.host.secrets import Secrets
+from bbops_server.live.plane import Plane
+from bbops_server.main import run
+from bbops_server.reconciler.status import Condition, Status
+from bbops_server.settings import Settings
+
+
+class Follower:
+    def __init__(self, plane: Plane) -> None:
+        self.plane, self.settings = plane, plane.settings
+        self.count = 0
+
+    def projects(self) -> list[Status]:
+        ready = Condition("Ready", bool(self.count), "Published", "ok", datetime.now(UTC))
+        return [
+            Status("small", self.settings.data_url, "", None, None, None, [ready], [], [])
+        ]  # fmt: skip
+
+    def reconcile(self, name: str) -> bool:
+        return name == "small"
+
+    def history(self, name: str) -> Path | None:
+        return None
+
+    async def run(self) -> None:
+        await self.publish()
+        words = asyncio.StreamReader()
+        loop = asyncio.get_running_loop()
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(words), sys.stdin)
+        while line := await words.readline():
+            word = line.decode().strip()
+            if word == "refuse":
+                await self.plane.refuse([{"file": "a.yaml", "message": "wrong"}])
+                self.say()
+            elif word == "kill-build":
+                os.kill(self.plane.build.pid or 0, signal.SIGKILL)
+            elif word == "publish":
+                await self.publish()
+        await asyncio.sleep(3600)
+
+    async def publish(self) -> None:
+        try:
+            await self.attempt()
+        except BbopsError as error:
+            print(json.dumps({"error": str(error)}), flush=True)
+        else:
+            self.count += 1
+            self.say(**await self.plane.status())
+
+    async def attempt(self) -> None:
+        state, build = self.settings.state, self.plane.build
+        source = {"kind": "folder", "path": str(self.settings.repository)}
+        request = {"do": "build", "source": source, "artifacts": str(state / "artifacts")}
+        built = await build.ask(request, timeout_seconds=60)
+        if not built["ok"]:
+            raise BbopsError(json.dumps(built["diagnostics"]))
+        database = state / "data.sqlite"
+        request = {"do": "migrate", "digest": built["digest"], "database": str(database)}
+        await build.ask(request, timeout_seconds=60)
+        request = {"do": "smoke", "artifact": built["artifact"], "database": str(database)}
+        await build.ask(request, timeout_seconds=60)
+        env, _ = Secrets.open(state).resolve(built["env"])
+        await self.plane.publish(
+            artifact=Path(built["artifact"]), name=f"r{self.count}", env=env, database=database
+        )
+
+    def say(self, **more: object) -> None:
+        line = {"data": self.settings.data_url, "control": self.settings.control_url, **more}
+        print(json.dumps(line), flush=True)
+
+
+if __name__ == "__main__":
+    settings = Settings(
+        repository=Path(sys.argv[1]), state=Path(sys.argv[2]), workers=int(sys.argv[3]),
+        port=0, control_port=0,
+    )  # fmt: skip
+    asyncio.run(run(settings, Follower))

@@ -1,0 +1,103 @@
+"""The house rules that no linter knows."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+MODULES = sorted([*(ROOT / "bbops").rglob("*.py"), *(ROOT / "server").rglob("*.py")])
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+
+FILE_DOORS = {
+    "bbops/assets.py", "bbops/cli/_catalog.py", "bbops/cli/init.py", "bbops/database/connection.py",
+    "bbops/database/gate.py", "bbops/database/writer.py", "bbops/git/place.py",
+    "bbops/git/store.py", "bbops/tree.py", "server/bbops_server/build/worker.py",
+    "server/bbops_server/commands/_options.py", "server/bbops_server/commands/_run.py",
+    "server/bbops_server/commands/_story.py", "server/bbops_server/host/files.py",
+    "server/bbops_server/host/secrets.py", "server/bbops_server/live/swap.py",
+    "server/bbops_server/reconciler/loop.py", "server/bbops_server/reconciler/stages.py",
+}  # fmt: skip
+"""Files that may touch the disk."""
+
+TOUCHES = {
+    "open", "read_text", "read_bytes", "write_text", "write_bytes", "unlink", "mkdir", "rmdir",
+    "rename", "replace_file", "touch",
+}  # fmt: skip
+
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def test_each_floor_imports_only_the_floors_below_it() -> None:
+    command = [Path(sys.executable).with_name("lint-imports"), "--no-cache"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_a_file_holds_one_concept(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 400
+
+
+@pytest.mark.parametrize("path", [*MODULES, *TESTS], ids=name)
+def test_a_module_opens_with_a_sentence_that_says_what_it_is_for(path: Path) -> None:
+    text = ast.get_docstring(ast.parse(path.read_text())) or ""
+    if path.name == "__init__.py" and not path.read_text().strip():
+        return
+    assert text.partition("\n")[0].rstrip()[-1:] in {".", "?", ":"}, text
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_public_names_say_what_their_signature_cannot(path: Path) -> None:
+    assert list(undocumented(ast.parse(path.read_text()))) == []
+
+
+def undocumented(tree: ast.Module) -> Iterator[str]:
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            if node.name.startswith("_") or is_overload(node):
+                continue
+            if ast.get_docstring(node) is None:
+                yield node.name
+
+
+def is_overload(node: ast.AST) -> bool:
+    return any("overload" in ast.dump(one) for one in getattr(node, "decorator_list", ()))
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in MODULES if name(path) not in FILE_DOORS], ids=name
+)
+def test_only_the_doors_touch_the_disk(path: Path) -> None:
+    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    touched = {called(node) for node in calls} & TOUCHES
+    if touched == {"open"}:  # a door's own `open`, such as `Sqlite.open`
+        touched = {node.func.id for node in calls if isinstance(node.func, ast.Name)} & {"open"}
+    assert touched == set()
+
+
+def called(node: ast.Call) -> str:
+    function = node.func
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def test_nothing_of_the_repository_names_the_place_it_was_made_in() -> None:
+    files = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    absolute = "/" + "work/"
+    paths = [ROOT / path for path in files if (ROOT / path).is_file()]
+    assert [path for path in paths if absolute in path.read_text(errors="replace")] == []
+
+
+def test_versions_are_pinned_by_name_only() -> None:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()[1:]
+    assert all(line.count("==") == 1 and "/" not in line and " " not in line for line in lines)

@@ -1,0 +1,147 @@
+"""The control plane: what it tells, and whom it refuses."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from bbops_server.control.app import create_control
+from bbops_server.reconciler.status import Condition, Status
+
+URL = "http://127.0.0.1:8001"
+SINCE = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+class OneProject:
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def projects(self) -> list[Status]:
+        ready = Condition(
+            type="Ready", status=True, reason="Published", message="<b>r1</b> is live", since=SINCE
+        )
+        found = {
+            "file": "a.yaml", "line": 1, "column": 2, "severity": "warning", "message": "odd",
+            "code": "x", "hint": "",
+        }  # fmt: skip
+        return [
+            Status("small", "http://127.0.0.1:8000", "main", "main@sha1:b", "main@sha1:a", "a",
+                   [ready], [found], [])
+        ]  # fmt: skip
+
+    def reconcile(self, name: str) -> bool:
+        self.asked.append(name)
+        return name == "small"
+
+    def history(self, name: str) -> Path | None:
+        return None
+
+
+def ask(
+    path: str, *, method: str = "GET", headers: dict[str, str] | None = None,
+    source: OneProject | None = None,
+) -> httpx.Response:  # fmt: skip
+    async def main() -> httpx.Response:
+        app: Any = create_control(source or OneProject())
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url=URL) as client:
+            return await client.request(method, path, headers=headers)
+
+    return asyncio.run(main())
+
+
+def test_projects_are_listed_with_what_is_live() -> None:
+    assert ask("/api/projects").json() == [
+        {"name": "small", "revision": "main@sha1:a", "url": "http://127.0.0.1:8000", "ready": True}
+    ]
+
+
+def test_a_status_tells_conditions_and_diagnostics() -> None:
+    status = ask("/api/projects/small/status").json()
+    assert status["attempted_revision"] == "main@sha1:b"
+    assert status["conditions"][0]["since"] == "2026-01-02T00:00:00Z"
+    assert status["diagnostics"][0]["file"] == "a.yaml"
+
+
+def test_reconcile_is_accepted_and_passed_on() -> None:
+    source = OneProject()
+    answer = ask("/api/projects/small/reconcile", method="POST", source=source)
+    assert (answer.status_code, source.asked) == (202, ["small"])
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "/api/projects/x/status"), ("POST", "/api/projects/x/reconcile")]
+)
+def test_an_unknown_project_is_404(method: str, path: str) -> None:
+    answer = ask(path, method=method)
+    assert answer.status_code == 404
+    assert answer.json() == {"error": {"code": "notFound", "message": "there is no project 'x'"}}
+
+
+def test_unknown_paths_and_methods_answer_in_the_same_form() -> None:
+    assert ask("/nothing").json()["error"]["code"] == "notFound"
+    answer = ask("/api/projects", method="DELETE")
+    assert answer.status_code == 405
+    assert answer.json()["error"]["code"] == "methodNotAllowed"
+
+
+def test_the_front_page_is_text_or_safe_html() -> None:
+    text = ask("/")
+    assert text.headers["content-type"].startswith("text/plain")
+    assert "small  http://127.0.0.1:8000" in text.text
+    assert "a.yaml:1:2: warning: odd [x]" in text.text
+    html = ask("/", headers={"accept": "text/html"})
+    assert html.headers["content-type"].startswith("text/html")
+    assert "&lt;b&gt;r1&lt;/b&gt; is live" in html.text
+    assert "default-src 'none'" in html.headers["content-security-policy"]
+
+
+def test_it_describes_itself() -> None:
+    paths = ask("/schema/openapi.json").json()["paths"]
+    assert set(paths) == {
+        "/api/projects", "/api/projects/{name}/status", "/api/projects/{name}/reconcile",
+        "/api/projects/{name}/requests",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("host", ["localhost", "localhost:8001", "127.0.0.1:1", "[::1]:8001"])
+def test_loopback_names_are_served(host: str) -> None:
+    assert ask("/api/projects", headers={"host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1", "", "["],
+)
+def test_other_names_are_refused(host: str) -> None:
+    answer = ask("/api/projects", headers={"host": host})
+    assert answer.status_code == 403
+    assert answer.json()["error"]["code"] == "forbidden"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+        {"origin": "http://127.0.0.1:8000"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+    ],
+)
+def test_a_change_from_another_site_is_refused(headers: dict[str, str]) -> None:
+    source = OneProject()
+    path = "/api/projects/small/reconcile"
+    answer = ask(path, method="POST", headers=headers, source=source)
+    assert (answer.status_code, source.asked) == (403, [])
+
+
+def test_a_change_from_its_own_page_is_taken() -> None:
+    headers = {"origin": URL, "sec-fetch-site": "same-origin"}
+    answer = ask("/api/projects/small/reconcile", method="POST", headers=headers)
+    assert answer.status_code == 202
