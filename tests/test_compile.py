@@ -15,8 +15,8 @@ from bbops.compile.release import Cache, build
 from bbops.runtime.release import link
 from bbops.tree import FolderTree, MemoryTree
 from tests.asking import Ask, talk
-from tests.bench import Bench
 from tests.conftest import TEMPLATE, Files, Serving, with_function
+from tests.workbench import Bench
 
 
 @pytest.fixture
@@ -90,9 +90,8 @@ def test_a_changed_endpoint_compiles_its_function(files: Files, cache: Cache) ->
 
 
 def test_a_changed_authentication_compiles_its_function(files: Files, cache: Cache) -> None:
-    changed = change(
-        files, "endpoints/auth/login.yaml", "authentication: None", "authentication: JWT"
-    )
+    told = "authentication: JWT\nmethod:"
+    changed = change(files, "endpoints/auth/login.yaml", "method:", told)
     assert compiled(changed, cache) == {"auth/login"}
 
 
