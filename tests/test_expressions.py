@@ -13,9 +13,9 @@ from bbops.compile.release import validate
 from bbops.expressions.syntax import Node, SyntaxProblem, parse
 from bbops.expressions.values import Broken, read_bare, read_value
 from bbops.tree import MemoryTree
-from tests.workbench import Bench
 from tests.conftest import with_function
 from tests.oracle import GIVEN, Part, conditions, numbers, texts
+from tests.workbench import Bench
 
 HEAD = """
 input:

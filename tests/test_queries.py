@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.workbench import Bench
 from tests.items import FAR, FILES, find, names
+from tests.workbench import Bench
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.workbench import Bench
 from tests.oracle import GIVEN, Part, conditions
+from tests.workbench import Bench
 
 CELLS = """
 columns:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.workbench import Bench
 from tests.items import FAR, FILES, steps, stored
+from tests.workbench import Bench
 
 
 @pytest.fixture
