@@ -101,6 +101,7 @@ def test_it_describes_itself() -> None:
     paths = ask("/schema/openapi.json").json()["paths"]
     assert set(paths) == {
         "/api/projects", "/api/projects/{name}/status", "/api/projects/{name}/reconcile",
+        "/api/projects/{name}/accept",
     }  # fmt: skip
 
 
