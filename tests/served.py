@@ -57,8 +57,8 @@ class Served:
         ports = ["--port", "0", "--control-port", "0"]
         self.log = (home / "log").open("a")
         self.process = subprocess.Popen(
-            [*command, *ports, *arguments], cwd=home, env=environment(home) | (env or {}), text=True,
-            stdout=subprocess.PIPE, stderr=self.log,
+            [*command, *ports, *arguments], cwd=home, text=True, stdout=subprocess.PIPE,
+            stderr=self.log, env=environment(home) | (env or {}),
         )  # fmt: skip
         self.events: queue.Queue[dict[str, Any]] = queue.Queue()
         self.reading = threading.Thread(target=self._read, daemon=True)

@@ -224,7 +224,7 @@ def http_server(folder: Path, *, password: str = "") -> Iterator[int]:
                 return
             super().do_GET()
 
-        def log_message(self, format: str, *args: object) -> None:
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             pass
 
     make = functools.partial(Handler, directory=str(folder))
@@ -276,7 +276,9 @@ def test_a_repository_is_followed_over_gits_own_protocol(
     daemon = subprocess.Popen([programs / "git-daemon", "--reuseaddr", *options])
     try:
         url = f"git://127.0.0.1:{port}/sample.git"
-        wait_for(lambda: not subprocess.run(["git", "ls-remote", "-q", url], check=False).returncode)
+        wait_for(
+            lambda: not subprocess.run(["git", "ls-remote", "-q", url], check=False).returncode
+        )
         served = serve(*QUICK, address=url)
         served.live()
         assert served.live_of(origin.push())

@@ -7,6 +7,7 @@ one it was given.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import signal
@@ -191,7 +192,7 @@ def _watch(
 ) -> str:
     """Wait for the end; return why the process must be ended instead, empty when it need not."""
     seconds = limits.seconds or TIMEOUT_SECONDS
-    quiet_seconds = limits.quiet_seconds or seconds
+    quiet_seconds = limits.quiet_seconds or math.inf
     until = time.monotonic() + seconds
     while output.is_alive() or complaint.is_alive() or process.poll() is None:
         now = time.monotonic()
