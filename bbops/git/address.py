@@ -18,7 +18,9 @@ OPEN_SCHEMES = ("http", "git")
 """Anybody on the way could change what these bring: only from this machine itself."""
 
 _MAX_NAME = 20  # a longer user name is a token
-_SCP = re.compile(r"(?:[\w.+-]+@)?(?P<host>\w[\w.-]*|\[[0-9A-Fa-f:.]+\]):(?P<path>[^:].*)")
+_SCP = re.compile(
+    r"(?:[\w.+-]+@)?(?P<host>\w[\w.-]*|\[[0-9A-Fa-f:.]+\]):(?P<path>[^:].*)", re.DOTALL
+)
 _ODD = re.compile(r"[\x00-\x20\x7f]")
 _BRANCH = re.compile(
     r"(?!.*(?:\.\.|@\{|//|\.lock(?:/|$)|/\.|\.(?:/|$)))[^-./][^\x00-\x20\x7f~^:?*\[\\]*(?<!/)"

@@ -13,7 +13,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -25,11 +24,16 @@ from typing import IO, Any
 from bbops.errors import GitError
 from bbops.git.place import Place
 
-# GitPython refuses to be imported where git is missing; we have better words for that.
+# GitPython runs git when it is imported, however long that takes, and refuses to be imported where
+# git is missing. We have better words for that; what it runs instead cannot run.
 os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
+os.environ.setdefault("GIT_PYTHON_GIT_EXECUTABLE", os.devnull)
 
 from git import cmd as git_command
 from git.exc import GitCommandNotFound
+
+if os.environ["GIT_PYTHON_GIT_EXECUTABLE"] == os.devnull:
+    del os.environ["GIT_PYTHON_GIT_EXECUTABLE"]  # not for a hook that uses GitPython, too
 
 INSTALL = "install git 2.38 or newer: https://git-scm.com/downloads"
 TIMEOUT_SECONDS = 20.0
@@ -98,7 +102,7 @@ def run(
     Args:
         place: the repository, None for a command that needs none.
         arguments: the verb and what follows it.
-        lines: its input, from a file: a pipe could fill and block.
+        lines: its input.
         work_tree: the folder whose files it may touch.
         scheme: the one way it may reach another repository; empty for none.
         settings: of this command alone, as in `git -c`.
@@ -108,10 +112,7 @@ def run(
     own = _environment(place, work_tree, scheme, settings or {})
     command = [*_bounded(limits), *_without_foreign(own, scheme), "git", *arguments]
     folder = work_tree or (place.git_dir if place else None)
-    with tempfile.TemporaryFile() as given:
-        given.write("".join(f"{line}\n" for line in lines).encode())
-        given.seek(0)
-        return _execute(command, folder, own, given if lines else None, limits)
+    return _execute(command, folder, own, "".join(f"{line}\n" for line in lines).encode(), limits)
 
 
 def failure(answer: Answer, arguments: Sequence[str], *, hint: str = "") -> GitError:
@@ -142,10 +143,12 @@ def _telling(complaint: str) -> str:
 
 # ---- the process
 _running: set[subprocess.Popen[bytes]] = set()
+_ending = threading.Event()
 
 
 def end_all() -> None:
-    """End every git process of this one, for a process that is about to end itself."""
+    """End every git process of this one and start no more: this process is about to end."""
+    _ending.set()
     for process in list(_running):
         _kill(process)
 
@@ -154,12 +157,16 @@ def _execute(
     command: Sequence[str],
     folder: Path | None,
     own: Mapping[str, str],
-    given: IO[bytes] | None,
+    given: bytes,
     limits: Limits,
 ) -> Answer:
-    process = _start(command, folder, own, given)
+    process = _start(command, folder, own, subprocess.PIPE if given else None)
     _running.add(process)
     try:
+        if _ending.is_set():
+            raise GitError("git is not asked any more, this process ends")
+        if process.stdin is not None:
+            threading.Thread(target=_feed, args=(process.stdin, given), daemon=True).start()
         output = _Reading(process.stdout, limits.output_bytes)
         complaint = _Reading(process.stderr, _COMPLAINT_BYTES, keeps_end=True)
         ended = _watch(process, output, complaint, limits)
@@ -171,7 +178,7 @@ def _execute(
 
 
 def _start(
-    command: Sequence[str], folder: Path | None, own: Mapping[str, str], given: IO[bytes] | None
+    command: Sequence[str], folder: Path | None, own: Mapping[str, str], given: int | None
 ) -> subprocess.Popen[bytes]:
     runner: Any = git_command.Git(None if folder is None else str(folder))
     # A session of its own: no terminal to ask questions on, and one group to end.
@@ -217,6 +224,11 @@ def _pause(
     else:
         with suppress(subprocess.TimeoutExpired):
             process.wait(seconds)
+
+
+def _feed(pipe: IO[bytes], given: bytes) -> None:
+    with suppress(OSError), pipe:  # it may end before it has read all
+        pipe.write(given)
 
 
 class _Reading(threading.Thread):

@@ -40,6 +40,7 @@ _SETTINGS = {
     "http.lowSpeedTime": "30",
 }
 _LEFT_BEHIND = ("*.lock", "refs/**/*.lock", "objects/pack/tmp_*", "objects/??/tmp_obj_*")
+_DISK = ("No space left on device", "Read-only file system", "File too large", "quota exceeded")
 _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?").fullmatch
 
 
@@ -146,6 +147,8 @@ class Mirror:
         return answer.output
 
     def _hint(self, complaint: str) -> str:
+        if any(words in complaint for words in _DISK):
+            return f"the mirror '{self._folder}' needs a disk that has room and may be written"
         if "transport '" in complaint and "not allowed" in complaint:
             return "git's settings lead elsewhere (url.….insteadOf): serve that address instead"
         return (

@@ -48,6 +48,8 @@ class Builder:
         """
         if request["do"] == "smoke":
             return dict(await try_release(Path(request["artifact"]), Path(request["database"])))
+        if request["do"] == "stop":
+            end_all()  # nothing that is under way there is needed now
         loop, work = asyncio.get_running_loop(), self._work(request)
         thread = self._git_thread if request["do"] == "fetch" else self._thread
         return await loop.run_in_executor(thread, work)
@@ -97,7 +99,10 @@ class Builder:
             replace_file(path, built.artifact)
         except OSError as error:
             reason = (error.strerror or "no reason given").lower()
-            raise ServerError(f"cannot write artifact '{path}': {reason}") from None
+            raise ServerError(
+                f"cannot write artifact '{path}': {reason}",
+                hint="the state folder needs a disk that has room and may be written",
+            ) from None
         settings = built.project.settings.model
         self._remember(built.digest, {n: t.model for n, t in built.project.tables.items()})
         return {

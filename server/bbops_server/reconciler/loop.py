@@ -176,8 +176,10 @@ class Reconciler:
                 return None
             stamp = newest  # `generate` may have made a value of its own
             await self.stages(attempt, FROM_MIGRATION)
+            unremembered = await self.remember(attempt)
             self.published(attempt, 1000 * (perf_counter() - began))
-            await record(attempt, self.workshop)
+            if unremembered is not None:
+                await self.refuse(unremembered)
         except Stalled as stalled:
             await self.refuse(stalled)
         except GitError as error:
@@ -202,8 +204,16 @@ class Reconciler:
             self.board.progress(reason)
             await stage(attempt, self.workshop)
 
-    def published(self, attempt: Attempt, milliseconds: float) -> None:
+    async def remember(self, attempt: Attempt) -> Stalled | None:
+        """Write down what is live; return why that failed, it is live all the same."""
+        try:
+            await record(attempt, self.workshop)
+        except Stalled as stalled:
+            return stalled
         self.retries = 0
+        return None
+
+    def published(self, attempt: Attempt, milliseconds: float) -> None:
         built = attempt.built
         self.board.publish(built["project"], attempt.revision, attempt.release, milliseconds)
         self.report(
