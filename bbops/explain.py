@@ -27,6 +27,8 @@ _PATTERNS = {
     "^[1-9][0-9]{0,6}(ms": "a duration such as 10s, 24h or 7d",
     "^[A-Z]": "a name such as JWT_SECRET",
     "^[a-z][a-z0-9-]": "a name in lower-case kebab-case",
+    "://": "an origin such as https://app.example.com, without a path",
+    "^[A-Za-z0-9-]": "the name of a header",
     "\\.[a-z]": "'table.column'",
     "^[a-z][a-z0-9_]": "a name in lower-case snake_case",
     "^[a-z][A-Za-z0-9_]": "a name in camelCase",

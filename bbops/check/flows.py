@@ -27,12 +27,14 @@ _REQUEST = map_of(dict.fromkeys(("id", "method", "path", "url", "ip", "body"), T
 class CheckedFlow:
     """A function whose names are resolved: the types of its expressions, and its mistakes.
 
-    `reads` are (kind, name) of the resources it was checked against.
+    `reads` are (kind, name) of the resources it was checked against, `inherits` the variables
+    that middleware may have set before it runs.
     """
 
     scope: Scope
     diagnostics: tuple[Diagnostic, ...]
     reads: frozenset[tuple[str, str]]
+    inherits: frozenset[str]
 
 
 def check(project: Project) -> Iterator[Diagnostic]:
@@ -59,13 +61,14 @@ def _check_flow(project: Project, name: str) -> CheckedFlow:
         found.append(Diagnostic(place, code, message, hint))
 
     scope = _scope(project, function, report)
+    inherits = frozenset(scope.vars)
     current = Checking(scope, project.sql_tables, _Signatures(project), None, broken=project.broken)
     found += _bodies(project, function)
     found += _middleware(project, function)
     for step in function.model.steps:
         current = replace(current, step=step.mark)
         current.one(step)
-    return CheckedFlow(scope, tuple(found), frozenset(current.reads))
+    return CheckedFlow(scope, tuple(found), frozenset(current.reads), inherits)
 
 
 def _scope(project: Project, function: Resource[Function], report: Report) -> Scope:

@@ -18,7 +18,7 @@ ABOUT = (
 )
 SECTIONS = {
     "Write": ("init", "validate", "dev"),
-    "Serve": ("serve", "status", "env", "accept"),
+    "Serve": ("serve", "status", "requests", "env", "accept"),
     "Learn": ("demo",),
 }
 MORE = "More"

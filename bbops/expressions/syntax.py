@@ -6,6 +6,7 @@ The grammar has no `:`, `#`, `!` or `{}`, so YAML rarely needs quotes around it.
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass
 
 from bbops.expressions.nodes import (
@@ -335,7 +336,7 @@ class _Parser:
 
 def _number(token: _Token) -> int | float:
     value = int(token.text) if token.text.isdigit() else float(token.text)
-    if isinstance(value, int) and value > 2**63 - 1:
+    if value > (2**63 - 1 if isinstance(value, int) else sys.float_info.max):
         raise SyntaxProblem("the number is too large", token.start, token.end, "use a text")
     return value
 

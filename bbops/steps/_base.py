@@ -19,6 +19,7 @@ from bbops.expressions.values import Bare, Expression, ListValue, MapValue, Valu
 from bbops.model import Model
 from bbops.names import VariableName
 from bbops.registry import members
+from bbops.runtime.answering import can_set
 from bbops.sql.types import Table
 from bbops.steps._flow import Flow
 from bbops.yaml.document import Map, Mark, Text
@@ -103,6 +104,17 @@ class Checking:
                 f"{what} would give away a private column or a secret",
                 "choose the fields you want, or use '| omit(…)'",
             )  # fmt: skip
+
+    def headers(self, value: Value | None, what: str) -> None:
+        """Check the headers of an answer: names it may set, nothing private."""
+        self.public(value, what)
+        for name, _ in value.items if isinstance(value, MapValue) else ():
+            if not can_set(name):
+                self.report(
+                    (value.keys_at or {}).get(name) if isinstance(value, MapValue) else None,
+                    "bad-name", f"header '{name}' cannot be set",
+                    "use 'contentType'" if name.lower() == "content-type" else "",
+                )  # fmt: skip
 
     def steps(self, steps: Sequence[Step]) -> None:
         """Check a list of steps in order; each sees what the ones before it set."""

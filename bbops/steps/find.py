@@ -147,7 +147,9 @@ class Find(Step):
             template = seq(template, " OFFSET ", query.parameter(self.count(flow, "offset", 0)))
         code, sql, parameters = flow.statement(query, template)
         read = flow.expression(
-            f"await host.database.read({sql}, {parameters})", host=flow.root("host")
+            f"charged(await host.database.read({sql}, {parameters}))",
+            charged="bbops.runtime.rows:charged",
+            host=flow.root("host"),
         )
         rows = flow.rows(types, read)
         return code + flow.store(self.as_, first_row(flow, rows, find.one) if find.one else rows)

@@ -14,8 +14,11 @@ import msgspec
 from bbops.database.sqlite import Sqlite
 from bbops.errors import ServerError
 from bbops.host import Clock, Host, Log, Random
+from bbops.runtime.answering import Record
 from bbops.runtime.failures import Failure
+from bbops.runtime.lasting import Lasting
 from bbops.runtime.release import Release, link
+from bbops_server.live.history import History
 from bbops_server.settings import Durability
 
 DRAIN_SECONDS = 30.0
@@ -34,6 +37,9 @@ class Live:
         self._doors = clock, random, log
         self._linked: tuple[Release, str] | None = None
         self._databases: dict[tuple[Path, Durability], Sqlite] = {}
+        self._lasting = Lasting()
+        self._sweeping: asyncio.Task[None] | None = None
+        self._histories: dict[Path, History] = {}
         self._drains: set[asyncio.Task[None]] = set()
         self._one_at_a_time = asyncio.Lock()
 
@@ -53,12 +59,17 @@ class Live:
             ServerError: the artifact is gone or damaged, or an env value does not fit.
             DatabaseError: the database cannot be opened.
         """
+        if self._sweeping is None:
+            self._sweeping = asyncio.create_task(self._lasting.flights.keep_sweeping())
         async with self._one_at_a_time:
             data, project = await asyncio.to_thread(read_artifact, artifact)
             clock, random, log = self._doors
             host = Host(clock, random, await self._open(database, durability), log)
             try:
-                release = link(data, name=name, host=host, env=env, detailed=detailed)
+                release = link(
+                    data, name=name, host=host, env=env, detailed=detailed,
+                    lasting=self._lasting, history=self._remember(database),
+                )  # fmt: skip
             except Failure as failure:
                 raise ServerError(failure.message) from None
             self._drop_linked()
@@ -92,15 +103,24 @@ class Live:
 
     async def close(self) -> None:
         """Close the databases; nothing is answered after this."""
-        for task in self._drains:
+        for task in (*self._drains, *filter(None, [self._sweeping])):
             task.cancel()
         await asyncio.gather(*(database.close() for database in self._databases.values()))
+        for history in self._histories.values():
+            await asyncio.to_thread(history.close)
 
     async def _open(self, path: Path, durability: Durability) -> Sqlite:
         key = path, durability
         if key not in self._databases:
             self._databases[key] = await Sqlite.open(path, durability=durability)
         return self._databases[key]
+
+    def _remember(self, database: Path) -> Record:
+        """Return what takes the answers of a project whose data is in this database."""
+        path = database.with_name("history.sqlite")
+        if path not in self._histories:
+            self._histories[path] = History(path)
+        return self._histories[path].ring.append
 
     def _drop_linked(self) -> None:
         if self._linked is not None:

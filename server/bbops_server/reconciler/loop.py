@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -95,6 +96,10 @@ class Reconciler:
         accept(self.board.stalled, commit, self.workshop)
         self.asked.set()
         return True
+
+    def history(self, name: str) -> Path | None:
+        """Return where the project's requests are remembered."""
+        return self.workshop.history if name == self.board.name else None
 
     # ---- the loop
     async def run(self) -> None:

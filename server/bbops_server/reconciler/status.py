@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
@@ -97,6 +98,10 @@ class StatusSource(Protocol):
         Raises:
             ServerError: another commit is held, or none.
         """
+        ...
+
+    def history(self, name: str) -> Path | None:
+        """Return where a project's requests are remembered; None when no project has the name."""
         ...
 
 
