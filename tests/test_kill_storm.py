@@ -64,6 +64,7 @@ class Storm:
                     if reply.status_code != 201:
                         reply = httpx.post(f"{self.url}/api/auth/login", json=ADA)
                     token = reply.json().get("token", "")
+                    time.sleep(0.05)
                     continue
                 number += 1
                 title = f"note {number}"

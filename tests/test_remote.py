@@ -109,6 +109,7 @@ def test_a_repository_out_of_reach_is_named_and_found_again(
     assert served.live_of(origin.push())
 
 
+@pytest.mark.long
 def test_a_restart_without_the_repository_serves_the_last_good_release(
     origin: Origin, serve: Callable[..., Served]
 ) -> None:
@@ -151,6 +152,7 @@ def test_rewritten_history_is_held_until_somebody_accepts_it(
     assert again[:12] in served.stalled()["message"]
 
 
+@pytest.mark.long
 def test_what_follows_an_accepted_commit_is_accepted(
     origin: Origin, serve: Callable[..., Served]
 ) -> None:
@@ -167,6 +169,7 @@ def test_what_follows_an_accepted_commit_is_accepted(
     assert served.live_of(newer)
 
 
+@pytest.mark.long
 def test_pushing_the_old_history_back_ends_the_hold(
     origin: Origin, serve: Callable[..., Served]
 ) -> None:
@@ -236,6 +239,7 @@ def http_server(folder: Path, *, password: str = "") -> Iterator[int]:
     server.server_close()
 
 
+@pytest.mark.long
 def test_a_repository_is_followed_over_http(
     origin: Origin, serve: Callable[..., Served], tmp_path: Path
 ) -> None:
@@ -263,6 +267,7 @@ def test_a_password_comes_from_gits_own_helper_and_shows_nowhere(
         assert "hunter2" not in (served.home / "log").read_text()
 
 
+@pytest.mark.long
 def test_a_repository_is_followed_over_gits_own_protocol(
     origin: Origin, serve: Callable[..., Served], tmp_path: Path
 ) -> None:

@@ -401,3 +401,20 @@ def test_a_client_that_leaves_ends_its_request(served: Served) -> None:
     time.sleep(4)
     assert "the slow one finished" not in (served.home / "log").read_text()
     assert served.api.get("/api/me").status_code == 401
+
+
+def test_commits_without_a_pause_do_not_starve_the_publication(served: Served) -> None:
+    first, over = served.status()["release"], threading.Event()
+
+    def push() -> None:
+        while not over.is_set():
+            (served.repository / "README.md").write_text(str(time.monotonic()))
+            served.commit()
+
+    pushing = threading.Thread(target=push)
+    pushing.start()
+    wait_for(lambda: served.status()["release"] != first)
+    over.set()
+    pushing.join()
+    newest = git(served.repository, "rev-parse", "HEAD")
+    wait_for(lambda: served.status()["release"] == newest[:12])

@@ -18,6 +18,9 @@ from bbops_server.reconciler.sources import Source
 from bbops_server.reconciler.stages import BEFORE_MIGRATION, FROM_MIGRATION, fill_env, swap
 from bbops_server.reconciler.status import Stalled, Status, StatusBoard
 
+MOST_OVERTAKEN = 2
+"""Attempts in a row that give way to a newer commit: commits without a pause must not starve."""
+
 RETRY_SECONDS, LONGEST_RETRY_SECONDS = 5.0, 300.0
 """A stalled attempt that no commit can mend, such as a full disk, is tried again after this.
 
@@ -75,6 +78,7 @@ class Reconciler:
         self.asked = asyncio.Event()
         self.known: object = _UNKNOWN
         self.retries = 0
+        self.overtaken = 0
 
     # ---- StatusSource, for the control plane
     def projects(self) -> list[Status]:
@@ -177,9 +181,13 @@ class Reconciler:
             attempt = await self.begin()
             await self.stages(attempt, BEFORE_MIGRATION)
             newest = await self.stamp()
-            if newest is None or newest[0] != stamp[0]:
+            if newest is None:
                 return None
-            stamp = newest  # `generate` may have made a value of its own
+            if newest[0] != stamp[0] and self.overtaken < MOST_OVERTAKEN:
+                self.overtaken += 1
+                return None
+            self.overtaken = 0
+            stamp = (stamp[0], newest[1])  # `generate` may have made a value of its own
             await self.stages(attempt, FROM_MIGRATION)
             unremembered = await self.remember(attempt)
             self.published(attempt, 1000 * (perf_counter() - began))
