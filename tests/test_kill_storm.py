@@ -96,6 +96,16 @@ class Storm:
                 self.server.commit(f"Commit {self.commits}")
             time.sleep(0.05)
 
+    def wait_until_ready(self) -> None:
+        """Wait until it serves again: a process that never lives is not killed in the act."""
+        until = time.monotonic() + 30
+        while True:
+            with contextlib.suppress(httpx.HTTPError):
+                if httpx.get(f"{self.url}/~ready", timeout=5).status_code == 200:
+                    return
+            assert time.monotonic() < until, (self.home / "log").read_text()[-4000:]
+            time.sleep(0.02)
+
     def kill_one(self) -> str:
         """Kill a random process of the server, and start it again if it was the parent."""
         parent = self.server.process.pid
@@ -123,7 +133,8 @@ def test_every_acknowledged_row_survives_kills_of_all_processes(tmp_path: Path) 
         thread.start()
     killed = []
     for _ in range(KILLS):
-        time.sleep(storm.random.uniform(0, 0.5))
+        storm.wait_until_ready()
+        time.sleep(storm.random.uniform(0, 0.3))
         killed.append(storm.kill_one())
     storm.over.set()
     for thread in threads:
