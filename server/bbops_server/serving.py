@@ -9,7 +9,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import (
+    HEADER_RE,
+    HEADER_VALUE_RE,
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 from bbops.errors import ServerError
 
@@ -18,6 +24,88 @@ MAX_HEAD_BYTES = 256 << 10
 
 KEEP_ALIVE_SECONDS = 75
 BACKLOG = 2048
+
+
+_WHOLE_BYTES = 64 << 10
+"""A longer body is not copied to stand behind its head."""
+
+_LINES_KEPT = 1024
+_LONGEST_KEPT_BYTES = 128
+_MEANT_FOR_UVICORN = frozenset((b"connection", b"transfer-encoding"))
+
+_lines: dict[tuple[bytes, bytes], bytes] = {}
+
+
+class WholeAnswer(RequestResponseCycle):
+    """Writes the head and the body of a short answer at once.
+
+    uvicorn writes them one after the other, which costs two system calls, and wakes the client
+    twice. Everything unusual is left to it.
+    """
+
+    head: Any = None
+
+    async def send(self, message: Any) -> None:
+        """Keep the head until the body comes; until then an error still becomes a 500."""
+        if message["type"] == "http.response.start" and not self.response_started:
+            self.head = message
+            return
+        head, self.head = self.head, None
+        if head is not None:
+            whole = self._render(head, message)
+            if whole is not None:
+                self._finish(whole)
+                return
+            await super().send(head)
+        await super().send(message)
+
+    def _render(self, head: Any, message: Any) -> bytes | None:
+        """Return the whole answer, or None if it is not a usual one."""
+        body, status = message.get("body", b""), head["status"]
+        if (
+            message.get("more_body") or self.disconnected or not self.keep_alive
+            or self.flow.write_paused or len(body) > _WHOLE_BYTES
+        ):  # fmt: skip
+            return None
+        parts, length = [STATUS_LINE[status]], None
+        for header in (*self.default_headers, *head["headers"]):
+            line = _lines.get(header)
+            if line is None:
+                if header[0] == b"content-length":
+                    length = header[1]
+                line = _line(*header)
+                if line is None:
+                    return None
+            parts.append(line)
+        if length is None:
+            if status not in {204, 304}:
+                return None
+        elif length != b"%d" % len(body) and self.scope["method"] != "HEAD":
+            return None
+        parts.append(b"\r\n")
+        if self.scope["method"] != "HEAD":
+            parts.append(body)
+        return b"".join(parts)
+
+    def _finish(self, whole: bytes) -> None:
+        self.response_started = self.response_complete = True
+        self.waiting_for_100_continue = False
+        self.transport.write(whole)
+        self.message_event.set()
+        self.on_response()
+
+
+def _line(name: bytes, value: bytes) -> bytes | None:
+    """Return a header as it is sent; None if only uvicorn knows what to do with it."""
+    lower = name.lower()
+    if lower in _MEANT_FOR_UVICORN or HEADER_RE.search(name) or HEADER_VALUE_RE.search(value):
+        return None
+    line = b"%b: %b\r\n" % (lower, value)
+    if name != b"content-length" and len(line) <= _LONGEST_KEPT_BYTES:
+        if len(_lines) >= _LINES_KEPT:
+            _lines.clear()
+        _lines[name, value] = line
+    return line
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -44,6 +132,8 @@ class BoundedProtocol(HttpToolsProtocol):
         """Stop counting: bodies have bounds of their own."""
         self.is_in_head = False
         super().on_headers_complete()
+        if self.cycle is not None:  # it is None before the upgrade to a websocket
+            self.cycle.__class__ = WholeAnswer
 
 
 class Server(uvicorn.Server):
