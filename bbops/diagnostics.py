@@ -41,9 +41,23 @@ class Diagnostic:
 
 
 def suggest(name: str, options: Iterable[str]) -> str:
-    """Return `did you mean 'x'?` for the option nearest to `name`, or an empty text."""
-    near = difflib.get_close_matches(name, list(options), n=1, cutoff=0.6)
-    return f"did you mean '{near[0]}'?" if near else ""
+    """Return `did you mean 'x'?` for the option nearest to `name`, or an empty text.
+
+    Case does not count; the only option that begins with `name` comes before similar ones.
+    """
+    known = {option.lower(): option for option in options}
+    wanted = name.lower()
+    longer = [option for option in known if len(wanted) > 2 and option.startswith(wanted)]
+    near = longer if len(longer) == 1 else []
+    # Half of a short name is one typing mistake, half of a long one is another word.
+    cutoff = 0.6 if len(wanted) < 4 else 0.7
+    near = near or difflib.get_close_matches(wanted, known, n=1, cutoff=cutoff)
+    return f"did you mean '{known[near[0]]}'?" if near else ""
+
+
+def article(noun: str) -> str:
+    """Return `a text`, `an integer`."""
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
 
 
 def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from bbops.diagnostics import Diagnostic, Place, suggest
 from bbops.project import place
+from bbops.resources._shape import USUAL_TYPES
 from bbops.steps._base import step_kinds
 from bbops.yaml.document import Document
 
@@ -26,6 +27,8 @@ _PATTERNS = {
     "^[1-9][0-9]{0,6}(ms": "a duration such as 10s, 24h or 7d",
     "^[A-Z]": "a name such as JWT_SECRET",
     "^[a-z][a-z0-9-]": "a name in lower-case kebab-case",
+    "://": "an origin such as https://app.example.com, without a path",
+    "^[A-Za-z0-9-]": "the name of a header",
     "\\.[a-z]": "'table.column'",
     "^[a-z][a-z0-9_]": "a name in lower-case snake_case",
     "^[a-z][A-Za-z0-9_]": "a name in camelCase",
@@ -38,11 +41,25 @@ def explain(
 ) -> Iterator[Diagnostic]:
     """Yield one diagnostic per mistake, at its exact key or value."""
     seen: set[Place] = set()
-    for item in error.errors(include_url=False):
+    items = error.errors(include_url=False)
+    misspelt = {spelt for item in items if (spelt := _misspelt(document, model, item))}
+    for item in items:
+        if item["type"] == "missing" and tuple(item["loc"]) in misspelt:
+            continue  # the unknown key beside it says so already
         found = _diagnostic(file, document, model, item)
         if found.place not in seen:  # a union of types says the same thing twice
             seen.add(found.place)
             yield found
+
+
+def _misspelt(document: Document, model: type[BaseModel], item: Any) -> tuple[Any, ...] | None:
+    """Return the location of the key that an unknown one should have been."""
+    if item["type"] != "extra_forbidden":
+        return None
+    path, _ = _path(document.root, item["loc"])
+    known = _keys_at(model, document.root, path[:-1])
+    meant = next((key for key in known if f"'{key}'" in suggest(str(path[-1]), known)), None)
+    return (*item["loc"][:-1], meant) if meant else None
 
 
 def _diagnostic(file: str, document: Document, model: type[BaseModel], item: Any) -> Diagnostic:
@@ -63,7 +80,13 @@ def _diagnostic(file: str, document: Document, model: type[BaseModel], item: Any
         return _not_an_option(at, item["input"], context["expected"])
     if kind == "string_pattern_mismatch":
         wanted = next((w for p, w in _PATTERNS.items() if p in context["pattern"]), "other text")
+        if "env" in wanted:  # what stands there may be the secret itself
+            return Diagnostic(at, "bad-name", f"'{name}' needs {wanted}", _ENV_HINT)
         return Diagnostic(at, "bad-name", f"expected {wanted}, got '{_short(item['input'])}'")
+    if kind in _LIMITS:
+        (limit,) = (value for value in context.values() if type(value) in {int, float})
+        message = f"'{name}' is {_LIMITS[kind]} {limit}, got {_word(item['input'])}"
+        return Diagnostic(at, "bad-value", message)
     if kind in {"too_short", "string_too_short"}:
         return Diagnostic(at, "empty", f"'{name}' may not be empty")
     if kind in _WANTED:
@@ -74,7 +97,12 @@ def _diagnostic(file: str, document: Document, model: type[BaseModel], item: Any
     return Diagnostic(at, code, message, context.get("hint", ""))
 
 
-_OWN = {"unknown_type", "bad_pattern", "step", "static", "columns"}
+_OWN = {"unknown_type", "bad_pattern", "step", "static", "columns", "default"}
+_ENV_HINT = "declare the name under 'env'; its value never stands in the repository"
+_LIMITS = {
+    "greater_than_equal": "at least", "less_than_equal": "at most", "string_too_long": "at most",
+    "too_long": "at most",
+}  # fmt: skip
 
 
 def _path(root: Any, loc: Sequence[str | int]) -> tuple[Path, bool]:
@@ -141,7 +169,9 @@ def _not_an_option(at: Place, given: Any, expected: str) -> Diagnostic:
     message = f"expected {expected}, got {_word(given)}"
     if isinstance(given, str):
         message = f"expected {expected}, got '{_short(given)}'"
-    return Diagnostic(at, "bad-value", message, suggest(str(given), options))
+    usual = USUAL_TYPES.get(str(given).lower())
+    hint = f"did you mean '{usual}'?" if usual in options else suggest(str(given), options)
+    return Diagnostic(at, "bad-value", message, hint)
 
 
 def _short(value: Any) -> str:
@@ -150,7 +180,9 @@ def _short(value: Any) -> str:
 
 
 def _word(value: Any) -> str:
-    words = {bool: "a boolean", int: "a number", float: "a number", type(None): "nothing"}
+    words = {bool: "a boolean", int: f"number {value}", float: f"number {value}"}
+    if value is None:
+        return "nothing"
     if isinstance(value, dict):
         return "a map"
     if isinstance(value, list):

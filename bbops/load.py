@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bbops.diagnostics import Diagnostic, Place, suggest
+from bbops.diagnostics import Diagnostic, Place, article, suggest
 from bbops.explain import explain
 from bbops.model import Model
 from bbops.names import BlobId
@@ -95,7 +95,8 @@ class _Loading:
         for entry, folder, name in files:
             if not self.resource(entry, folder, name, texts):
                 self.broken.add((folder, name))
-        if not self.found[""] and not any(d.place.file == "project.yaml" for d in self.diagnostics):
+        settings = {"project.yaml", "project.yml"}
+        if not self.found[""] and not any(d.place.file in settings for d in self.diagnostics):
             self.wrong(
                 Place("project.yaml"), "no-project", "there is no project.yaml",
                 "'bbops init DIR' makes a project; else check the folder or --path",
@@ -135,6 +136,7 @@ class _Loading:
                 self.wrong(
                     Place(entry.path), "file-name", "resources end with '.yaml'", "rename it"
                 )
+                self.broken.add((top, entry.path.removeprefix(top + "/").rpartition(".")[0]))
             return None
         name = entry.path.removeprefix(top + "/").removesuffix(".yaml")
         return (top, name) if self.check_name(entry.path, top, name) else None
@@ -144,15 +146,17 @@ class _Loading:
             self.wrong(Place(entry.path), "file-name", "this path is not allowed in a project")
         if not entry.path.endswith((".yaml", ".yml")) or top.startswith(".") or top in _NOT_OURS:
             return
-        if top in _LATER and depth > 1:
+        if entry.path == "project.yml":
+            self.wrong(Place(entry.path), "file-name", "resources end with '.yaml'", "rename it")
+        elif top in _LATER and depth > 1:
             self.wrong(
                 Place(entry.path), "unsupported-kind", f"this version does not run {top}/ yet"
             )  # fmt: skip
-        elif depth > 1 or entry.path == "project.yml":
-            known = [*filter(None, self.kinds), "project.yaml"]
+        elif depth > 1:
+            known = [*filter(None, self.kinds)]
             self.wrong(
                 Place(entry.path), "unknown-folder", f"'{top}' is not a folder of resources",
-                suggest(top, known) or "resources are in " + ", ".join(filter(None, self.kinds)),
+                suggest(top, known) or "resources are in " + ", ".join(known),
                 severity="warning",
             )  # fmt: skip
 
@@ -162,6 +166,7 @@ class _Loading:
         pattern = segment if flat else f"{segment}(?:/{segment})*"
         if re.fullmatch(pattern, name) and len(name) <= 200:
             return True
+        self.broken.add((folder, name))
         style = "snake_case" if folder == "tables" else "kebab-case"
         where = f", directly in {folder}/" if flat and "/" in name else ""
         self.wrong(
@@ -194,7 +199,7 @@ class _Loading:
         kind = self.kinds[folder]
         if not isinstance(document.root, dict):
             self.wrong(
-                Place(entry.path), "not-a-map", f"a {kind.__name__.lower()} is a map of keys"
+                Place(entry.path), "not-a-map", f"{article(kind.__name__.lower())} is a map of keys"
             )
             return False
         model = self.model(kind, entry.blob, document)

@@ -35,9 +35,9 @@ class Resource(Generic[M]):
     model: M
     document: Document
 
-    def place(self, *path: str | int) -> Place:
-        """Return where a key path begins, its nearest parent if it is not there."""
-        return place(self.file, self.document, path)
+    def place(self, *path: str | int, key: bool = False) -> Place:
+        """Return where a value begins, or its nearest parent; with `key`, where its key does."""
+        return place(self.file, self.document, path, key=key)
 
     def at(self, mark: Mark | None, offset: int = 0) -> Place:
         """Return the place of a mark, `offset` characters into its scalar."""
@@ -161,4 +161,6 @@ def _sql_table(name: str, table: Table) -> SqlTable:
         column: SqlColumn(column, c.type, c.nullable, c.private, c.auto, c.default)
         for column, c in table.columns.items()
     }
-    return SqlTable(name, columns, table.key)
+    uniques = [table.key, *([column] for column, c in table.columns.items() if c.unique)]
+    uniques += [index.columns for index in table.indexes.values() if index.unique]
+    return SqlTable(name, columns, table.key, frozenset(map(frozenset, uniques)))

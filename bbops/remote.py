@@ -120,6 +120,28 @@ class Remote:
         """
         return self._read(self._ask_about("GET", name, "status"), Status)
 
+    def only_project(self) -> str:
+        """Return the name of the server's one project.
+
+        Raises:
+            ServerError: also when it has none, or several.
+        """
+        names = [one.name for one in self.projects()]
+        if len(names) != 1:
+            listed = ", ".join(names) or "none"
+            raise ServerError(f"name a project; the server at '{self._url}' has {listed}")
+        return names[0]
+
+    def requests(self, name: str, **filters: Any) -> list[dict[str, Any]]:
+        """Return the newest answered requests of a project, newest last.
+
+        Raises:
+            ServerError: also when the server has no such project, or a filter is wrong.
+        """
+        given = {key: value for key, value in filters.items() if value is not None}
+        query = str(httpx.QueryParams(given))
+        return self._read(self._ask_about("GET", name, f"requests?{query}"), list[dict[str, Any]])
+
     def reconcile(self, name: str) -> None:
         """Have the server look at a project's repository now instead of soon.
 

@@ -35,6 +35,9 @@ class Follower:
     def reconcile(self, name: str) -> bool:
         return name == "small"
 
+    def history(self, name: str) -> Path | None:
+        return None
+
     async def run(self) -> None:
         await self.publish()
         words = asyncio.StreamReader()

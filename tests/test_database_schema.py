@@ -6,6 +6,8 @@ import datetime as dt
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +21,14 @@ from bbops.errors import MigrationRefused
 from bbops.resources.table import Table
 
 
-def make(**column: Any) -> sqlite3.Connection:
+@contextmanager
+def make(**column: Any) -> Iterator[sqlite3.Connection]:
     table = Table.model_validate({"columns": {"x": column}})
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    for statement in schema.create_table(schema.metadata({"t": table}).tables["t"]):
-        connection.execute(statement)
-    return connection
+    statements = schema.create_table(schema.metadata({"t": table}).tables["t"])
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        yield connection
 
 
 @pytest.mark.parametrize(
@@ -44,12 +48,12 @@ def make(**column: Any) -> sqlite3.Connection:
 def test_rules_of_a_column_hold_in_the_database(
     column: dict[str, Any], right: list[Any], wrong: list[Any]
 ) -> None:
-    connection = make(**column)
-    for value in right:
-        connection.execute("INSERT INTO t VALUES (?)", (value,))
-    for value in wrong:
-        with pytest.raises(sqlite3.IntegrityError):
+    with make(**column) as connection:
+        for value in right:
             connection.execute("INSERT INTO t VALUES (?)", (value,))
+        for value in wrong:
+            with pytest.raises(sqlite3.IntegrityError):
+                connection.execute("INSERT INTO t VALUES (?)", (value,))
 
 
 @pytest.mark.parametrize(
@@ -68,16 +72,18 @@ def test_rules_of_a_column_hold_in_the_database(
     ],
 )
 def test_a_default_is_stored_as_its_column_stores_it(kind: str, default: Any, stored: Any) -> None:
-    connection = make(type=kind, default=default)
-    connection.execute("INSERT INTO t DEFAULT VALUES")
-    assert connection.execute("SELECT x FROM t").fetchall() == [(stored,)]
+    with make(type=kind, default=default) as connection:
+        connection.execute("INSERT INTO t DEFAULT VALUES")
+        assert connection.execute("SELECT x FROM t").fetchall() == [(stored,)]
 
 
 def test_a_default_of_another_type_is_refused() -> None:
-    with pytest.raises(MigrationRefused, match=r"the default of 't\.x'.*type integer"):
-        make(type="integer", default="secret")
-    with pytest.raises(MigrationRefused, match=r"the enum of 't\.x'"):
-        make(type="string", enum=[1])
+    wrong = r"the default of 't\.x'.*type integer"
+    with pytest.raises(MigrationRefused, match=wrong), make(type="integer", default="secret"):
+        pass
+    wrong = r"the enum of 't\.x'"
+    with pytest.raises(MigrationRefused, match=wrong), make(type="string", enum=[1]):
+        pass
 
 
 @given(st.lists(st.datetimes(), min_size=2, max_size=2))
@@ -98,9 +104,8 @@ def test_stored_datetimes_sort_by_time(moments: list[dt.datetime]) -> None:
     )
 )
 def test_a_literal_is_the_value(value: Any) -> None:
-    connection = sqlite3.connect(":memory:")
-    assert connection.execute(f"SELECT {literal(value)}").fetchone() == (value,)
-    connection.close()
+    with closing(sqlite3.connect(":memory:")) as connection:
+        assert connection.execute(f"SELECT {literal(value)}").fetchone() == (value,)
 
 
 def test_the_driver_loads_neither_models_nor_sqlalchemy() -> None:

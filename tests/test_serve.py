@@ -330,3 +330,33 @@ def test_secrets_are_in_no_log_argument_or_file_of_the_state(served: Served) -> 
         told = Path(f"/proc/{pid}/cmdline").read_bytes() + Path(f"/proc/{pid}/environ").read_bytes()
         assert b"JWT_SECRET" not in told
     assert secret not in (served.home / "log").read_text()
+
+
+def test_answered_requests_are_remembered_and_can_be_asked_for(served: Served) -> None:
+    headers = served.sign_up()
+    made = served.api.post("/api/v1/notes?secret=hunter2", json={"title": "x"}, headers=headers)
+    served.api.get(f"/api/v1/notes/{made.json()['id']}", headers=headers)
+    served.api.get("/nowhere")
+    (name,) = [one["name"] for one in served.control.get("/api/projects").json()]
+    requests = f"/api/projects/{name}/requests"
+    wait_for(lambda: len(served.control.get(requests).json()) == 4)
+    found = served.control.get(requests).json()
+    assert [(one["method"], one["route"], one["status"]) for one in found] == [
+        ("POST", "/api/auth/register", 201),
+        ("POST", "/api/v1/notes", 201),
+        ("GET", "/api/v1/notes/:id", 200),
+        ("GET", "", 404),
+    ]
+    assert found[1]["user"]
+    assert found[1]["release"] == served.status()["release"]
+    assert found[1]["milliseconds"] > 0
+    assert "hunter2" not in str(found)
+    missing = served.control.get(f"/api/projects/{name}/requests?status=4xx").json()
+    assert [one["path"] for one in missing] == ["/nowhere"]
+    assert served.control.get(f"/api/projects/{name}/requests?status=9").status_code == 400
+    done = subprocess.run(
+        [sys.executable, "-m", "bbops", "requests", "--server", str(served.control.base_url)],
+        env=environment(served.home), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "/api/auth/register" in done.stdout
+    assert done.stdout.count("\n") == 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -36,6 +37,9 @@ class OneProject:
     def reconcile(self, name: str) -> bool:
         self.asked.append(name)
         return name == "small"
+
+    def history(self, name: str) -> Path | None:
+        return None
 
 
 def ask(
@@ -101,6 +105,7 @@ def test_it_describes_itself() -> None:
     paths = ask("/schema/openapi.json").json()["paths"]
     assert set(paths) == {
         "/api/projects", "/api/projects/{name}/status", "/api/projects/{name}/reconcile",
+        "/api/projects/{name}/requests",
     }  # fmt: skip
 
 

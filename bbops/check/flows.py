@@ -15,6 +15,7 @@ from bbops.steps._base import Checking, Signature, Step
 from bbops.yaml.document import Mark
 
 _LATER = {
+    "env": "declare it under 'env' in project.yaml",
     "event": "only functions of triggers have an event",
     "trigger": "only functions of triggers have it",
     "error": "only 'catch' has it",
@@ -26,12 +27,14 @@ _REQUEST = map_of(dict.fromkeys(("id", "method", "path", "url", "ip", "body"), T
 class CheckedFlow:
     """A function whose names are resolved: the types of its expressions, and its mistakes.
 
-    `reads` are (kind, name) of the resources it was checked against.
+    `reads` are (kind, name) of the resources it was checked against, `inherits` the variables
+    that middleware may have set before it runs.
     """
 
     scope: Scope
     diagnostics: tuple[Diagnostic, ...]
     reads: frozenset[tuple[str, str]]
+    inherits: frozenset[str]
 
 
 def check(project: Project) -> Iterator[Diagnostic]:
@@ -58,26 +61,31 @@ def _check_flow(project: Project, name: str) -> CheckedFlow:
         found.append(Diagnostic(place, code, message, hint))
 
     scope = _scope(project, function, report)
+    inherits = frozenset(scope.vars)
     current = Checking(scope, project.sql_tables, _Signatures(project), None, broken=project.broken)
     found += _bodies(project, function)
+    found += _middleware(project, function)
     for step in function.model.steps:
         current = replace(current, step=step.mark)
         current.one(step)
-    return CheckedFlow(scope, tuple(found), frozenset(current.reads))
+    return CheckedFlow(scope, tuple(found), frozenset(current.reads), inherits)
 
 
 def _scope(project: Project, function: Resource[Function], report: Report) -> Scope:
     model, routes = function.model, project.routes_of(function.name)
+    is_before = function.name in project.middleware
     roots: dict[str, Type] = {
         "env": _env(project),
         "headers": map_of({}, "headers", rest=TEXT.or_null()),
         "request": _REQUEST,
-        "query": _given(model.query, "query", open_=bool(routes)),
-        "params": _params(model.params, routes),
-        "input": _given(model.input, "input", open_=False),
+        "query": _given(None if is_before else model.query, "query", open_=bool(routes)),
+        "params": _params(None if is_before else model.params, routes),
+        "input": _given(None if is_before else model.input, "input", open_=False),
     }
     missing = dict(_LATER)
-    if model.input is None:
+    if is_before:
+        missing["input"] = "middleware runs before the body is read"
+    elif model.input is None:
         missing["input"] = "declare its fields under 'input' of this function"
     if not model.params and not routes:
         missing["params"] = "declare them under 'params' of this function"
@@ -184,6 +192,18 @@ def _names(shape: Shape | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if not name.endswith("?") and field.default is None
     )  # fmt: skip
     return declared, required
+
+
+def _middleware(project: Project, function: Resource[Function]) -> Iterator[Diagnostic]:
+    if function.name not in project.middleware:
+        return
+    for part in ("input", "query", "params"):
+        if getattr(function.model, part) is not None:
+            yield Diagnostic(
+                function.place(part, key=True), "middleware",
+                f"middleware declares no '{part}': it runs before the request's values are typed",
+                "read 'query' and 'params' as texts here, and type them with a filter",
+            )  # fmt: skip
 
 
 def _bodies(project: Project, function: Resource[Function]) -> Iterator[Diagnostic]:

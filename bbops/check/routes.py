@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bbops.diagnostics import Diagnostic
+from bbops.diagnostics import Diagnostic, Place
 from bbops.project import Project, Route
 
 
@@ -22,10 +22,18 @@ def check(project: Project) -> Iterator[Diagnostic]:
                 f"the other is {first.endpoint.file}",
             )  # fmt: skip
         if route.path.startswith("/~"):
-            yield Diagnostic(at, "reserved-path", "paths that begin with '/~' are the server's")
+            message = "paths that begin with '/~' are the server's"
+            yield Diagnostic(_reserving(route), "reserved-path", message)
         names = route.parameters
         doubled = next((name for name in names if names.count(name) > 1), None)
         if doubled:
             yield Diagnostic(
                 at, "duplicate-parameter", f"':{doubled}' stands twice in {route.path}"
             )
+
+
+def _reserving(route: Route) -> Place:
+    channel = route.channel
+    if channel is not None and channel.model.base_path.startswith("/~"):
+        return channel.place("basePath")
+    return route.endpoint.place("path")

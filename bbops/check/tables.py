@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from bbops.diagnostics import Diagnostic, suggest
 from bbops.project import Project, Resource
 from bbops.resources.table import Column, Table
+from bbops.runtime.failures import FlowError
+from bbops.runtime.rows import ENCODERS
 
 RESERVED = frozenset({
     "auth", "count", "env", "error", "event", "exists", "false", "headers", "host", "in", "input",
@@ -26,6 +29,7 @@ def check(project: Project) -> Iterator[Diagnostic]:
         yield from _indexes(table)
         for name, column in table.model.columns.items():
             yield from _column(project, table, name, column)
+        yield from _seed(table)
 
 
 def _key(table: Resource[Table]) -> Iterator[Diagnostic]:
@@ -66,9 +70,9 @@ def _no_column(table: Resource[Table], name: str, *path: str | int) -> Diagnosti
 def _column(
     project: Project, table: Resource[Table], name: str, column: Column
 ) -> Iterator[Diagnostic]:
-    at = table.place("columns", name)
     if name in RESERVED:
-        yield Diagnostic(at, "reserved-name", f"'{name}' is a word of expressions", "rename it")
+        key = table.place("columns", name, key=True)
+        yield Diagnostic(key, "reserved-name", f"'{name}' is a word of expressions", "rename it")
     if column.auto and column.type not in _AUTO[column.auto]:
         wanted = " or ".join(sorted(_AUTO[column.auto]))
         yield Diagnostic(
@@ -76,7 +80,8 @@ def _column(
             f"'auto: {column.auto}' needs type {wanted}, not {column.type}",
         )  # fmt: skip
     if column.auto == "increment" and table.model.key != (name,):
-        yield Diagnostic(at, "auto", "'auto: increment' is for a primary key of one column")
+        message = "'auto: increment' is for a primary key of one column"
+        yield Diagnostic(table.place("columns", name, "auto"), "auto", message)
     if column.references is not None:
         yield from _reference(project, table, name, column.references)
     if column.on_delete == "setNull" and not column.nullable:
@@ -109,24 +114,41 @@ def _reference(
     elif other.model.key != (target,) and not found.unique:
         yield Diagnostic(at, "reference", f"'{reference}' is neither the primary key nor unique")
     elif found.type != table.model.columns[name].type:
-        yield Diagnostic(at, "reference", f"'{reference}' has type {found.type}")
-
-
-_FITS: dict[str, tuple[type, ...]] = {
-    "integer": (int,), "bigint": (int,), "number": (int, float), "boolean": (bool,),
-    "decimal": (int, float, str),
-}  # fmt: skip
+        own = table.model.columns[name].type
+        yield Diagnostic(at, "reference", f"'{reference}' has type {found.type}, not {own}")
 
 
 def _default(table: Resource[Table], name: str, column: Column) -> Iterator[Diagnostic]:
-    default = column.default
-    if default is None or column.type == "json":
-        return
-    wanted = _FITS.get(column.type, (str,))
-    fits = isinstance(default, wanted) and (bool in wanted or not isinstance(default, bool))
-    at = table.place("columns", name, "default")
-    if not fits:
-        yield Diagnostic(at, "default", f"the default of a {column.type} column is of that type")
-    elif column.enum is not None and default not in column.enum:
-        options = ", ".join(map(str, column.enum))
-        yield Diagnostic(at, "default", f"'{default}' is not one of {options}")
+    if column.default is not None:
+        problem = _misfit(name, column, column.default)
+        if problem:
+            yield Diagnostic(table.place("columns", name, "default"), "default", problem)
+
+
+def _misfit(name: str, column: Column, value: object) -> str:
+    """Return why a column cannot hold a constant, or an empty text."""
+    if value is None:
+        return "" if column.nullable else f"column '{name}' is not nullable"
+    try:
+        ENCODERS[column.type](value, name)
+    except FlowError as problem:
+        return problem.message
+    if column.enum is not None and value not in column.enum:
+        return f"'{value}' is not one of {', '.join(map(str, column.enum))}"
+    return ""
+
+
+def _seed(table: Resource[Table]) -> Iterator[Diagnostic]:
+    columns = table.model.columns
+    for at, row in enumerate(table.model.seed):
+        for name, value in row.items():
+            if name not in columns:
+                place = table.place("seed", at, name, key=True)
+                yield replace(_no_column(table, name, "seed"), place=place)
+            elif problem := _misfit(name, columns[name], value):
+                yield Diagnostic(table.place("seed", at, name), "type", problem)
+        for name, column in columns.items() if row.keys() <= columns.keys() else ():
+            is_filled = column.nullable or column.auto or column.default is not None
+            if name not in row and (name in table.model.key or not is_filled):
+                message = f"a seed row needs a value for '{name}'"
+                yield Diagnostic(table.place("seed", at), "missing-column", message)

@@ -18,7 +18,7 @@ ABOUT = (
 )
 SECTIONS = {
     "Write": ("init", "validate", "dev"),
-    "Serve": ("serve", "status", "env"),
+    "Serve": ("serve", "status", "requests", "env"),
     "Learn": ("demo",),
 }
 MORE = "More"

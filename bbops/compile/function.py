@@ -35,7 +35,7 @@ def compile_function(project: Project, name: str, checked: CheckedFlow) -> dict[
         variables=sorted(set(variables(steps))), exports=name in project.middleware,
     )  # fmt: skip
     body = flow.block(steps)
-    tree = _module(flow, body)
+    tree = _module(flow, body, checked.inherits)
     return {
         "name": name,
         "file": function.file,
@@ -85,11 +85,13 @@ def _spec(shape: Shape | None) -> dict[str, Any] | None:
     return None if shape is None else shape_spec(shape)
 
 
-def _module(flow: Flow, body: list[ast.stmt]) -> ast.Module:
+def _module(flow: Flow, body: list[ast.stmt], inherits: frozenset[str]) -> ast.Module:
     head: list[ast.stmt] = []
-    if flow.variables:
-        names = [ast.Name(local, ast.Store()) for local in flow.variables.values()]
-        head.append(ast.Assign([*names], ast.Constant(None)))
+    own = [local for name, local in flow.variables.items() if name not in inherits]
+    if own:
+        head.append(ast.Assign([ast.Name(local, ast.Store()) for local in own], ast.Constant(None)))
+    for name in sorted(inherits & flow.variables.keys()):
+        head += flow.run(f"{flow.variables[name]} = run.vars.get({name!r})")
     for root in sorted(flow.roots):
         value = ast.Attribute(load("run"), root, ast.Load())
         head.append(ast.Assign([ast.Name(f"r_{root}", ast.Store())], value))

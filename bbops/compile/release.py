@@ -107,6 +107,9 @@ def _route(route: Route) -> dict[str, Any]:
         "function": route.endpoint.model.function,
         "authentication": route.authentication,
         "middleware": list(route.middleware),
+        "channel": route.channel.name if route.channel else None,
+        "rate_limit": route.channel.model.rate_limit if route.channel else 0,
+        "cors": route.channel.model.cors.model_dump() if route.channel else None,
     }
 
 

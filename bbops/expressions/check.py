@@ -1,13 +1,14 @@
-"""Find the type of an expression, and its mistakes: unknown names, fields, filters, counts.
+"""Find the type of an expression, and its mistakes: unknown names, fields, filters, kinds.
 
-Null checks, narrowing and equality between types belong to the strict checker that extends this.
+Only what fails for every value is a mistake here. Null checks and narrowing belong to the strict
+checker that extends this.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bbops.diagnostics import suggest
+from bbops.diagnostics import article, suggest
 from bbops.expressions import nodes as s
 from bbops.expressions import types as t
 from bbops.expressions.scope import Scope
@@ -24,10 +25,17 @@ _GIVES = {
     "datetime": t.DATETIME, "any": t.ANY,
 }  # fmt: skip
 _MAY_FAIL = frozenset({"toNumber", "toBoolean", "toDatetime"})  # other text gives null
+_MOST_LISTED = 12
+_FROM_TEXT = {
+    "integer": "toNumber", "number": "toNumber", "decimal": "toNumber", "boolean": "toBoolean",
+    "datetime": "toDatetime",
+}  # fmt: skip
 _TYPED_AS = {
     "int": "toNumber", "float": "toNumber", "number": "toNumber", "str": "toString",
     "string": "toString", "tojson": "json", "size": "length", "count": "length",
     "downcase": "lower", "upcase": "upper", "strip": "trim", "if_null": "default",
+    "len": "length", "date_format": "date", "to_json": "json", "from_json": "parseJson",
+    "coalesce": "default", "concat": "join", "substring": "slice", "includes": "contains",
 }  # fmt: skip
 
 
@@ -37,7 +45,7 @@ def check_value(value: AnyValue, scope: Scope) -> Type:
         case Constant():
             return _constant(value, scope)
         case Expression():
-            return _Checker(scope, value.mark).infer(value.node)
+            return _Checker(scope, value.mark, value.node).infer(value.node)
         case Template():
             return _template(value, scope)
         case MapValue():
@@ -67,10 +75,15 @@ def _type_of_constant(value: object) -> Type:
 
 
 def _template(value: Template, scope: Scope) -> Type:
-    checker = _Checker(scope, value.mark)
-    inner = [checker.infer(part) for part in value.parts if isinstance(part, s.Node)]
-    private = any(map(t.has_private, inner))
-    return Type("text", private=private) if private else t.TEXT
+    checker = _Checker(scope, value.mark, None)
+    parts = [part for part in value.parts if isinstance(part, s.Node)]
+    inner = [checker.infer(part) for part in parts]
+    for part, found in zip(parts, inner, strict=True):
+        if found.kind in {"list", "map", "binary"}:
+            cure = "base64" if found.kind == "binary" else "json"
+            message = f"{article(found.kind)} cannot stand inside a text"
+            checker.wrong(part.start, "type", message, f"add '| {cure}'")
+    return t.concealed(t.TEXT, by=inner)
 
 
 def _joined(types: Iterable[Type]) -> Type:
@@ -81,10 +94,11 @@ def _joined(types: Iterable[Type]) -> Type:
 
 
 class _Checker:
-    def __init__(self, scope: Scope, mark: Mark | None) -> None:
-        self.scope, self.mark = scope, mark
+    def __init__(self, scope: Scope, mark: Mark | None, whole: s.Node | None) -> None:
+        self.scope, self.mark, self.whole = scope, mark, whole
 
     def wrong(self, offset: int, code: str, message: str, hint: str = "") -> Type:
+        self.scope.wrong.add(id(self.whole))
         self.scope.report(self.mark, offset, code, message, hint)
         return t.ANY
 
@@ -106,16 +120,17 @@ class _Checker:
             case s.ListOf():
                 return t.list_of(_joined([self.infer(item) for item in node.items]))
             case s.Unary():
-                inner = self.infer(node.of)
-                return t.BOOLEAN if node.op == "not" else inner
+                return self.unary(node)
             case s.Binary():
                 return self.binary(node)
-            case s.Compare() | s.Logic():
-                self.infer(node.left)
-                self.infer(node.right)
+            case s.Compare():
+                return self.compare(node)
+            case s.Logic():
+                self.condition(node.left)
+                self.condition(node.right)
                 return t.BOOLEAN
             case s.Choice():
-                self.infer(node.test)
+                self.condition(node.test)
                 return t.join(self.infer(node.then), self.infer(node.other))
             case s.Filter():
                 return self.filter(node)
@@ -146,6 +161,9 @@ class _Checker:
     def near(self, name: str, options: list[str]) -> str:
         if name in self.scope.vars:
             return f"write 'vars.{name}'"
+        row = self.scope.roots.get("row")
+        if row is not None and name in (row.fields or {}):
+            return f"write 'row.{name}'"
         names = sorted(option for option in options if option != "auth")
         return suggest(name, names) or "known here: " + ", ".join(names)
 
@@ -155,7 +173,7 @@ class _Checker:
             if of.kind in {"any", "map", "null"}:
                 return _hidden(t.ANY, of)
             return self.wrong(
-                node.name_start, "no-fields", f"a {of.kind} has no field '{node.name}'",
+                node.name_start, "no-fields", f"{article(of.kind)} has no field '{node.name}'",
                 f"filters are written 'value | {node.name}'" if node.name in FILTERS else "",
             )  # fmt: skip
         found = (of.fields or {}).get(node.name, of.rest)
@@ -176,35 +194,86 @@ class _Checker:
             message, code = f"no step before this one sets 'vars.{name}'", "unknown-variable"
         elif what.startswith("table "):
             message, code = f"{what} has no column '{name}'", "unknown-column"
+        elif what == "env":
+            message, code = f"env variable '{name}' is not declared", "unknown-env"
         else:
             message, code = f"{what} has no field '{name}'", "unknown-field"
         hint = suggest(name, of.fields or ()) or self.scope.missing.get(what, "")
-        return self.wrong(node.name_start, code, message, hint)
+        return self.wrong(node.name_start, code, message, hint or _listed(of))
 
     def index(self, node: s.Index) -> Type:
         of = self.infer(node.of)
         self.infer(node.key)
+        if of.kind not in {"list", "map", "any", "null"}:
+            return self.wrong(
+                node.start, "type", f"'[…]' needs a list or a map, got {of}",
+                "parts of a text: '| slice(0, 1)'" if of.kind == "text" else "",
+            )  # fmt: skip
         if of.kind == "list":
-            return (of.item or t.ANY).or_null()
+            return _hidden((of.item or t.ANY).or_null(), of)
         if isinstance(node.key, s.Literal) and isinstance(node.key.value, str) and of.fields:
             return _hidden((of.fields or {}).get(node.key.value, of.rest or t.ANY), of)
-        return _hidden(of.rest or t.ANY, of)
+        return t.concealed(of.rest or t.ANY, by=[of])
+
+    def condition(self, node: s.Node) -> None:
+        found = self.infer(node)
+        if found.kind not in {"boolean", "any", "null"}:
+            self.wrong(
+                node.start, "condition", f"a condition needs true or false, got {found}",
+                "compare it, for example with '!= null'",
+            )  # fmt: skip
+
+    def unary(self, node: s.Unary) -> Type:
+        if node.op == "not":
+            self.condition(node.of)
+            return t.BOOLEAN
+        inner = self.infer(node.of)
+        if not t.fits(inner, "number"):
+            return self.wrong(node.start, "type", f"'-' needs a number, got {inner}")
+        return inner
 
     def binary(self, node: s.Binary) -> Type:
         left, right = self.infer(node.left), self.infer(node.right)
-        if node.op == "-" and left.kind == right.kind == "datetime":
+        found = {left.kind, right.kind}
+        if node.op == "-" and "datetime" in found and found <= {"datetime", "any"}:
             return t.NUMBER
+        kinds = ("number", "text", "list") if node.op == "+" else ("number",)
+        if not any(t.fits(left, kind) and t.fits(right, kind) for kind in kinds):
+            return self.wrong(
+                node.start, "type", f"'{node.op}' does not fit {left} and {right}",
+                _cure(left, right),
+            )  # fmt: skip
         if node.op == "/":
-            return t.NUMBER if "decimal" not in {left.kind, right.kind} else left
+            return t.NUMBER if "decimal" not in found else left
         return t.join(left, right)
+
+    def compare(self, node: s.Compare) -> Type:
+        left, right = self.infer(node.left), self.infer(node.right)
+        if node.op in {"in", "not in"}:
+            self.member_of(node, left, right)
+        elif not t.comparable(left, right, ordered=node.op not in {"==", "!="}):
+            if self.scope.columns is not None and {left.kind, right.kind} == {"date", "text"}:
+                return t.BOOLEAN  # a query has no other constant for a column of dates
+            message = f"{left} and {right} cannot be compared with '{node.op}'"
+            self.wrong(node.start, "type", message, _cure(left, right))
+        return t.BOOLEAN
+
+    def member_of(self, node: s.Compare, left: Type, right: Type) -> None:
+        if not t.fits(right, "list"):
+            hint = "write 'text | contains(part)'" if right.kind == "text" else ""
+            self.wrong(node.right.start, "type", f"'in' needs a list, got {right}", hint)
+        elif right.item is not None and not t.comparable(left, right.item, ordered=False):
+            message = f"{left} is never in a {right}"
+            self.wrong(node.start, "type", message, _cure(left, right.item))
 
     def arity(self, node: s.Filter | s.Call, at: int, least: int, most: int) -> None:
         if not least <= len(node.args) <= most:
             wanted = str(least) if least == most else f"{least} to {most}"
             kind = "filter" if isinstance(node, s.Filter) else "function"
+            word = "argument" if wanted == "1" else "arguments"
             self.wrong(
                 at, "argument-count",
-                f"{kind} '{node.name}' takes {wanted} arguments, got {len(node.args)}",
+                f"{kind} '{node.name}' takes {wanted} {word}, got {len(node.args)}",
             )  # fmt: skip
 
     def filter(self, node: s.Filter) -> Type:
@@ -219,7 +288,12 @@ class _Checker:
             )
         self.arity(node, node.name_start, known.least, known.most)
         self.pattern(node)
-        return _hidden(_filtered(node, of, args, known.gives), of)
+        wanted = known.takes.split()
+        if not any(t.fits(of, kind) for kind in wanted):
+            message = f"filter '{node.name}' needs {' or '.join(wanted)}, got {of}"
+            cure = "write '(value | toString)'" if t.fits(of, "number") and "text" in wanted else ""
+            self.wrong(node.name_start, "type", message, cure)
+        return _filtered(node, of, args, known.gives)
 
     def pattern(self, node: s.Filter) -> None:
         """A constant regular expression is compiled now, so a request never meets a bad one."""
@@ -240,7 +314,8 @@ class _Checker:
         if known is not None:
             self.arity(node, node.start, known.least, known.most)
             return t.list_of(t.INTEGER) if known.gives == "list" else _GIVES.get(known.gives, t.ANY)
-        hint = f"write 'value | {node.name}'" if node.name in FILTERS else ""
+        usual = node.name if node.name in FILTERS else _TYPED_AS.get(node.name)
+        hint = f"write 'value | {usual}'" if usual else ""
         return self.wrong(
             node.start, "unknown-function-call", f"unknown function '{node.name}'",
             hint or suggest(node.name, FUNCTIONS),
@@ -248,15 +323,35 @@ class _Checker:
 
 
 def _hidden(found: Type, of: Type) -> Type:
-    """What comes out of something private is private, except what cannot tell it."""
-    if not of.private or found.kind == "boolean":
-        return found
-    return Type(found.kind, found.nullable, found.item, found.fields, found.rest, private=True)
+    """A part of something private is private."""
+    return t.concealed(found, by=[of]) if of.private else found
+
+
+def _listed(of: Type) -> str:
+    names = sorted(of.fields or ())
+    return "known here: " + ", ".join(names) if 0 < len(names) <= _MOST_LISTED else ""
+
+
+def _cure(left: Type, right: Type) -> str:
+    """Return the hint for two kinds of which one is text."""
+    kinds = {left.kind, right.kind}
+    cure = next((cure for kind, cure in _FROM_TEXT.items() if kind in kinds), "")
+    return f"add '| {cure}' to the text" if "text" in kinds and cure else ""
 
 
 def _filtered(node: s.Filter, of: Type, args: list[Type], gives: str) -> Type:
-    if node.name in {"omit", "pick"} and of.fields is not None:
-        return _chosen(node, of)
+    """Return the type of a filter's result; private values stay private, in whatever form."""
+    if of.fields is not None and node.name in {"omit", "pick"}:
+        chosen = _chosen(node)
+        if chosen is not None:
+            keep = node.name == "pick"
+            kept = {k: v for k, v in of.fields.items() if (k in chosen) == keep}
+            return t.map_of(kept, of.what)
+    if of.fields is not None and node.name == "merge" and args and args[0].fields is not None:
+        return t.map_of({**of.fields, **args[0].fields})
+    if node.name == "pluck" and of.item and of.item.fields and (chosen := _chosen(node)):
+        fields = of.item.fields
+        return _hidden(t.list_of(fields.get(next(iter(chosen)), t.ANY)), of)
     if node.name == "default":
         return t.join(of.not_null(), args[0]) if args else of.not_null()
     if node.name in _MAY_FAIL:
@@ -264,18 +359,19 @@ def _filtered(node: s.Filter, of: Type, args: list[Type], gives: str) -> Type:
     if gives == "same":
         return of
     if gives == "item":
-        return (of.item or t.ANY).or_null()
-    if gives in {"list", "map"}:
-        return Type(gives, item=t.ANY if gives == "list" else None, private=t.has_private(of))
-    return _GIVES.get(gives, t.ANY)
+        return _hidden((of.item or t.ANY).or_null(), of)
+    if node.name == "length":  # how many members a list has tells none of them
+        return _hidden(t.INTEGER, of)
+    found = t.list_of(t.ANY) if gives == "list" else _GIVES.get(gives, t.ANY)
+    return t.concealed(Type("map") if gives == "map" else found, by=[of, *args])
 
 
-def _chosen(node: s.Filter, of: Type) -> Type:
+def _chosen(node: s.Filter) -> set[str] | None:
+    """Return the names that a filter was given; None when they are computed."""
     names: set[str] = set()
     for arg in node.args:
         for item in arg.items if isinstance(arg, s.ListOf) else (arg,):
             if not isinstance(item, s.Literal):
-                return Type("map", private=t.has_private(of))
+                return None
             names.add(str(item.value))
-    keep = node.name == "pick"
-    return t.map_of({k: v for k, v in (of.fields or {}).items() if (k in names) == keep}, of.what)
+    return names

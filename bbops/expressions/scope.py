@@ -22,6 +22,7 @@ class Scope:
         vars: variables set so far.
         report: takes a mistake.
         types: the type found for each node, by identity; the emitter reads them.
+        wrong: whole expressions in which a mistake was found, by identity.
         columns: the columns a bare name may mean, inside a query; None elsewhere.
         table: the table those columns are of.
         missing: why a name that exists elsewhere does not exist here, for hints.
@@ -31,6 +32,7 @@ class Scope:
     report: Report
     vars: dict[str, Type] = field(default_factory=dict)
     types: dict[int, Type] = field(default_factory=dict)
+    wrong: set[int] = field(default_factory=set)
     columns: Mapping[str, Type] | None = None
     table: str = ""
     missing: Mapping[str, str] = field(default_factory=dict)
@@ -47,7 +49,7 @@ class Scope:
         if row:
             roots["row"] = Type("map", fields=columns, what=f"table '{table}'")
         return Scope(
-            roots, self.report, self.vars, self.types,
+            roots, self.report, self.vars, self.types, self.wrong,
             columns if bare else None, table, self.missing,
         )  # fmt: skip
 

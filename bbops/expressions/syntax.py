@@ -6,6 +6,7 @@ The grammar has no `:`, `#`, `!` or `{}`, so YAML rarely needs quotes around it.
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass
 
 from bbops.expressions.nodes import (
@@ -235,11 +236,14 @@ class _Parser:
     def refuse_filter(self, node: Node, op: str) -> None:
         """`a + b | f` reads as two things; LANGUAGE.md section 5 asks for parentheses."""
         if isinstance(node, Filter) and node is not self.closed:
+            whole, part = f"a {op} b", f"a {op} (b | {node.name})"
+            if op == "else":
+                whole, part = "a if c else b", f"a if c else (b | {node.name})"
             raise SyntaxProblem(
                 f"it is unclear what '| {node.name}' belongs to",
                 node.name_start,
                 node.name_start + len(node.name),
-                f"write '(a {op} b) | {node.name}' or 'a {op} (b | {node.name})'",
+                f"write '({whole}) | {node.name}' or '{part}'",
                 "precedence",
             )
 
@@ -332,7 +336,7 @@ class _Parser:
 
 def _number(token: _Token) -> int | float:
     value = int(token.text) if token.text.isdigit() else float(token.text)
-    if isinstance(value, int) and value > 2**63 - 1:
+    if value > (2**63 - 1 if isinstance(value, int) else sys.float_info.max):
         raise SyntaxProblem("the number is too large", token.start, token.end, "use a text")
     return value
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 TEXT_COLUMNS = frozenset({"string", "text", "uuid", "time"})
@@ -92,6 +92,32 @@ def join(left: Type, right: Type) -> Type:
     if {left.kind, right.kind} == {"integer", "number"}:
         return Type("number", left.nullable or right.nullable, private=private)
     return replace(ANY, private=has_private(left) or has_private(right))
+
+
+def fits(of: Type, kind: str) -> bool:
+    """Return whether a value of this type may be of `kind`, a word of filters' `takes`."""
+    if of.kind in {"any", "null"} or kind in {"any", "same", "item", of.kind}:
+        return True
+    return of.kind in _ALSO.get(kind, ())
+
+
+_ALSO = {"number": {"integer", "decimal"}, "integer": {"number"}, "bytes": {"binary"}}
+_UNORDERED = frozenset({"boolean", "list", "map", "binary"})
+
+
+def comparable(left: Type, right: Type, *, ordered: bool) -> bool:
+    """Return whether two values may be equal, or with `ordered` less or more."""
+    if ordered and not {left.kind, right.kind}.isdisjoint(_UNORDERED):
+        return False
+    known = [of for of in (left, right) if of.kind not in {"any", "null"}]
+    return len({"number" if fits(of, "number") else of.kind for of in known}) < 2
+
+
+def concealed(found: Type, *, by: Iterable[Type]) -> Type:
+    """Return a type made private where something it was made from is; a boolean tells nothing."""
+    if found.kind == "boolean" or not any(map(has_private, by)):
+        return found
+    return replace(found, private=True)
 
 
 def has_private(of: Type) -> bool:

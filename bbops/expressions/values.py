@@ -78,7 +78,9 @@ def read_value(data: Any) -> Value:
     if isinstance(data, dict):
         items = tuple((str(key), read_value(item)) for key, item in data.items())
         at = data if isinstance(data, Map) else None
-        return MapValue(items, at.mark if at else None, at.keys_at if at else None)
+        if at is None:
+            return MapValue(items)
+        return MapValue(items, at.mark, at.keys_at)
     if isinstance(data, list):
         return ListValue(tuple(map(read_value, data)), data.mark if isinstance(data, Seq) else None)
     return Constant(data)
@@ -86,11 +88,11 @@ def read_value(data: Any) -> Value:
 
 def read_bare(data: Any) -> Bare:
     """Return the expression of a field that takes one without `${ }`, such as `if`."""
-    mark = data.mark if isinstance(data, Text) else None
+    mark = data.mark if isinstance(data, Text | Map | Seq) else None
     if isinstance(data, bool | int | float) or data is None:
         return Expression(Literal(0, 0, data), mark)
     if not isinstance(data, str):
-        return Broken(SyntaxProblem("expected an expression", 0, 1), mark)
+        return Broken(_not_bare(data), mark)
     try:
         _refuse_braces(data)
         return Expression(parse(data), mark)
@@ -98,16 +100,26 @@ def read_bare(data: Any) -> Bare:
         return Broken(problem, mark)
 
 
+def _not_bare(data: Any) -> SyntaxProblem:
+    if isinstance(data, list):
+        return SyntaxProblem("expected an expression, got a list", 0, 1, "write ([1, 2])")
+    return SyntaxProblem("expected an expression, got a map", 0, 1)
+
+
+_BRACES = re.compile(r"(\$\{|\{\{)\s*(.*?)\s*\}+")
+
+
 def _refuse_braces(text: str) -> None:
     """A half-templated condition would always be true; LANGUAGE.md section 5."""
-    at = text.find("${")
-    if at < 0:
+    found = _BRACES.search(text)
+    if found is None:
         return
-    bare = re.sub(r"\$\{\s*(.*?)\s*\}", r"\1", text.strip())
-    raise SyntaxProblem(
-        "this field is an expression already, without '${ }'",
-        at, at + 2, f"write: {bare}", "bare-expression",
-    )  # fmt: skip
+    hint, at = "write: " + _BRACES.sub(r"\2", text.strip()), found.start()
+    if found[1] == "{{":
+        message = "'{{ }}' is not used, and this field is an expression already"
+        raise SyntaxProblem(message, at, at + 2, hint, "double-braces")
+    message = "this field is an expression already, without '${ }'"
+    raise SyntaxProblem(message, at, at + 2, hint, "bare-expression")
 
 
 def _read_text(text: str) -> Value:

@@ -11,7 +11,7 @@ from bbops.model import Model
 RoutePath = Annotated[
     str,
     StringConstraints(
-        pattern=r"^/(?:(?::[a-z][A-Za-z0-9_]*|[A-Za-z0-9_.-][A-Za-z0-9_.~-]*)"
+        pattern=r"^/(?:(?::[a-z][A-Za-z0-9_]*|[A-Za-z0-9_.~-]+)"
         r"(?:/(?::[a-z][A-Za-z0-9_]*|[A-Za-z0-9_.~-]+))*)?$",
         max_length=500,
     ),

@@ -19,7 +19,6 @@ from bbops.runtime.failures import FlowError
 from bbops.runtime.values import (
     NUMBERS,
     bounded_number,
-    bounded_text,
     check_count,
     check_length,
     check_spent,
@@ -221,7 +220,7 @@ def is_in(value: Any, members: Any) -> bool:
         raise FlowError(f"'in' needs a list, found {kind(members)}{_cure_null(members)}")
     found = type(value)
     if found in _NESTED:
-        return any(same(value, member) for member in members)
+        return _holds(members, value)
     comparable = NUMBERS if found in NUMBERS else (found,)
     return any(member == value and type(member) in comparable for member in members)
 
@@ -231,17 +230,30 @@ def same(left: Any, right: Any) -> bool:
 
     Cost: one visit per node, at most MAX_NODES.
     """
+    return _compare(left, right, 0)[0]
+
+
+def _holds(members: list[Any], value: Any) -> bool:
+    is_same, spent = False, 0
+    for member in members:
+        is_same, spent = _compare(value, member, spent)
+        if is_same:
+            break
+    return is_same
+
+
+def _compare(left: Any, right: Any, spent: int) -> tuple[bool, int]:
+    """Return whether the values are the same, and how many nodes were visited up to now."""
     todo = [(left, right)]
-    spent = 0
     while todo:
         a, b = todo.pop()
         pairs = _pairs(a, b)
         if pairs is None:
-            return False
+            return False, spent
         spent += len(pairs)
         check_spent(spent)
         todo.extend(pairs)
-    return True
+    return True, spent
 
 
 def truth(value: Any) -> bool:
@@ -266,7 +278,9 @@ def text(value: Any) -> str:
 
 def join_text(*parts: Any) -> str:
     """Return a template's parts as one text, each as `text` gives it."""
-    return bounded_text("".join([p if type(p) is str else text(p) for p in parts]))
+    texts = [p if type(p) is str else text(p) for p in parts]
+    check_length(sum(map(len, texts)))
+    return "".join(texts)
 
 
 def _write_decimal(value: Decimal) -> str:

@@ -6,41 +6,27 @@ its function, or its middleware, needs them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import count
-from traceback import extract_tb
 from typing import Any
 from urllib.parse import parse_qsl
 
 import msgspec
 
-from bbops.runtime.failures import NOTHING, DatabaseFailure, Failure, InvalidInput, Thrown
-from bbops.runtime.flow import Answer, Function, Run, code_of, message_of
-from bbops.runtime.operators import text
-from bbops.runtime.table import RouteTable
-from bbops.runtime.tokens import Tokens
+from bbops.runtime.answering import MAX_ANSWER, MAX_BODY_BYTES, Answering, TooLarge
+from bbops.runtime.cors import Cors
+from bbops.runtime.failures import NOTHING, InvalidInput, Thrown
+from bbops.runtime.flow import Function, Run
+from bbops.runtime.limits import SlidingWindow
 from bbops.runtime.values import check_size
 
-MAX_BODY_BYTES = 1 << 20
 MAX_QUERY_FIELDS = 1_000
-MAX_ANSWER_SIZE = 16_000_000
-"""Characters and members of an answer's value."""
 
-_encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
-_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}").fullmatch
-_OURS = frozenset(
-    {"content-length", "transfer-encoding", "connection", "x-release", "x-request-id"}
-)
-_JSON = (b"content-type", b"application/json")
-
-Headers = list[tuple[bytes, bytes]]
 
 
-class TooLarge(Exception):
-    """The body is longer than it may be."""
+class Gone(Exception):
+    """The client left before its body was whole: nobody waits for an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,157 +34,26 @@ class Policy:
     """What stands between a route and its function."""
 
     method: str
+    path: str
+    limit: SlidingWindow | None
+    cors: Cors | None
     authentication: str
     middleware: tuple[Function, ...]
-
-
-class Answering:
-    """How a release answers: its name on every answer, its errors, its environment."""
-
-    def __init__(
-        self, name: str, host: Any, env: Mapping[str, Any], tokens: Tokens | None, *,
-        fuel: int, detailed: bool,
-    ) -> None:  # fmt: skip
-        self.host, self.env, self.tokens, self.fuel = host, env, tokens, fuel
-        self.detailed = detailed
-        self.release = (b"x-release", name.encode())
-        self.prefix, self.counter = host.random.token(8), count(1)
-
-    def run(self) -> Run:
-        """Return a Run with this release's doors and environment."""
-        return Run(self.host, self.env, self.tokens, self.fuel)
-
-    async def dispatch(self, table: RouteTable[Any], scope: Any, receive: Any, send: Any) -> None:
-        """Answer by the pipeline of the route, or with 404, 405 or OPTIONS."""
-        method = scope["method"]
-        raw = scope.get("raw_path")
-        path = raw.decode("latin-1") if raw else scope["path"]
-        target, found = table.match("GET" if method == "HEAD" else method, path)
-        if target is not None:
-            await target(scope, receive, send, found)
-        elif not found:
-            await self.fail(send, Thrown(404, "no such route"), scope)
-        elif method == "OPTIONS":
-            allow = (b"allow", ", ".join(found).encode())
-            await self.send(send, scope, 204, b"", [allow])
-        else:
-            allowed = ", ".join(found)
-            error = Thrown(405, f"this route answers {allowed}", headers={"allow": allowed})
-            await self.fail(send, error, scope)
-
-    async def send(self, send: Any, scope: Any, status: int, body: bytes, headers: Headers) -> None:
-        """Send one whole answer; HEAD, 204 and 304 have no body."""
-        if status not in {204, 304}:
-            headers.append((b"content-length", b"%d" % len(body)))
-        headers.append(self.release)
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        bodyless = scope["method"] == "HEAD" or status in {204, 304}
-        await send({"type": "http.response.body", "body": b"" if bodyless else body})
-
-    async def answer(self, send: Any, scope: Any, answer: Answer) -> None:
-        """Send what a function returned."""
-        status, value, headers, content_type = answer
-        if type(status) is not int or not 200 <= status <= 599:
-            raise Failure("the status of an answer is a whole number from 200 to 599")
-        sent = _headers(headers)
-        if value is NOTHING:
-            await self.send(send, scope, status, b"", sent)
-            return
-        if content_type is None:
-            body = encode(value)
-            sent.append(_JSON)
-        else:
-            body = value if type(value) is bytes else text(value).encode()
-            sent.append((b"content-type", content_type.encode("latin-1", "replace")))
-        await self.send(send, scope, status, body, sent)
-
-    async def fail(self, send: Any, error: BaseException, scope: Any) -> None:
-        """Send the answer of a failure; one that nobody meant is logged with its file and line."""
-        if isinstance(error, Thrown) and error.value is not NOTHING:
-            headers = [*_headers(error.headers), _JSON]
-            await self.send(send, scope, error.status, encode(error.value), headers)
-            return
-        body, headers = self.explain(error, scope)
-        status = error.status if isinstance(error, Failure) else 500
-        await self.send(send, scope, status, encode({"error": body}), [*headers, _JSON])
-
-    def explain(self, error: BaseException, scope: Any) -> tuple[dict[str, Any], Headers]:
-        """Return the automatic body of an error, and its headers."""
-        if isinstance(error, Thrown):
-            code = error.code or code_of(error.status)
-            headers = _headers(error.headers)
-            if error.status == 401:
-                headers.append((b"www-authenticate", b"Bearer"))
-            return {"code": code, "message": error.message or message_of(error.status)}, headers
-        if isinstance(error, InvalidInput):
-            return {"code": error.code, "message": error.message, "fields": error.fields}, []
-        if isinstance(error, DatabaseFailure):
-            code = "conflict" if error.status == 409 else "invalidInput"
-            fields = {column: [error.message] for column in error.columns}
-            return {"code": code, "message": error.message, "fields": fields}, []
-        return self.surprise(error, scope)
-
-    def surprise(self, error: BaseException, scope: Any) -> tuple[dict[str, Any], Headers]:
-        """Log a failure nobody meant; its answer says only the request's id."""
-        request_id = f"{self.prefix}{next(self.counter):x}"
-        where, detail = blame(error)
-        route = f"{scope['method']} {scope['path']}"
-        self.host.log.write("error", detail, {"step": where, "route": route, "request": request_id})
-        body = {"code": "serverError", "message": "internal server error", "requestId": request_id}
-        if self.detailed:
-            body |= {"detail": detail, "at": where}
-        return body, [(b"x-request-id", request_id.encode())]
-
-
-def blame(error: BaseException) -> tuple[str, str]:
-    """Return (file:line of the step that failed, what happened) without any value."""
-    where = ""
-    for frame in extract_tb(error.__traceback__):
-        if frame.filename.endswith(".yaml"):
-            where = f"{frame.filename}:{frame.lineno}"
-    if isinstance(error, Failure):
-        return where, error.message
-    return where, f"unexpected {type(error).__name__}"
-
-
-def encode(value: Any) -> bytes:
-    """Return a value as JSON."""
-    try:
-        return _encode(value)
-    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
-        raise Failure("the answer cannot be written as JSON") from error
-
-
-def _headers(headers: Any) -> Headers:
-    out: Headers = []
-    if not headers:
-        return out
-    if not isinstance(headers, dict):
-        raise Failure("'headers' needs a map of texts")
-    for name, value in headers.items():
-        lower = name.lower()
-        whole = text(value)
-        if (
-            _HEADER(name) is None
-            or lower in _OURS
-            or any(ord(c) < 32 or ord(c) == 127 for c in whole)
-        ):
-            raise Failure(f"header '{name[:60]}' cannot be set")
-        out.append((lower.encode(), whole.encode("latin-1", "replace")))
-    return out
 
 
 class Pipeline:
     """One endpoint's way from request to answer; made once per release."""
 
     __slots__ = (
-        "answering", "authentication", "from_params", "from_query", "function", "middleware",
-        "needs_body", "needs_headers", "needs_query", "needs_request", "shape", "unfolds",
+        "answering", "authentication", "cors", "from_params", "from_query", "function", "limit",
+        "middleware", "needs_body", "needs_headers", "needs_query", "needs_request", "route",
+        "shape", "unfolds",
     )  # fmt: skip
 
     def __init__(self, function: Function, policy: Policy, answering: Answering) -> None:
         self.function, self.answering = function, answering
         self.authentication, self.middleware = policy.authentication, policy.middleware
+        self.limit, self.cors, self.route = policy.limit, policy.cors, policy.path
         needs = frozenset().union(function.needs, *(one.needs for one in policy.middleware))
         has_body = policy.method in {"POST", "PUT", "PATCH"}
         self.shape = function.input if has_body else None
@@ -211,67 +66,77 @@ class Pipeline:
 
     async def __call__(self, scope: Any, receive: Any, send: Any, params: dict[str, str]) -> None:
         """Answer one request."""
-        answering = self.answering
+        answering, trace = self.answering, scope["bbops"]
+        trace.route = self.route
+        if self.cors is not None:
+            trace.headers = self.cors.headers(scope)
         try:
             run = answering.run()
             run.params = params
-            if self.authentication != "None":
-                run.auth = self.authenticate(scope)
-            body = await self.read(run, scope, receive)
+            self.admit(run, scope)
+            texts, body = await self.read(run, scope, receive)
             for function in self.middleware:
                 answer = await function.flow(run)
                 if answer[1] is not NOTHING:
-                    check_size(answer[1], MAX_ANSWER_SIZE)
-                    return await answering.answer(send, scope, answer)
-            self.apply_shapes(run, body)
-            answer = await self.function.flow(run)
+                    break
+            else:
+                self.apply_shapes(run, texts, body)
+                answer = await self.function.flow(run)
             if self.unfolds:
-                check_size(answer[1], MAX_ANSWER_SIZE)
+                check_size(answer[1], MAX_ANSWER)
             await answering.answer(send, scope, answer)
-        except TooLarge:
-            message = f"the body is larger than {MAX_BODY_BYTES:,} bytes"
-            error = Thrown(413, message)
-            await answering.send(
-                send, scope, 413, encode({"error": answering.explain(error, scope)[0]}),
-                [_JSON, (b"connection", b"close")],
-            )  # fmt: skip
+        except Gone:
+            pass
         except Exception as error:  # noqa: BLE001 - the last place that can answer
             await answering.fail(send, error, scope)
-        return None
 
-    def authenticate(self, scope: Any) -> dict[str, Any]:
-        """Return the signed-in user.
+    def admit(self, run: Run, scope: Any) -> None:
+        """Count the request against its channel's limit, and require its user.
 
         Raises:
-            Thrown: 401 without a valid token; API keys cannot be issued yet, so none is valid.
+            Thrown: 429 beyond the limit; 401 without a valid token. API keys cannot be issued
+                yet, so none is valid.
+        """
+        claims = self.authenticate(scope) if self.authentication == "JWT" else None
+        if self.limit is not None:
+            check_limit(self.limit, claims, scope)
+        if self.authentication == "None":
+            return
+        if claims is None:
+            raise Thrown(401)
+        run.auth, scope["bbops"].user = claims, claims["userId"]
+
+    def authenticate(self, scope: Any) -> dict[str, Any] | None:
+        """Return the signed-in user, None without a valid token.
+
+        Of several `authorization` headers the first one counts.
         """
         tokens = self.answering.tokens
-        if self.authentication == "JWT" and tokens is not None:
-            for name, value in scope["headers"]:
-                if name == b"authorization" and value[:7].lower() == b"bearer ":
-                    claims = tokens.verify(value[7:].strip().decode("latin-1"))
-                    if claims is not None:
-                        return claims
-        raise Thrown(401)
+        given = next((v for name, v in scope["headers"] if name == b"authorization"), b"")
+        if tokens is None or given[:7].lower() != b"bearer ":
+            return None
+        return tokens.verify(given[7:].strip().decode("latin-1"))
 
-    async def read(self, run: Run, scope: Any, receive: Any) -> bytes:
-        """Decode what the functions need; the body's JSON waits for the shapes."""
+    async def read(
+        self, run: Run, scope: Any, receive: Any
+    ) -> tuple[dict[str, list[str]], bytes]:  # fmt: skip
+        """Decode what the functions need; types wait for the shapes.
+
+        Returns:
+            The query's texts by name, and the body. Middleware sees the first text of each name.
+        """
         if self.needs_headers:
-            run.headers = {
-                name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
-            }
-        if self.needs_query:
-            run.query = _query(scope["query_string"])
+            run.headers = _given_headers(scope["headers"])
+        texts = _query(scope["query_string"]) if self.needs_query else {}
         body = await _body(scope, receive) if self.needs_body else b""
+        scope["bbops"].bytes_in = len(body)
         if self.needs_request:
             run.request = _request(self.answering, scope, body)
-        if self.middleware and self.needs_query:
-            lists = run.query
-            run.query = {name: values[0] for name, values in lists.items()}
-            run.vars["query"] = lists
-        return body
+        if self.middleware:
+            run.query = {name: given[0] for name, given in texts.items()}
+        return texts, body
 
-    def apply_shapes(self, run: Run, body: bytes) -> None:
+    def apply_shapes(self, run: Run, texts: dict[str, list[str]], body: bytes) -> None:
         """Type the request's values by the function's shapes.
 
         Raises:
@@ -279,14 +144,26 @@ class Pipeline:
         """
         errors: dict[str, list[str]] = {}
         if self.needs_query:
-            lists = run.vars.pop("query") if self.middleware else run.query
-            run.query = self.from_query(lists, errors)
+            run.query = self.from_query(texts, errors)
         if self.from_params is not None:
             run.params = self.from_params(run.params, errors)
         if self.shape is not None:
             run.input = self.shape(_json(body), "", errors)
         if errors:
             raise InvalidInput(errors)
+
+
+def check_limit(limit: SlidingWindow, claims: Mapping[str, Any] | None, scope: Any) -> None:
+    """Count a request against its channel: by user where one signed in, else by address.
+
+    Raises:
+        Thrown: 429 with `retry-after`.
+    """
+    client = scope.get("client")
+    key = f"user:{claims['userId']}" if claims else f"ip:{client[0] if client else ''}"
+    if not limit.allow(key):
+        wait = limit.retry_after_seconds(key)
+        raise Thrown(429, f"try again in {wait} s", headers={"retry-after": str(wait)})
 
 
 def _query(raw: bytes) -> dict[str, list[str]]:
@@ -304,22 +181,37 @@ def _query(raw: bytes) -> dict[str, list[str]]:
     return found
 
 
+def _given_headers(given: Any) -> dict[str, str]:
+    """Return headers as texts; one that came several times is a list with commas."""
+    found = {name.decode("latin-1"): value.decode("latin-1") for name, value in given}
+    if len(found) < len(given):
+        for name in found:
+            values = [v.decode("latin-1") for other, v in given if other.decode("latin-1") == name]
+            found[name] = ("; " if name == "cookie" else ", ").join(values)
+    return found
+
+
 async def _body(scope: Any, receive: Callable[[], Any]) -> bytes:
+    """Return the whole body; what `content-length` says of it is only used to refuse early.
+
+    Raises:
+        TooLarge: it has more than MAX_BODY_BYTES.
+        Gone: the client left in the middle of it.
+    """
     for name, value in scope["headers"]:
-        if name == b"content-length" and (len(value) > 12 or int(value) > MAX_BODY_BYTES):
+        if name == b"content-length" and value.isdigit() and int(value[:12]) > MAX_BODY_BYTES:
             raise TooLarge
-    message = await receive()
-    body: bytes = message.get("body", b"")
-    if not message.get("more_body"):
-        return body
-    parts, size = [body], len(body)
-    while message.get("more_body"):
+    parts, size, is_more = [], 0, True
+    while is_more:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Gone
         parts.append(message.get("body", b""))
         size += len(parts[-1])
+        is_more = message.get("more_body", False)
         if size > MAX_BODY_BYTES:
             raise TooLarge
-    return b"".join(parts)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _json(body: bytes) -> Any:

@@ -14,11 +14,11 @@ import msgspec
 
 from bbops.runtime.failures import FlowError
 from bbops.runtime.operators import kind
-from bbops.runtime.values import check_size
+from bbops.runtime.values import MAX_TEXT, check_size, spend
 
-MAX_JSON_SIZE = 1_000_000
-"""Characters and members of one json value."""
-
+MAX_JSON = 10_000_000
+"""Characters and members of a value in a column of type json."""
+_FEW_ROWS = 64
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}").fullmatch
 _TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?").fullmatch
 _encode_json = msgspec.json.Encoder().encode
@@ -52,7 +52,15 @@ def bind_list(value: Any) -> str:
     """Return a list as the one JSON parameter that `in` looks through."""
     if type(value) is not list:
         raise FlowError(f"'in' needs a list, got {kind(value)}")
+    check_size(value, MAX_TEXT)
     return _encode_json([bind(item) for item in value]).decode()
+
+
+def charged(rows: list[Any]) -> list[Any]:
+    """Return what a query found; many rows cost fuel, so that no run can keep too many."""
+    if len(rows) > _FEW_ROWS:
+        spend(len(rows) >> 3)
+    return rows
 
 
 def row_count(value: Any, what: str) -> int:
@@ -177,10 +185,10 @@ def to_json(value: Any, column: str) -> Any:
     """Encode for json; null is stored as SQL's null."""
     if value is None:
         return None
-    check_size(value, MAX_JSON_SIZE)
+    check_size(value, MAX_JSON)
     try:
         return _encode_json(value).decode()
-    except (TypeError, ValueError, msgspec.MsgspecError):
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
         raise _wrong(value, column, "json") from None
 
 

@@ -6,16 +6,19 @@ A value is None, bool, int, float, str, Decimal, datetime (aware, UTC), date, by
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextvars import ContextVar
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from bbops.runtime.failures import FlowError
+from bbops.runtime.failures import FlowError, OutOfFuel
 
 MAX_TEXT: Final = 1_000_000
 """Characters in a text."""
 MAX_LIST: Final = 100_000
 """Members of a list, keys of a map."""
+_SMALL_TEXT: Final = 4_096
+_SMALL_LIST: Final = 512
 MAX_INTEGER: Final = 2**63 - 1
 MIN_INTEGER: Final = -(2**63)
 MAX_NODES: Final = 250_000
@@ -59,16 +62,47 @@ def bounded_text(text: str) -> str:
     return text
 
 
+FUEL: Final[ContextVar[list[int] | None]] = ContextVar("FUEL", default=None)
+"""What the run under way has left. Large values cost some, so that no run can hold many."""
+
+
+def spend(amount: int) -> None:
+    """Take fuel of the run under way, if there is one.
+
+    Raises:
+        OutOfFuel: it has none left.
+    """
+    fuel = FUEL.get()
+    if fuel is not None:
+        fuel[0] -= amount
+        if fuel[0] <= 0:
+            raise OutOfFuel("the function makes too many large values")
+
+
 def check_length(characters: int) -> None:
     """Refuse a text before it is built; `characters` is how long it would be."""
+    if characters > _SMALL_TEXT:
+        spend(characters >> 10)
     if characters > MAX_TEXT:
         raise FlowError(f"the text is too long: {characters} characters, at most {MAX_TEXT}")
 
 
 def check_count(members: int) -> None:
     """Refuse a list or map before it is built; `members` is how many it would have."""
+    if members > _SMALL_LIST:
+        spend(members >> 5)
     if members > MAX_LIST:
         raise FlowError(f"the list is too long: {members} members, at most {MAX_LIST}")
+
+
+Sized = TypeVar("Sized", bound="str | list[Any] | dict[str, Any]")
+
+
+def paid(value: Sized) -> Sized:
+    """Return a value that was just made, after paying for its size; see FUEL."""
+    if len(value) > _SMALL_LIST:
+        spend(len(value) >> (10 if isinstance(value, str) else 5))
+    return value
 
 
 def check_size(value: Any, most: int) -> None:
@@ -77,18 +111,20 @@ def check_size(value: Any, most: int) -> None:
     Needed before anything that unfolds a value: forty times `[x, x]` is small in memory, and
     2**40 members written out. Cost: one visit per member, at most `most`.
     """
-    todo = [value]
+    todo = [[value]]
     size = 0
     while todo:
-        found = todo.pop()
-        if type(found) is str or type(found) is bytes:
-            size += len(found)
-        elif type(found) is list:
-            todo.extend(found)
-            size += len(found)
-        elif type(found) is dict:
-            todo.extend(found.values())
-            size += len(found) + sum(map(len, found))
+        found: Any = todo.pop()
+        size += len(found)
+        if type(found) is dict:
+            size += sum(map(len, found))
+            found = found.values()
+        for member in found:
+            of = type(member)
+            if of is str or of is bytes:
+                size += len(member)
+            elif of is list or of is dict:
+                todo.append(member)
         if size > most:
             raise FlowError(f"the value is too large: more than {most} characters and members")
 

@@ -36,11 +36,12 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: its columns in order, and the names of its primary key."""
+    """A table: its columns in order, the names of its primary key, every set that is unique."""
 
     name: str
     columns: Mapping[str, Column]
     key: tuple[str, ...]
+    uniques: frozenset[frozenset[str]] = frozenset()
 
     @property
     def column_types(self) -> dict[str, Type]:

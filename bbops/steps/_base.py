@@ -14,11 +14,12 @@ from pydantic_core import PydanticCustomError
 from bbops.diagnostics import suggest
 from bbops.expressions.check import check_value
 from bbops.expressions.scope import Scope
-from bbops.expressions.types import ANY, Type, has_private
-from bbops.expressions.values import Bare, Value
+from bbops.expressions.types import ANY, Type, fits, has_private
+from bbops.expressions.values import Bare, Expression, ListValue, MapValue, Value
 from bbops.model import Model
 from bbops.names import VariableName
 from bbops.registry import members
+from bbops.runtime.answering import can_set
 from bbops.sql.types import Table
 from bbops.steps._flow import Flow
 from bbops.yaml.document import Map, Mark, Text
@@ -74,16 +75,46 @@ class Checking:
         """Check an expression without `${ }`."""
         return check_value(expression, within or self.scope)
 
-    def public(self, value: Value | None, what: str) -> Type:
-        """Check a value that leaves the server: it may hold nothing private."""
-        found = self.value(value)
-        if has_private(found):
+    def is_sound(self, expression: Expression) -> bool:
+        """Return whether checking an expression reported nothing."""
+        return id(expression.node) not in self.scope.wrong
+
+    def condition(self, expression: Bare, place: Mark | None) -> None:
+        """Check an expression that must be true or false."""
+        found = self.bare(expression)
+        if not fits(found, "boolean"):
+            self.report(
+                place, "condition", f"a condition needs true or false, got {found}",
+                "compare it, for example with '!= null'",
+            )  # fmt: skip
+
+    def own_names(self, *names: str | None) -> None:
+        """Refuse the one variable that a function cannot set."""
+        if "auth" in names:
+            self.report(None, "reserved-name", "'vars.auth' is the signed-in user", "rename it")
+
+    def public(self, value: Value | None, what: str) -> None:
+        """Check a value that leaves the server: it may hold nothing private, at any depth."""
+        if isinstance(value, MapValue | ListValue):
+            for item in value.items:
+                self.public(item[1] if isinstance(item, tuple) else item, what)
+        elif has_private(self.value(value)):
             self.report(
                 getattr(value, "mark", None), "private-data",
                 f"{what} would give away a private column or a secret",
                 "choose the fields you want, or use '| omit(…)'",
             )  # fmt: skip
-        return found
+
+    def headers(self, value: Value | None, what: str) -> None:
+        """Check the headers of an answer: names it may set, nothing private."""
+        self.public(value, what)
+        for name, _ in value.items if isinstance(value, MapValue) else ():
+            if not can_set(name):
+                self.report(
+                    (value.keys_at or {}).get(name) if isinstance(value, MapValue) else None,
+                    "bad-name", f"header '{name}' cannot be set",
+                    "use 'contentType'" if name.lower() == "content-type" else "",
+                )  # fmt: skip
 
     def steps(self, steps: Sequence[Step]) -> None:
         """Check a list of steps in order; each sees what the ones before it set."""
@@ -94,10 +125,7 @@ class Checking:
         inner = replace(self, step=step.mark or self.step)
         found = step.check(inner)
         if step.as_ is not None:
-            if step.as_ == "auth":
-                inner.report(
-                    None, "reserved-name", "'vars.auth' is the signed-in user", "rename it"
-                )
+            inner.own_names(step.as_)
             self.scope.set(step.as_, found)
 
     def table(self, name: Text) -> Table | None:
@@ -107,7 +135,7 @@ class Checking:
         if found is None and ("tables", name) not in self.broken:
             self.report(
                 mark_of(name), "unknown-table", f"table '{name}' does not exist",
-                suggest(name, self.tables),
+                suggest(name, self.tables) or f"make tables/{name}.yaml",
             )  # fmt: skip
         return found
 
@@ -118,7 +146,7 @@ class Checking:
         if found is None and ("functions", name) not in self.broken:
             self.report(
                 mark_of(name), "unknown-function", f"function '{name}' does not exist",
-                suggest(name, self.functions),
+                suggest(name, self.functions) or f"make functions/{name}.yaml",
             )  # fmt: skip
         return found
 
@@ -132,11 +160,16 @@ class Step(Model):
     as_: VariableName | None = Field(default=None, alias="as")
     name: str | None = None
     _mark: Mark | None = PrivateAttr(default=None)
+    _places: Mapping[str, Mark] = PrivateAttr(default_factory=dict)
 
     @property
     def mark(self) -> Mark | None:
         """Where the step begins."""
         return self._mark
+
+    def place(self, key: str) -> Mark | None:
+        """Return where the value of a parameter stands, or of a key beside the action."""
+        return self._places.get(key)
 
     def check(self, at: Checking) -> Type:
         """Report the step's mistakes and return the type of its result."""
@@ -159,6 +192,14 @@ class Step(Model):
         return () if self.as_ is None else (self.as_,)
 
 
+_USUAL_STEPS = {
+    "for": "loop", "foreach": "loop", "each": "loop", "while": "loop", "select": "find",
+    "query": "find", "read": "find", "get": "find", "create": "insert", "add": "insert",
+    "save": "insert", "upsert": "insert", "patch": "update", "remove": "delete",
+    "respond": "return", "response": "return", "reply": "return", "raise": "throw",
+    "error": "throw", "assign": "set", "let": "set", "var": "set", "print": "log",
+    "condition": "if", "run": "call", "invoke": "call", "function": "call",
+}  # fmt: skip
 _BESIDE = frozenset({"as", "name", "timeout", "retry", "then", "else", "catch", "finally"})
 
 
@@ -189,7 +230,10 @@ def read_step(data: Any) -> Step:
     if not actions:
         raise _unknown_step(data, kinds)
     step = kinds[actions[0]].model_validate(data)
-    step._mark = data.mark if isinstance(data, Map) else None  # noqa: SLF001 - ours
+    if isinstance(data, Map):
+        inner = data[actions[0]]
+        places = inner.values_at if isinstance(inner, Map) else {}
+        step._mark, step._places = data.mark, {**data.values_at, **places}  # noqa: SLF001 - ours
     return step
 
 
@@ -197,9 +241,12 @@ def _unknown_step(data: dict[str, Any], kinds: Mapping[str, type[Step]]) -> Pyda
     unknown = [key for key in data if key not in _BESIDE]
     if not unknown:
         return PydanticCustomError("step", "this step has no action, such as 'find' or 'return'")
+    name = unknown[0]
+    usual = _USUAL_STEPS.get(name.lower())
+    hint = f"did you mean '{usual}'?" if usual in kinds else suggest(name, kinds)
     return PydanticCustomError(
         "unknown_step", "unknown step '{key}'",
-        {"key": unknown[0], "hint": suggest(unknown[0], kinds)},
+        {"key": name, "hint": hint or "steps are: " + ", ".join(kinds)},
     )  # fmt: skip
 
 

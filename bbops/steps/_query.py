@@ -10,13 +10,16 @@ from bbops.diagnostics import suggest
 from bbops.expressions import nodes as s
 from bbops.expressions.emit import constant
 from bbops.expressions.scope import Scope
-from bbops.expressions.types import INTEGER, map_of
-from bbops.expressions.values import Bare, Expression, MapValue, Value
+from bbops.expressions.types import INTEGER, Type, map_of
+from bbops.expressions.values import Bare, Broken, Constant, Expression, MapValue, Value
+from bbops.runtime.failures import FlowError
+from bbops.runtime.rows import ENCODERS
 from bbops.sql.query import NotInSql, Query
 from bbops.sql.template import Template, commas, seq
 from bbops.sql.types import Column, Table, quote
 from bbops.steps._base import Checking, mark_of
 from bbops.steps._flow import Flow
+from bbops.yaml.document import Mark
 
 One = bool | Literal["required"]
 COUNT = map_of({"count": INTEGER}, "the result")
@@ -41,7 +44,9 @@ def check_where(at: Checking, table: Table, where: Bare) -> None:
 
 
 def try_sql(at: Checking, value: Expression, query: Query, *, condition: bool) -> None:
-    """Compile an expression for its mistakes only."""
+    """Compile an expression for its mistakes only, unless it has others already."""
+    if not at.is_sound(value):
+        return
     try:
         query.condition(value.node) if condition else query.scalar(value.node)
     except NotInSql as problem:
@@ -56,30 +61,62 @@ def check_columns(at: Checking, table: Table, names: Sequence[str]) -> None:
     """Report names that are no columns of the table."""
     for name in names:
         if name not in table.columns:
-            at.report(
-                mark_of(name), "unknown-column", f"table '{table.name}' has no column '{name}'",
-                suggest(name, table.columns),
-            )  # fmt: skip
+            report_column(at, table, name, mark_of(name))
 
 
-def check_data(at: Checking, table: Table, data: Value, *, row: bool) -> None:
-    """Report unknown columns and bad values of `data`."""
+def report_column(at: Checking, table: Table, name: str, mark: Mark | None) -> None:
+    """Report a name that is no column of the table."""
+    message = f"table '{table.name}' has no column '{name}'"
+    at.report(mark, "unknown-column", message, suggest(name, table.columns))
+
+
+def check_data(
+    at: Checking, table: Table, data: Value, *, row: bool, place: Mark | None = None
+) -> None:
+    """Report unknown columns and bad values of `data`, which stands at `place`."""
     scope = query_scope(at, table, row=True, bare=False) if row else at.scope
-    found = at.value(data, within=scope)
     if not isinstance(data, MapValue):
-        if found.kind not in {"any", "map", "list"} or not isinstance(data, Expression):
-            at.report(getattr(data, "mark", None), "data", "'data' is a map of columns")
+        found = at.value(data, within=scope)
+        if found.kind not in {"any", "map", "list"} or not isinstance(data, Expression | Broken):
+            at.report(place, "data", f"'data' is a map of columns, got {found}")
         return
     for name, value in data.items:
+        found = at.value(value, within=scope)
+        mark = getattr(value, "mark", None) or (data.keys_at or {}).get(name)
         if name not in table.columns:
-            at.report(
-                (data.keys_at or {}).get(name), "unknown-column",
-                f"table '{table.name}' has no column '{name}'", suggest(name, table.columns),
-            )  # fmt: skip
+            report_column(at, table, name, (data.keys_at or {}).get(name))
+        elif isinstance(value, Constant):
+            _check_constant(at, table.columns[name], value, mark)
+        elif not _takes(table.columns[name], found):
+            wanted = table.columns[name].type
+            at.report(mark, "type", f"column '{name}' of type {wanted} cannot hold {found}")
         elif row and isinstance(value, Expression):
             query = Query(table, scope, _nothing, bare=False)
             if query.has_columns(value.node):
                 try_sql(at, value, query, condition=False)
+
+
+def _check_constant(at: Checking, column: Column, value: Constant, mark: Mark | None) -> None:
+    if value.value is None and not column.nullable:
+        at.report(mark, "type", f"column '{column.name}' is not nullable")
+        return
+    try:
+        ENCODERS[column.type](value.value, column.name)
+    except FlowError as problem:
+        at.report(mark, "type", problem.message)
+
+
+_ALSO = {
+    "number": {"integer", "number"}, "decimal": {"integer", "number", "text"},
+    "integer": {"number"}, "bigint": {"number"}, "datetime": {"text"}, "date": {"text"},
+    "binary": {"text"},
+}  # fmt: skip
+
+
+def _takes(column: Column, of: Type) -> bool:
+    """Return whether a column may store a value of this type."""
+    own = column.value_type.kind
+    return own == "any" or of.kind in {"any", "null", own, *_ALSO.get(column.type, ())}
 
 
 # ---- code

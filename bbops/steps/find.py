@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
@@ -21,7 +22,7 @@ from bbops.expressions.values import (
 from bbops.model import Model
 from bbops.sql.template import Template, seq
 from bbops.sql.types import Table, quote
-from bbops.steps._base import Checking, Example, Static, Step, mark_of
+from bbops.steps._base import Checking, Example, Static, Step
 from bbops.steps._flow import Flow
 from bbops.steps._query import (
     One,
@@ -30,6 +31,7 @@ from bbops.steps._query import (
     first_row,
     order_clause,
     parse_order,
+    report_column,
     returning,
 )  # fmt: skip
 
@@ -40,7 +42,13 @@ MAX_ROWS = 1000
 def read_columns(data: Any) -> tuple[str, ...]:
     """Return the names of a list of columns, as they stand in the file."""
     if not isinstance(data, list) or not data or not all(isinstance(name, str) for name in data):
-        raise PydanticCustomError("columns", "'select' is a list of columns")
+        hint = f"write [{data}]" if isinstance(data, str) and data.isidentifier() else ""
+        raise PydanticCustomError("columns", "'select' is a list of columns", {"hint": hint})
+    if "*" in data:
+        hint = "leave 'select' out for all columns"
+        raise PydanticCustomError(
+            "columns", "'select' is a list of columns, without '*'", {"hint": hint}
+        )
     return tuple(data)
 
 
@@ -97,7 +105,7 @@ class Find(Step):
             found = at.value(getattr(find, name))
             if found.kind not in {"integer", "number", "any"}:
                 at.report(
-                    mark_of(getattr(find, name)), "type", f"'{name}' needs a number, got {found}",
+                    self.place(name), "type", f"'{name}' needs a number, got {found}",
                     "add '| toNumber'",
                 )  # fmt: skip
         row = table.row_type(find.select)
@@ -110,13 +118,16 @@ class Find(Step):
         found = at.value(order)
         texts = order_texts(order)
         if order is not None and texts is None and found.kind not in {"text", "any"}:
-            at.report(mark_of(order), "order", "'orderBy' is 'column.desc', or a list of such")
+            at.report(
+                self.place("orderBy"), "order", "'orderBy' is 'column.desc', or a list of such"
+            )
         for text, mark in texts or ():
             column, direction = parse_order(text)
-            if direction not in {"asc", "desc"}:
-                at.report(mark, "order", f"'{text}' does not end with '.asc' or '.desc'")
+            if direction not in {"asc", "desc"} or _ELSEWHERE(text):
+                message = f"'{text}' does not end with '.asc' or '.desc'"
+                at.report(mark, "order", message, _order_hint(text))
             elif column not in table.columns:
-                at.report(mark, "unknown-column", f"table '{table.name}' has no column '{column}'")
+                report_column(at, table, column, mark)
 
     def code(self, flow: Flow) -> list[ast.stmt]:
         find = self.find
@@ -136,7 +147,9 @@ class Find(Step):
             template = seq(template, " OFFSET ", query.parameter(self.count(flow, "offset", 0)))
         code, sql, parameters = flow.statement(query, template)
         read = flow.expression(
-            f"await host.database.read({sql}, {parameters})", host=flow.root("host")
+            f"charged(await host.database.read({sql}, {parameters}))",
+            charged="bbops.runtime.rows:charged",
+            host=flow.root("host"),
         )
         rows = flow.rows(types, read)
         return code + flow.store(self.as_, first_row(flow, rows, find.one) if find.one else rows)
@@ -167,6 +180,18 @@ class Find(Step):
             flow.expression("order(value)", order=chosen, value=flow.value(self.find.order_by))
         )
         return ("raw", len(switches) - 1, next(iter(clauses.values())))
+
+
+_ELSEWHERE = re.compile(r"(?P<down>-)(\w+)|(\w+) +(?P<way>asc|desc)", re.IGNORECASE).fullmatch
+
+
+def _order_hint(text: str) -> str:
+    """Return the cure for what other languages write: `-title`, `title desc`."""
+    found = _ELSEWHERE(text)
+    if found is None:
+        return ""
+    way = "desc" if found["down"] else found["way"].lower()
+    return f"write '{found[2] or found[3]}.{way}'"
 
 
 def order_texts(order: Value | None) -> Sequence[tuple[str, Any]] | None:

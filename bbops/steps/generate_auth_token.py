@@ -46,7 +46,7 @@ class GenerateAuthToken(Step):
         at.value(given.expires_in)
         for value in (given.email, given.role, given.claims):
             at.public(value, "a token")
-        if "auth" not in at.scope.roots and "no-auth" in at.scope.missing:
+        if "no-auth" in at.scope.missing:
             at.report(
                 None, "no-signing-key", "project.yaml has no 'auth'", at.scope.missing["no-auth"]
             )

@@ -35,12 +35,7 @@ class If(Step):
     else_: Steps | None = Field(default=None, alias="else")
 
     def check(self, at: Checking) -> Type:
-        found = at.bare(self.if_)
-        if found.kind not in {"boolean", "any"}:
-            at.report(
-                self.if_.mark, "condition", f"a condition needs true or false, got {found}",
-                "compare it, for example with '!= null'",
-            )  # fmt: skip
+        at.condition(self.if_, self.place("if"))
         at.steps(self.then)
         at.steps(self.else_ or ())
         return NULL

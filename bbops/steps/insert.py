@@ -30,7 +30,7 @@ from bbops.steps._query import (
 class OnConflict(Model):
     """What happens to a row whose `columns` are there already."""
 
-    columns: list[str] = Field(min_length=1)
+    columns: list[Static] = Field(min_length=1)
     do: Annotated[ValueField, Field()]
 
 
@@ -79,22 +79,24 @@ class Insert(Step):
         if table is None:
             return ANY
         for data in insert.data.items if isinstance(insert.data, ListValue) else (insert.data,):
-            check_data(at, table, data, row=False)
+            check_data(at, table, data, row=False, place=self.place("data"))
             self.check_missing(at, table, data)
         if insert.on_conflict is not None:
             self.check_conflict(at, table, insert.on_conflict)
-        row = table.row_type()
+        row = table.row_type() if insert.on_conflict is None else table.row_type().or_null()
         if isinstance(insert.data, ListValue):
             return list_of(row)
         if isinstance(insert.data, Expression):
             kind = at.scope.type_of(insert.data.node).kind
             return {"list": list_of(row), "map": row}.get(kind, ANY)
-        return row.or_null() if insert.on_conflict is not None else row
+        return row
 
     def check_missing(self, at: Checking, table: Table, data: object) -> None:
         if not isinstance(data, MapValue):
             return
         given = {name for name, _ in data.items}
+        if not given <= set(table.columns):
+            return  # one of them may be the misspelt one
         missing = [c.name for c in table.columns.values() if c.is_required and c.name not in given]
         for name in missing:
             at.report(
@@ -103,16 +105,23 @@ class Insert(Step):
 
     def check_conflict(self, at: Checking, table: Table, conflict: OnConflict) -> None:
         check_columns(at, table, conflict.columns)
+        is_known = set(conflict.columns) <= set(table.columns)
+        if is_known and frozenset(conflict.columns) not in table.uniques:
+            names = ", ".join(conflict.columns)
+            at.report(
+                self.place("onConflict"), "on-conflict", f"nothing says that '{names}' is unique",
+                f"'unique: true' for the column, or a unique index, in tables/{table.name}.yaml",
+            )  # fmt: skip
         if isinstance(conflict.do, MapValue):
             if not isinstance(self.insert.data, MapValue):
                 at.report(
                     conflict.do.mark, "on-conflict", "with a map in 'do', 'data' is a map too",
                     "list the columns of 'data' one by one",
                 )  # fmt: skip
-            check_data(at, table, conflict.do, row=True)
+            check_data(at, table, conflict.do, row=True, place=self.place("onConflict"))
         elif getattr(conflict.do, "value", None) not in {"ignore", "update"}:
             at.report(
-                getattr(conflict.do, "mark", None), "on-conflict",
+                getattr(conflict.do, "mark", None) or self.place("onConflict"), "on-conflict",
                 "'do' is 'ignore', 'update' or a map of columns",
             )  # fmt: skip
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import ClassVar
 
-from bbops.expressions.types import ANY, INTEGER, NULL, Type, list_of
+from bbops.expressions.types import ANY, INTEGER, NULL, Type, concealed, list_of
 from bbops.expressions.values import BareField, ValueField
 from bbops.model import Model
 from bbops.names import VariableName
@@ -50,24 +50,21 @@ class Loop(Step):
         loop = self.loop
         over = at.bare(loop.over)
         if over.kind not in {"list", "any"}:
-            at.report(
-                getattr(loop.over, "mark", None), "not-a-list", f"a loop needs a list, got {over}"
-            )
+            at.report(self.place("over"), "not-a-list", f"a loop needs a list, got {over}")
         if loop.each:
-            at.scope.set(loop.each, over.item or ANY)
+            at.scope.set(loop.each, concealed(over.item or ANY, by=[over] if over.private else []))
         if loop.index:
             at.scope.set(loop.index, INTEGER)
+        at.own_names(loop.each, loop.index)
         if loop.where is not None:
-            at.bare(loop.where)
+            at.condition(loop.where, self.place("where"))
         at.steps(loop.steps or ())
         if loop.collect is None:
             if self.as_:
                 at.report(
-                    None,
-                    "nothing-collected",
-                    "'as' needs 'collect' in the loop",
+                    self.place("as"), "nothing-collected", "'as' needs 'collect' in the loop",
                     "add 'collect: ${ … }'",
-                )
+                )  # fmt: skip
             return NULL
         return list_of(at.value(loop.collect))
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import ClassVar
 
 from pydantic import Field
 
-from bbops.expressions.types import NULL, Type
+from bbops.expressions.types import NULL, Type, fits
 from bbops.expressions.values import Constant, ValueField
 from bbops.model import Model
-from bbops.steps._base import Checking, Example, Static, Step, mark_of
+from bbops.steps._base import Checking, Example, Static, Step
 from bbops.steps._flow import Flow
 
 
@@ -42,26 +43,37 @@ class Return(Step):
     def check(self, at: Checking) -> Type:
         answer = self.return_
         status = at.value(answer.status)
-        if not _is_status(answer.status) or status.kind not in {"integer", "number", "any"}:
-            at.report(
-                mark_of(answer.status), "status", "a status is a whole number from 200 to 599"
-            )
+        if not _is_status(answer.status) or not fits(status, "integer"):
+            at.report(self.place("status"), "status", "a status is a whole number from 200 to 599")
         at.public(answer.value, "this answer")
-        at.public(answer.headers, "this answer's headers")
+        at.headers(answer.headers, "this answer's headers")
+        if answer.content_type is not None and not _CONTENT_TYPE(answer.content_type):
+            message = f"expected a content type such as 'text/html', got '{answer.content_type}'"
+            at.report(self.place("contentType"), "bad-value", message)
         return NULL
 
     def code(self, flow: Flow) -> list[ast.stmt]:
         answer = self.return_
         value = flow.use("bbops.runtime.failures:NOTHING")
-        if answer.value is not None:
+        if "value" in answer.model_fields_set:  # null is a value too
             value = flow.value(answer.value)
         return flow.run(
             "return (status, value, headers, contentType)",
             status=flow.value(answer.status),
             value=value,
             headers=flow.value(answer.headers),
-            contentType=ast.Constant(str(answer.content_type) if answer.content_type else None),
+            contentType=ast.Constant(_with_charset(answer.content_type)),
         )
+
+
+_CONTENT_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+( *; *[\w-]+=[\w.\"+-]+)*", re.ASCII).fullmatch
+
+
+def _with_charset(content_type: str | None) -> str | None:
+    """Texts are sent as UTF-8; without saying so, clients guess."""
+    if content_type is None or not content_type.startswith("text/") or "charset" in content_type:
+        return None if content_type is None else str(content_type)
+    return f"{content_type}; charset=utf-8"
 
 
 def _is_status(status: object) -> bool:

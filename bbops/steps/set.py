@@ -32,9 +32,8 @@ class Set(Step):
     def check(self, at: Checking) -> Type:
         found = {name: at.value(value) for name, value in self.set.items()}
         for name, of in found.items():
-            if name == "auth":
-                at.report(None, "reserved-name", "'vars.auth' is the signed-in user", "rename it")
             at.scope.set(name, of)
+        at.own_names(*found)
         return NULL
 
     def sets(self) -> Sequence[str]:

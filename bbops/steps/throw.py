@@ -37,17 +37,20 @@ class Throw(Step):
     throw: ThrowParameters
 
     def check(self, at: Checking) -> Type:
-        for value in (self.throw.status, self.throw.message, self.throw.value, self.throw.headers):
+        for value in (self.throw.status, self.throw.message, self.throw.value):
             at.public(value, "this error")
+        at.headers(self.throw.headers, "this error's headers")
         status = self.throw.status
         if isinstance(status, Constant) and status.value not in range(400, 600):
-            at.report(status.mark, "status", "the status of an error is a number from 400 to 599")
+            at.report(
+                self.place("status"), "status", "the status of an error is a number from 400 to 599"
+            )
         return NULL
 
     def code(self, flow: Flow) -> list[ast.stmt]:
         error = self.throw
         value = flow.use("bbops.runtime.failures:NOTHING")
-        if error.value is not None:
+        if "value" in error.model_fields_set:  # null is a value too
             value = flow.value(error.value)
         return flow.run(
             "raise thrown(status, message, value, headers)",

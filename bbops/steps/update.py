@@ -70,7 +70,7 @@ class Update(Step):
         if table is None:
             return ANY
         check_where(at, table, self.update.where)
-        check_data(at, table, self.update.data, row=True)
+        check_data(at, table, self.update.data, row=True, place=self.place("data"))
         if not self.update.one:
             return COUNT
         return table.row_type() if self.update.one == "required" else table.row_type().or_null()

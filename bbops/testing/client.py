@@ -69,9 +69,12 @@ class Client:
 
 @asynccontextmanager
 async def serve(
-    tree: Tree, database: Path, env: Mapping[str, str] | None = None, *, detailed: bool = False
+    tree: Tree, database: Path, env: Mapping[str, str] | None = None, **options: Any
 ) -> AsyncIterator[Client]:
     """Build a tree, migrate a database file to it, and yield a client of it.
+
+    Args:
+        options: those of `bbops.runtime.release.link`.
 
     Raises:
         ProjectError: the tree has errors.
@@ -87,7 +90,7 @@ async def serve(
         yield Client(
             link(
                 built.artifact, name="0123456789ab", host=fake_host(door), env=values,
-                detailed=detailed,
+                **options,
             ),
             door,
         )  # fmt: skip

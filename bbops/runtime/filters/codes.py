@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from bbops.runtime.failures import FlowError
 from bbops.runtime.filters._registry import add_filter, need_text, refused
-from bbops.runtime.values import bounded_text, encode_text
+from bbops.runtime.values import bounded_text, encode_text, paid
 
 _TO_STANDARD: Final = str.maketrans("-_", "+/")
 
@@ -35,7 +35,7 @@ def decode_base64(value: Any) -> str:
     """The text that is encoded in Base64, in either alphabet, padded or not."""
     found = need_text(value, "base64Decode").rstrip("=").translate(_TO_STANDARD)
     try:
-        return base64.b64decode(found + "=" * (-len(found) % 4), validate=True).decode()
+        return paid(base64.b64decode(found + "=" * (-len(found) % 4), validate=True).decode())
     except ValueError:
         raise FlowError("'base64Decode' needs Base64 of a text in UTF-8") from None
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from bbops.runtime import operators
 from bbops.runtime.failures import FlowError
 from bbops.runtime.filters._registry import add_filter, need_list, need_text
-from bbops.runtime.values import NUMBERS, check_length, check_size, kind
+from bbops.runtime.values import MAX_TEXT, NUMBERS, check_length, check_size, kind, paid
 
 _SORTED: Final = frozenset(("text", "number", "datetime", "date", "boolean"))
 # Sorting compares, and `unique` freezes, whole members: this bounds their total size.
@@ -24,12 +24,14 @@ _MAX_WEIGHT: Final = 2_000_000
 def join(value: Any, separator: Any) -> str:
     """The members as one text, with a separator between them."""
     members, mark = need_list(value, "join"), need_text(separator, "join")
-    total = 0
+    total = -len(mark)
     texts = []
     for member in members:
         texts.append(operators.text(member))
         total += len(texts[-1]) + len(mark)
-        check_length(total - len(mark))
+        if total > MAX_TEXT:
+            break
+    check_length(total)
     return mark.join(texts)
 
 
@@ -71,7 +73,7 @@ def sort(value: Any, field: Any = None, direction: Any = "asc") -> list[Any]:
     known = [pair for pair in keyed if pair[0] is not None]
     _check_sortable([key for key, _ in known])
     known.sort(key=_by_key, reverse=direction == "desc")
-    return [member for _, member in known] + [member for key, member in keyed if key is None]
+    return paid([member for _, member in known] + [m for key, m in keyed if key is None])
 
 
 @add_filter(
@@ -90,7 +92,7 @@ def unique(value: Any) -> list[Any]:
             seen.setdefault(_identity(member), member)
     except RecursionError:
         raise FlowError("a member is nested too deeply for 'unique'") from None
-    return list(seen.values())
+    return paid(list(seen.values()))
 
 
 @add_filter(
@@ -102,7 +104,7 @@ def unique(value: Any) -> list[Any]:
 def pluck(value: Any, field: Any) -> list[Any]:
     """The field of that name of every member."""
     name = need_text(field, "pluck")
-    return [operators.get(member, name) for member in need_list(value, "pluck")]
+    return paid([operators.get(member, name) for member in need_list(value, "pluck")])
 
 
 def _sort_key(member: Any, field: Any) -> Any:

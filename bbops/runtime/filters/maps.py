@@ -8,7 +8,14 @@ import msgspec
 
 from bbops.runtime.failures import FlowError
 from bbops.runtime.filters._registry import add_filter, need_map, need_text
-from bbops.runtime.values import MAX_TEXT, bounded_text, check_count, check_size, encode_text
+from bbops.runtime.values import (
+    MAX_TEXT,
+    bounded_text,
+    check_count,
+    check_size,
+    encode_text,
+    paid,
+)
 
 
 @add_filter(
@@ -44,7 +51,7 @@ def has(value: Any, name: Any) -> bool:
 def omit(value: Any, name: Any, *names: Any) -> dict[str, Any]:
     """The map without the keys of these names."""
     left_out = _names(name, names, "omit")
-    return {key: item for key, item in need_map(value, "omit").items() if key not in left_out}
+    return paid({key: item for key, item in need_map(value, "omit").items() if key not in left_out})
 
 
 @add_filter(
@@ -56,7 +63,7 @@ def omit(value: Any, name: Any, *names: Any) -> dict[str, Any]:
 def pick(value: Any, name: Any, *names: Any) -> dict[str, Any]:
     """The map with only the keys of these names, as far as it has them."""
     wanted = _names(name, names, "pick")
-    return {key: item for key, item in need_map(value, "pick").items() if key in wanted}
+    return paid({key: item for key, item in need_map(value, "pick").items() if key in wanted})
 
 
 @add_filter(

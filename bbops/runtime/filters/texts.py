@@ -13,7 +13,7 @@ from bbops.runtime import operators
 from bbops.runtime.failures import FlowError
 from bbops.runtime.filters._registry import add_filter, need_integer, need_text, refused
 from bbops.runtime.patterns import has_match
-from bbops.runtime.values import bounded_text, check_count, check_length, encode_text
+from bbops.runtime.values import bounded_text, check_count, check_length, encode_text, paid
 
 _NOT_IN_SLUGS: Final = re.compile("[^a-z0-9]+")
 
@@ -49,7 +49,7 @@ def upper(value: Any) -> str:
 )
 def trim(value: Any) -> str:
     """The text without white space at its ends."""
-    return need_text(value, "trim").strip()
+    return paid(need_text(value, "trim").strip())
 
 
 @add_filter(
@@ -79,6 +79,7 @@ def split(value: Any, separator: Any) -> list[str]:
     if not mark:
         raise FlowError("'split' needs a separator, found an empty text")
     check_count(found.count(mark) + 1)
+    check_length(len(found))
     return found.split(mark)
 
 
@@ -174,7 +175,7 @@ def take_slice(value: Any, start: Any, end: Any = None) -> Any:
     first = need_integer(start, "slice")
     last = None if end is None else need_integer(end, "slice")
     if type(value) is str or type(value) is list:
-        return value[first:last]
+        return paid(value[first:last])
     raise FlowError(refused("slice", "a text or a list", value))
 
 

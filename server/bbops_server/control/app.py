@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from typing import Annotated, Any
 
 import msgspec
 from litestar import Litestar, MediaType, Request, Response, get, post
@@ -10,11 +11,13 @@ from litestar.exceptions import HTTPException, NotFoundException
 from litestar.middleware import DefineMiddleware
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.params import QueryParameter
 
 import bbops
 from bbops.runtime.flow import code_of
 from bbops_server.control.guard import Guard
 from bbops_server.control.page import render_html, render_text
+from bbops_server.live.history import find
 from bbops_server.reconciler.status import Status, StatusSource
 
 _PAGE_HEADERS = {
@@ -73,6 +76,28 @@ def create_control(status: StatusSource) -> Litestar:
             raise _unknown(name)
         return Accepted()
 
+    @get("/api/projects/{name:str}/requests")
+    async def list_requests(
+        request: AnyRequest,
+        limit: Annotated[int, QueryParameter(ge=1, le=1_000)] = 50,
+        after: Annotated[int, QueryParameter(ge=0)] = 0,
+        status_filter: Annotated[
+            str | None, QueryParameter(name="status", pattern="^[1-5]([0-9]{2}|xx)$")
+        ] = None,
+        method: Annotated[str | None, QueryParameter()] = None,
+        path: Annotated[str | None, QueryParameter()] = None,
+        slower_than: Annotated[float | None, QueryParameter()] = None,
+    ) -> list[dict[str, Any]]:
+        """The newest requests the project answered, newest last; `after` is an id seen before."""
+        name = request.path_params["name"]
+        history = status.history(name)
+        if history is None:
+            raise _unknown(name)
+        filters = {
+            "status": status_filter, "method": method, "path": path, "slower_than": slower_than,
+        }  # fmt: skip
+        return await asyncio.to_thread(find, history, limit=limit, after=after, **filters)
+
     schema = OpenAPIConfig(
         title="bbops control plane",
         version=bbops.__version__,
@@ -81,7 +106,7 @@ def create_control(status: StatusSource) -> Litestar:
         use_handler_docstrings=True,
     )
     return Litestar(
-        [page, list_projects, read_status, reconcile],
+        [page, list_projects, read_status, reconcile, list_requests],
         openapi_config=schema,
         exception_handlers={HTTPException: _explain},
         middleware=[DefineMiddleware(Guard)],

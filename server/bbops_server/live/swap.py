@@ -14,8 +14,11 @@ import msgspec
 from bbops.database.sqlite import Sqlite
 from bbops.errors import ServerError
 from bbops.host import Clock, Host, Log, Random
+from bbops.runtime.answering import Record
 from bbops.runtime.failures import Failure
+from bbops.runtime.lasting import Lasting
 from bbops.runtime.release import Release, link
+from bbops_server.live.history import History
 from bbops_server.settings import Durability
 
 DRAIN_SECONDS = 30.0
@@ -34,6 +37,8 @@ class Live:
         self._doors = clock, random, log
         self._linked: tuple[Release, str] | None = None
         self._databases: dict[tuple[Path, Durability], Sqlite] = {}
+        self._lasting = Lasting()
+        self._histories: dict[Path, History] = {}
         self._drains: set[asyncio.Task[None]] = set()
         self._one_at_a_time = asyncio.Lock()
 
@@ -58,7 +63,10 @@ class Live:
             clock, random, log = self._doors
             host = Host(clock, random, await self._open(database, durability), log)
             try:
-                release = link(data, name=name, host=host, env=env, detailed=detailed)
+                release = link(
+                    data, name=name, host=host, env=env, detailed=detailed,
+                    lasting=self._lasting, history=self._remember(database),
+                )  # fmt: skip
             except Failure as failure:
                 raise ServerError(failure.message) from None
             self._drop_linked()
@@ -95,12 +103,21 @@ class Live:
         for task in self._drains:
             task.cancel()
         await asyncio.gather(*(database.close() for database in self._databases.values()))
+        for history in self._histories.values():
+            await asyncio.to_thread(history.close)
 
     async def _open(self, path: Path, durability: Durability) -> Sqlite:
         key = path, durability
         if key not in self._databases:
             self._databases[key] = await Sqlite.open(path, durability=durability)
         return self._databases[key]
+
+    def _remember(self, database: Path) -> Record:
+        """Return what takes the answers of a project whose data is in this database."""
+        path = database.with_name("history.sqlite")
+        if path not in self._histories:
+            self._histories[path] = History(path)
+        return self._histories[path].ring.append
 
     def _drop_linked(self) -> None:
         if self._linked is not None:

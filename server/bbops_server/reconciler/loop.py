@@ -80,6 +80,10 @@ class Reconciler:
         self.asked.set()
         return True
 
+    def history(self, name: str) -> Path | None:
+        """Return where the project's requests are remembered."""
+        return self.workshop.history if name == self.board.name else None
+
     # ---- the loop
     async def run(self) -> None:
         """Serve the last good release, then follow the source until cancelled."""

@@ -61,6 +61,11 @@ class Workshop:
         return self.settings.state / "data.sqlite"
 
     @property
+    def history(self) -> Path:
+        """The requests that were answered; the data processes write it beside the data."""
+        return self.database.with_name("history.sqlite")
+
+    @property
     def record(self) -> Path:
         """What went live last."""
         return self.settings.state / "publication.json"

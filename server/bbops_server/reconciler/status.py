@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
@@ -85,6 +86,10 @@ class StatusSource(Protocol):
 
     def reconcile(self, name: str) -> bool:
         """Ask for an attempt now; False when no project has that name."""
+        ...
+
+    def history(self, name: str) -> Path | None:
+        """Return where a project's requests are remembered; None when no project has the name."""
         ...
 
 

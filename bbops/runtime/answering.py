@@ -1,0 +1,270 @@
+"""How a release answers: whole answers, errors, its name on each, and the request's history."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from time import perf_counter
+from traceback import walk_tb
+from typing import Any, NamedTuple
+
+import msgspec
+
+from bbops.runtime.cors import is_preflight
+from bbops.runtime.failures import NOTHING, DatabaseFailure, Failure, InvalidInput, Thrown
+from bbops.runtime.flow import Answer, Run, code_of, message_of
+from bbops.runtime.operators import text
+from bbops.runtime.table import RouteTable
+from bbops.runtime.tokens import Tokens
+from bbops.runtime.values import FUEL, check_size
+
+MAX_BODY_BYTES = 1 << 20
+MAX_ANSWER = 10_000_000
+"""Characters and members of an answer's value, all the way down."""
+
+_encode = msgspec.json.Encoder().encode
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}").fullmatch
+_OURS = frozenset({
+    "connection", "content-length", "content-type", "transfer-encoding", "x-release",
+    "x-request-id",
+})  # fmt: skip
+_JSON = (b"content-type", b"application/json")
+
+Headers = list[tuple[bytes, bytes]]
+
+
+class TooLarge(Thrown):
+    """The body is longer than it may be."""
+
+    def __init__(self) -> None:
+        super().__init__(413, f"the body is larger than {MAX_BODY_BYTES:,} bytes")
+
+
+@dataclass(slots=True)
+class Trace:
+    """What is known of a request besides what the function sees; `scope["bbops"]`."""
+
+    began: float
+    route: str = ""
+    user: Any = None
+    bytes_in: int = 0
+    failure: str = ""
+    step: str = ""
+    request: str = ""
+    headers: Headers | None = None
+
+
+class Answered(NamedTuple):
+    """One line of the request history: times in seconds since 1970 and milliseconds."""
+
+    at: float
+    method: str
+    path: str
+    route: str
+    status: int
+    milliseconds: float
+    user: Any
+    release: str
+    bytes_in: int
+    bytes_out: int
+    failure: str
+    step: str
+    request: str
+
+
+Record = Callable[[Answered], None]
+
+
+class Answering:
+    """How a release answers: its name on every answer, its errors, its environment."""
+
+    def __init__(
+        self, name: str, host: Any, env: Mapping[str, Any], tokens: Tokens | None, *,
+        fuel: int, detailed: bool, history: Record | None = None,
+    ) -> None:  # fmt: skip
+        self.host, self.env, self.tokens, self.fuel = host, env, tokens, fuel
+        self.detailed, self.history, self.name = detailed, history, name
+        self.release = (b"x-release", name.encode())
+        self.prefix, self.counter = host.random.token(8), count(1)
+
+    def run(self) -> Run:
+        """Return a Run with this release's doors, whose fuel pays for large values."""
+        run = Run(self.host, self.env, self.tokens, self.fuel)
+        FUEL.set(run.fuel)
+        return run
+
+    async def dispatch(self, table: RouteTable[Any], scope: Any, receive: Any, send: Any) -> None:
+        """Answer by the pipeline of the route, or with 404, 405 or OPTIONS."""
+        method = scope["method"]
+        scope["bbops"] = Trace(perf_counter())
+        raw = scope.get("raw_path")
+        path = raw.decode("latin-1") if raw else scope["path"]
+        target, found = table.match("GET" if method == "HEAD" else method, path)
+        if target is not None:
+            await target(scope, receive, send, found)
+        elif not found:
+            await self.fail(send, Thrown(404, "no such route"), scope)
+        elif method == "OPTIONS" and is_preflight(scope):
+            await self.preflight(table, scope, send, path, tuple(found))
+        elif method == "OPTIONS":
+            allow = (b"allow", ", ".join(found).encode())
+            await self.send(send, scope, 204, b"", [allow])
+        else:
+            allowed = ", ".join(found)
+            error = Thrown(405, f"this route answers {allowed}", headers={"allow": allowed})
+            await self.fail(send, error, scope)
+
+    async def preflight(
+        self, table: RouteTable[Any], scope: Any, send: Any, path: str, allowed: Sequence[str]
+    ) -> None:
+        """Answer what a browser asks before a request of another origin."""
+        headers = [(b"allow", ", ".join(allowed).encode())]
+        for method in allowed:
+            target, _ = table.match(method, path)
+            if target is not None and target.cors is not None:
+                headers += target.cors.answer_preflight(scope)
+                break
+        await self.send(send, scope, 204, b"", headers)
+
+    async def send(self, send: Any, scope: Any, status: int, body: bytes, headers: Headers) -> None:
+        """Send one whole answer; HEAD, 204 and 304 have no body."""
+        if status not in {204, 304}:
+            headers.append((b"content-length", b"%d" % len(body)))
+        headers.append(self.release)
+        trace: Trace = scope["bbops"]
+        if trace.headers:
+            headers += trace.headers
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        bodyless = scope["method"] == "HEAD" or status in {204, 304}
+        await send({"type": "http.response.body", "body": b"" if bodyless else body})
+        if self.history is not None:
+            self.remember(self.history, scope, status, len(body))
+
+    def remember(self, history: Record, scope: Any, status: int, bytes_out: int) -> None:
+        """Hand the request to the history; its query string may hold secrets and stays out."""
+        trace: Trace = scope["bbops"]
+        milliseconds = 1000 * (perf_counter() - trace.began)
+        at = self.host.clock.now().timestamp() - milliseconds / 1000
+        history(
+            Answered(
+                at,
+                scope["method"],
+                scope["path"],
+                trace.route,
+                status,
+                milliseconds,
+                trace.user,
+                self.name,
+                trace.bytes_in,
+                bytes_out,
+                trace.failure,
+                trace.step,
+                trace.request,
+            )
+        )
+
+    async def answer(self, send: Any, scope: Any, answer: Answer) -> None:
+        """Send what a function returned."""
+        status, value, headers, content_type = answer
+        if type(status) is not int or not 200 <= status <= 599:
+            raise Failure("the status of an answer is a whole number from 200 to 599")
+        sent = _headers(headers)
+        if value is NOTHING:
+            await self.send(send, scope, status, b"", sent)
+            return
+        if content_type is None:
+            body = encode(value)
+            sent.append(_JSON)
+        else:
+            body = value if type(value) is bytes else text(value).encode()
+            sent.append((b"content-type", content_type.encode("latin-1", "replace")))
+        await self.send(send, scope, status, body, sent)
+
+    async def fail(self, send: Any, error: BaseException, scope: Any) -> None:
+        """Send the answer of a failure; one that nobody meant is logged with its file and line."""
+        try:
+            status, body, headers = self.failure(error, scope)
+        except Failure as problem:  # the error's own value or headers cannot be sent
+            status, body, headers = self.failure(problem.with_traceback(error.__traceback__), scope)
+        await self.send(send, scope, status, body, headers)
+
+    def failure(self, error: BaseException, scope: Any) -> tuple[int, bytes, Headers]:
+        """Return status, body and headers of a failure's answer."""
+        if isinstance(error, Thrown) and error.value is not NOTHING:
+            check_size(error.value, MAX_ANSWER)
+            return error.status, encode(error.value), [*_headers(error.headers), _JSON]
+        body, headers = self.explain(error, scope)
+        status = error.status if isinstance(error, Failure) else 500
+        if isinstance(error, TooLarge):  # the rest of the body is not read
+            headers.append((b"connection", b"close"))
+        return status, encode({"error": body}), [*headers, _JSON]
+
+    def explain(self, error: BaseException, scope: Any) -> tuple[dict[str, Any], Headers]:
+        """Return the automatic body of an error, and its headers."""
+        if isinstance(error, Thrown):
+            code = error.code or code_of(error.status)
+            headers = _headers(error.headers)
+            if error.status == 401:
+                headers.append((b"www-authenticate", b"Bearer"))
+            return {"code": code, "message": error.message or message_of(error.status)}, headers
+        if isinstance(error, InvalidInput):
+            return {"code": error.code, "message": error.message, "fields": error.fields}, []
+        if isinstance(error, DatabaseFailure):
+            code = "conflict" if error.status == 409 else "invalidInput"
+            fields = {column: [error.message] for column in error.columns}
+            return {"code": code, "message": error.message, "fields": fields}, []
+        return self.surprise(error, scope)
+
+    def surprise(self, error: BaseException, scope: Any) -> tuple[dict[str, Any], Headers]:
+        """Log a failure nobody meant; its answer says only the request's id."""
+        request_id = f"{self.prefix}{next(self.counter):x}"
+        where, detail = blame(error)
+        trace: Trace = scope["bbops"]
+        trace.failure, trace.step, trace.request = detail, where, request_id
+        route = f"{scope['method']} {scope['path']}"
+        self.host.log.write("error", detail, {"step": where, "route": route, "request": request_id})
+        body = {"code": "serverError", "message": "internal server error", "requestId": request_id}
+        if self.detailed:
+            body |= {"detail": detail, "at": where}
+        return body, [(b"x-request-id", request_id.encode())]
+
+
+def blame(error: BaseException) -> tuple[str, str]:
+    """Return (file:line of the step that failed, what happened) without any value."""
+    where = ""
+    for frame, line in walk_tb(error.__traceback__):
+        if frame.f_code.co_filename.endswith(".yaml"):
+            where = f"{frame.f_code.co_filename}:{line}"
+    if isinstance(error, Failure):
+        return where, error.message
+    return where, f"unexpected {type(error).__name__}"
+
+
+def encode(value: Any) -> bytes:
+    """Return a value as JSON; one that may unfold to more than it is has been measured."""
+    try:
+        return _encode(value)
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
+        raise Failure("the answer cannot be written as JSON") from error
+
+
+def can_set(header: str) -> bool:
+    """Return whether a function may set a header: it is a name, and not one of the server's."""
+    return _HEADER(header) is not None and header.lower() not in _OURS
+
+
+def _headers(headers: Any) -> Headers:
+    out: Headers = []
+    if not headers:
+        return out
+    if not isinstance(headers, dict):
+        raise Failure("'headers' needs a map of texts")
+    for name, value in headers.items():
+        lower = name.lower()
+        whole = text(value)
+        if not can_set(name) or any(ord(c) < 32 or ord(c) == 127 for c in whole):
+            raise Failure(f"header '{name[:60]}' cannot be set")
+        out.append((lower.encode(), whole.encode("latin-1", "replace")))
+    return out

@@ -1,0 +1,73 @@
+"""Cross-origin requests: which pages of other origins may read an answer, and preflights.
+
+Source: the Fetch standard, "CORS protocol".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Headers = list[tuple[bytes, bytes]]
+
+
+class Cors:
+    """The policy of one channel, as bytes that are ready to be sent."""
+
+    __slots__ = ("any_origin", "credentials", "exposed", "origins", "preflight")
+
+    def __init__(self, policy: Mapping[str, Any], methods: Sequence[str]) -> None:
+        """Take a channel's `cors`; `methods` are what the route answers."""
+        origins = policy["origins"]
+        self.any_origin = "*" in origins
+        self.origins = frozenset(origin.encode() for origin in origins)
+        self.credentials = bool(policy["credentials"])
+        allowed = policy["methods"] or methods
+        self.preflight: Headers = [
+            (b"access-control-allow-methods", ", ".join(allowed).encode()),
+            (b"access-control-max-age", str(policy["max_age"]).encode()),
+        ]
+        if policy["headers"]:
+            listed = ", ".join(policy["headers"]).encode()
+            self.preflight.append((b"access-control-allow-headers", listed))
+        self.exposed = (b"access-control-expose-headers", b"x-release, x-request-id, retry-after")
+
+    def headers(self, scope: Any) -> Headers:
+        """Return what an answer needs so that a page of the request's origin may read it."""
+        origin = _header(scope, b"origin")
+        if self.any_origin and not self.credentials:
+            return [(b"access-control-allow-origin", b"*"), self.exposed] if origin else []
+        vary = (b"vary", b"origin")
+        if origin is None or not (self.any_origin or origin in self.origins):
+            return [vary]
+        found = [(b"access-control-allow-origin", origin), vary, self.exposed]
+        if self.credentials:
+            found.append((b"access-control-allow-credentials", b"true"))
+        return found
+
+    def answer_preflight(self, scope: Any) -> Headers:
+        """Return the headers of the answer to an OPTIONS request that asks for permission."""
+        found = self.headers(scope)
+        if not any(name == b"access-control-allow-origin" for name, _ in found):
+            return found
+        found += self.preflight
+        wanted = _header(scope, b"access-control-request-headers")
+        if wanted and len(self.preflight) == 2 and len(wanted) <= 1_000:
+            found.append((b"access-control-allow-headers", wanted))
+        return found
+
+
+def is_preflight(scope: Any) -> bool:
+    """Return whether a request only asks for permission."""
+    return (
+        scope["method"] == "OPTIONS"
+        and _header(scope, b"access-control-request-method") is not None
+    )
+
+
+def _header(scope: Any, wanted: bytes) -> bytes | None:
+    for name, value in scope["headers"]:
+        if name == wanted:
+            found: bytes = value
+            return found
+    return None

@@ -1,0 +1,30 @@
+"""What outlives a release: rate-limit counters and verified tokens survive every swap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+from bbops.host import Clock
+from bbops.runtime.limits import SlidingWindow
+from bbops.runtime.tokens import Tokens
+
+
+class Lasting:
+    """One per data-plane process. A changed limit or key begins anew; an equal one goes on."""
+
+    def __init__(self) -> None:
+        self._limits: dict[tuple[str, int], SlidingWindow] = {}
+        self._tokens: dict[Hashable, Tokens] = {}
+
+    def limit(self, channel: str, per_minute: int, clock: Clock) -> SlidingWindow:
+        """Return the counter of a channel."""
+        key = (channel, per_minute)
+        if key not in self._limits:
+            self._limits[key] = SlidingWindow(per_minute, clock)
+        return self._limits[key]
+
+    def tokens(self, key: Hashable, make: Callable[[], Tokens]) -> Tokens:
+        """Return the tokens of a signing key with its settings; only the newest are kept."""
+        if key not in self._tokens:
+            self._tokens = {key: make()}
+        return self._tokens[key]

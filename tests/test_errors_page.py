@@ -1,0 +1,104 @@
+"""docs/errors.md lists the codes of diagnostics: each one that exists, and no other."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from bbops.diagnostics import Diagnostic
+from bbops.load import MAX_FILE_BYTES, MAX_FILES, load
+from bbops.tree import Entry, MemoryTree
+from tests.conftest import ROOT
+
+LISTED = set(re.findall(r"^\| `([a-z-]+)` \|", (ROOT / "docs/errors.md").read_text(), re.MULTILINE))
+SHOWN = {
+    code
+    for path in (ROOT / "tests/golden/check").glob("*/expected.txt")
+    for code in re.findall(r" \[([a-z-]+)\]$", path.read_text(), re.MULTILINE)
+}
+TESTED_BELOW = {"too-many-files", "not-a-file", "yaml-too-large"}
+REPORTERS = {
+    "Diagnostic", "Problem", "PydanticCustomError", "SyntaxProblem", "_encoding", "_report",
+    "_unreadable", "problem", "report", "wrong",
+}  # fmt: skip
+NOT_REPORTED = {"number_type", "string_type", "field"}  # of pydantic; `bbops.explain` renames them
+
+
+def codes_in(tree: ast.AST) -> Iterator[str]:
+    """Yield every constant that a reporter is given, and every `code` that is set."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in REPORTERS:
+            yield from constants(*node.args)
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in REPORTERS:
+            yield from constants(*node.args, *(k.value for k in node.keywords if k.arg == "code"))
+        elif isinstance(node, ast.Assign) and "code" in ast.unparse(node.targets[0]).split(", "):
+            yield from constants(*getattr(node.value, "elts", ()))
+        elif isinstance(node, ast.arguments):
+            names = [argument.arg for argument in node.args][-len(node.defaults) or None :]
+            yield from constants(
+                *(v for name, v in zip(names, node.defaults, strict=False) if name == "code")
+            )
+
+
+def constants(*values: ast.expr) -> Iterator[str]:
+    for value in values:
+        text = value.value if isinstance(value, ast.Constant) else None
+        if isinstance(text, str) and re.fullmatch(r"[a-z]+([-_][a-z]+)*", text):
+            yield text.replace("_", "-") if text not in NOT_REPORTED else ""
+
+
+def in_source() -> set[str]:
+    files = sorted((ROOT / "bbops").rglob("*.py"))
+    found = {code for file in files for code in codes_in(ast.parse(file.read_text()))}
+    kinds = ("function", "channel", "table")  # f"unknown-{kind}" of bbops.check.references
+    return (found | {f"unknown-{kind}" for kind in kinds}) - {""}
+
+
+def test_every_code_of_the_source_is_on_the_page() -> None:
+    found = in_source()
+    assert len(found) > 60
+    assert found - LISTED == set()
+
+
+def test_every_code_on_the_page_is_in_the_source() -> None:
+    text = "".join(path.read_text() for path in (ROOT / "bbops").rglob("*.py"))
+    spelt = {
+        code for code in LISTED if f'"{code}"' in text or f'"{code.replace("-", "_")}"' in text
+    }
+    assert LISTED - spelt == {"unknown-function", "unknown-channel"} - spelt
+
+
+@pytest.mark.parametrize("code", sorted(LISTED - TESTED_BELOW))
+def test_a_golden_folder_shows_the_code(code: str) -> None:
+    assert code in SHOWN
+
+
+def only(diagnostics: tuple[Diagnostic, ...]) -> Diagnostic:
+    (found,) = diagnostics
+    return found
+
+
+def test_a_project_has_at_most_so_many_files() -> None:
+    files = {f"docs/{number}.md": "" for number in range(MAX_FILES + 1)}
+    assert only(load(MemoryTree(files)).diagnostics).code == "too-many-files"
+
+
+def test_a_file_has_at_most_one_mebibyte() -> None:
+    large = "#" * (MAX_FILE_BYTES + 1)
+    files = {"project.yaml": "bbops: 1\nname: sample\n", "functions/large.yaml": large}
+    found = only(load(MemoryTree(files)).diagnostics)
+    assert (found.code, found.place.file) == ("yaml-too-large", "functions/large.yaml")
+    assert "1,048,577 bytes" in found.message
+
+
+def test_a_link_in_the_place_of_a_file_is_refused() -> None:
+    class Linked(MemoryTree):
+        def entries(self) -> list[Entry]:
+            (entry,) = super().entries()
+            return [entry, entry._replace(path="functions/run.yaml", kind="symlink")]  # type: ignore[arg-type]
+
+    found = only(load(Linked({"project.yaml": "bbops: 1\nname: sample\n"})).diagnostics)
+    assert (found.code, found.place.file) == ("not-a-file", "functions/run.yaml")
