@@ -94,7 +94,8 @@ class Sqlite:
             FlowError: it writes, is wrong, or finds more than MOST_ROWS rows.
             DatabaseError: the file cannot be read.
         """
-        self._admit(sql)
+        if sql not in self._admitted:
+            self._admit(sql)
         self._budget.ticks = 0
         try:
             rows = self._reader.execute(sql, parameters).fetchmany(MOST_ROWS + 1)
@@ -125,7 +126,8 @@ class Sqlite:
     async def write_all(self, statements: Statements, *, at_most: int | None = None) -> list[Rows]:
         """Run the statements in one transaction and return each one's rows; raises as `write`."""
         for sql, _ in statements:
-            self._admit(sql)
+            if sql not in self._admitted:
+                self._admit(sql)
         if self._writes_inline and self._writer.is_idle and self._gate.try_take():
             try:
                 return self._write_inline(statements, at_most)
@@ -154,6 +156,7 @@ class Sqlite:
         """Finish what was asked for, then close; a second time does nothing."""
         if not self._is_closed:
             self._is_closed = True
+            self._admitted.clear()  # so that every statement is looked at, and refused
             await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
@@ -191,8 +194,6 @@ class Sqlite:
     def _admit(self, sql: str) -> None:
         if self._is_closed:
             raise DatabaseError("the database is closed")
-        if sql in self._admitted:
-            return
         verb = _FIRST_WORD.match(sql)
         if verb is None or verb[1].lower() not in _VERBS:
             found = f"'{verb[1]}'" if verb else "none"

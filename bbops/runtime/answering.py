@@ -95,24 +95,19 @@ class Answering:
         FUEL.set(run.fuel)
         return run
 
-    async def dispatch(self, table: RouteTable[Any], scope: Any, receive: Any, send: Any) -> None:
-        """Answer by the pipeline of the route, or with 404, 405 or OPTIONS."""
-        method = scope["method"]
-        scope["bbops"] = Trace(perf_counter())
-        raw = scope.get("raw_path")
-        path = raw.decode("latin-1") if raw else scope["path"]
-        target, found = table.match("GET" if method == "HEAD" else method, path)
-        if target is not None:
-            await target(scope, receive, send, found)
-        elif not found:
+    async def refuse(
+        self, table: RouteTable[Any], scope: Any, send: Any, path: str, allows: Sequence[str]
+    ) -> None:
+        """Answer a request that no route matches: with 404, 405 or OPTIONS."""
+        if not allows:
             await self.fail(send, Thrown(404, "no such route"), scope)
-        elif method == "OPTIONS" and is_preflight(scope):
-            await self.preflight(table, scope, send, path, tuple(found))
-        elif method == "OPTIONS":
-            allow = (b"allow", ", ".join(found).encode())
+        elif scope["method"] == "OPTIONS" and is_preflight(scope):
+            await self.preflight(table, scope, send, path, allows)
+        elif scope["method"] == "OPTIONS":
+            allow = (b"allow", ", ".join(allows).encode())
             await self.send(send, scope, 204, b"", [allow])
         else:
-            allowed = ", ".join(found)
+            allowed = ", ".join(allows)
             error = Thrown(405, f"this route answers {allowed}", headers={"allow": allowed})
             await self.fail(send, error, scope)
 
