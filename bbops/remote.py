@@ -150,15 +150,23 @@ class Remote:
         """
         self._demand(self._ask_about("POST", name, "reconcile"))
 
-    def _ask_about(self, method: str, name: str, what: str) -> httpx.Response:
-        answer = self._ask(method, f"/api/projects/{quote(name, safe='')}/{what}")
+    def accept(self, name: str, commit: str) -> None:
+        """Have the server serve a commit that it holds because its history was rewritten.
+
+        Raises:
+            ServerError: also when it holds another commit, or none.
+        """
+        self._demand(self._ask_about("POST", name, "accept", {"commit": commit}))
+
+    def _ask_about(self, method: str, name: str, what: str, body: Any = None) -> httpx.Response:
+        answer = self._ask(method, f"/api/projects/{quote(name, safe='')}/{what}", body)
         if answer.status_code == httpx.codes.NOT_FOUND:
             raise self._missing(name)
         return answer
 
-    def _ask(self, method: str, path: str) -> httpx.Response:
+    def _ask(self, method: str, path: str, body: Any = None) -> httpx.Response:
         try:
-            return self._client.request(method, self._url + path)
+            return self._client.request(method, self._url + path, json=body)
         except httpx.TimeoutException:
             message = f"'{self._url}' did not answer within {TIMEOUT_SECONDS:g} seconds"
             raise ServerError(message) from None

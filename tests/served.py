@@ -46,21 +46,25 @@ def make_project(folder: Path) -> Path:
 class Served:
     """Starts the server, reads its events, asks it, stops it."""
 
-    def __init__(self, repository: Path, home: Path, *arguments: str) -> None:
+    def __init__(
+        self, repository: Path, home: Path, *arguments: str, address: str = "",
+        env: dict[str, str] | None = None,
+    ) -> None:  # fmt: skip
         home.mkdir(exist_ok=True)
         self.repository, self.home = repository, home
-        command = [sys.executable, "-P", "-m", "bbops", "serve", str(repository), "--json"]
+        source = address or str(repository)
+        command = [sys.executable, "-P", "-m", "bbops", "serve", source, "--json"]
         ports = ["--port", "0", "--control-port", "0"]
         self.log = (home / "log").open("a")
         self.process = subprocess.Popen(
-            [*command, *ports, *arguments], cwd=home, env=environment(home), text=True,
-            stdout=subprocess.PIPE, stderr=self.log,
+            [*command, *ports, *arguments], cwd=home, text=True, stdout=subprocess.PIPE,
+            stderr=self.log, env=environment(home) | (env or {}),
         )  # fmt: skip
         self.events: queue.Queue[dict[str, Any]] = queue.Queue()
         self.reading = threading.Thread(target=self._read, daemon=True)
         self.reading.start()
         self.control = self.api = httpx.Client()
-        serving = self.event("serving")
+        serving = self.serving = self.event("serving")
         self.control = httpx.Client(base_url=serving["control_url"])
         self.api = httpx.Client(base_url=serving["url"], timeout=30)
 
@@ -86,6 +90,10 @@ class Served:
     def live(self) -> dict[str, Any]:
         """Return the next event, a release that went live."""
         return self.event("live")
+
+    def live_of(self, commit: str) -> bool:
+        """Return whether the next event is this commit going live."""
+        return bool(self.live()["release"] == commit[:12])
 
     def stalled(self) -> dict[str, Any]:
         """Return the next event, an attempt that did not go live."""
@@ -120,6 +128,14 @@ class Served:
         git(self.repository, "add", "-A")
         git(self.repository, "commit", "-qm", message)
         return git(self.repository, "rev-parse", "HEAD")
+
+    def bbops(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run another command, told where this server is."""
+        return subprocess.run(
+            [sys.executable, "-P", "-m", "bbops", *arguments], cwd=self.home,
+            capture_output=True, text=True, check=False, timeout=60,
+            env=environment(self.home) | {"BBOPS_SERVER": self.serving["control_url"]},
+        )  # fmt: skip
 
     def stop(self, how: int = signal.SIGTERM) -> int:
         """Tell the server to end and return its exit code."""

@@ -205,3 +205,24 @@ def test_reconcile_is_accepted_or_refused(control: Start) -> None:
         remote.reconcile("shop")
         with pytest.raises(ServerError, match="has no project"):
             remote.reconcile("other/../x")
+
+
+def test_a_commit_is_accepted_for_the_one_project_or_the_named_one(control: Start) -> None:
+    accepted = {"POST /api/projects/blog/accept": (202, {})}
+    one = control({**answers_of(STALLED), **accepted})
+    done = CliRunner().invoke(Commands("bbops"), ["accept", "b" * 12, "--server", one])
+    assert (done.exit_code, done.stdout[:22]) == (0, "accepted bbbbbbbbbbbb;")
+    two = control({**answers_of(READY, STALLED), **accepted})
+    done = CliRunner().invoke(Commands("bbops"), ["accept", "b" * 12, "--server", two])
+    assert done.exit_code == 2
+    assert "has 2 projects\n    hint: name one with --project: shop, blog" in done.stderr
+    arguments = ["accept", "b" * 12, "--server", two, "--project", "blog"]
+    assert CliRunner().invoke(Commands("bbops"), arguments).exit_code == 0
+
+
+def test_a_commit_that_does_not_wait_is_said(control: Start) -> None:
+    refused = {"error": {"message": "commit 'c' does not wait"}}
+    url = control({**answers_of(STALLED), "POST /api/projects/blog/accept": (409, refused)})
+    done = CliRunner().invoke(Commands("bbops"), ["accept", "c", "--server", url])
+    assert done.exit_code == 2
+    assert "said no: commit 'c' does not wait" in done.stderr

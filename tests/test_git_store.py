@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bbops.errors import GitError
+from bbops.git import command as command_module
 from bbops.git import store as store_module
 from bbops.git.store import Store, commit, init
 from bbops.git.tree import GitTree
@@ -273,7 +274,7 @@ def test_a_command_that_hangs_is_ended(repository: Path, monkeypatch: pytest.Mon
     hook.write_text("#!/bin/sh\nexec sleep 20\n")
     hook.chmod(0o755)
     (repository / "new").write_bytes(b"")
-    monkeypatch.setattr(store_module, "TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr(command_module, "TIMEOUT_SECONDS", 0.5)
     with pytest.raises(GitError, match="did not end within"):
         commit(repository, "Add")
 
@@ -304,5 +305,5 @@ def test_no_process_is_left_behind(repository: Path) -> None:
 
 
 def test_credentials_never_reach_a_message() -> None:
-    answer = store_module._Answer(128, b"", "fatal: no https://me:secret@host/x\n")
-    assert "secret" not in str(store_module._failed(answer, ("fetch",)))
+    answer = command_module.Answer(128, b"", "fatal: no https://me:secret@host/x\n")
+    assert "secret" not in str(command_module.failure(answer, ("fetch",)))

@@ -17,12 +17,13 @@ TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 FILE_DOORS = {
     "bbops/assets.py", "bbops/cli/_catalog.py", "bbops/cli/init.py", "bbops/database/connection.py",
-    "bbops/database/gate.py", "bbops/database/writer.py", "bbops/git/place.py",
-    "bbops/git/store.py", "bbops/tree.py", "server/bbops_server/build/worker.py",
-    "server/bbops_server/commands/_options.py", "server/bbops_server/commands/_run.py",
-    "server/bbops_server/commands/_story.py", "server/bbops_server/host/files.py",
-    "server/bbops_server/host/secrets.py", "server/bbops_server/live/swap.py",
-    "server/bbops_server/reconciler/loop.py", "server/bbops_server/reconciler/stages.py",
+    "bbops/database/gate.py", "bbops/database/writer.py", "bbops/git/mirror.py",
+    "bbops/git/place.py", "bbops/git/store.py", "bbops/tree.py",
+    "server/bbops_server/build/worker.py", "server/bbops_server/commands/_options.py",
+    "server/bbops_server/commands/_run.py", "server/bbops_server/commands/_story.py",
+    "server/bbops_server/host/files.py", "server/bbops_server/host/secrets.py",
+    "server/bbops_server/live/swap.py", "server/bbops_server/reconciler/history.py",
+    "server/bbops_server/reconciler/loop.py", "server/bbops_server/reconciler/record.py",
 }  # fmt: skip
 """Files that may touch the disk."""
 

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from bbops.errors import ServerError
 from bbops_server.control.app import create_control
 from bbops_server.reconciler.status import Condition, Status
 
@@ -38,19 +39,25 @@ class OneProject:
         self.asked.append(name)
         return name == "small"
 
+    def accept(self, name: str, commit: str) -> bool:
+        if commit != "b" * 7:
+            raise ServerError(f"commit '{commit}' does not wait")
+        self.asked.append(f"{name} {commit}")
+        return name == "small"
+
     def history(self, name: str) -> Path | None:
         return None
 
 
 def ask(
     path: str, *, method: str = "GET", headers: dict[str, str] | None = None,
-    source: OneProject | None = None,
+    source: OneProject | None = None, body: Any = None,
 ) -> httpx.Response:  # fmt: skip
     async def main() -> httpx.Response:
         app: Any = create_control(source or OneProject())
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=URL) as client:
-            return await client.request(method, path, headers=headers)
+            return await client.request(method, path, headers=headers, json=body)
 
     return asyncio.run(main())
 
@@ -72,6 +79,19 @@ def test_reconcile_is_accepted_and_passed_on() -> None:
     source = OneProject()
     answer = ask("/api/projects/small/reconcile", method="POST", source=source)
     assert (answer.status_code, source.asked) == (202, ["small"])
+
+
+def test_a_held_commit_is_accepted_or_the_reason_why_not_is_told() -> None:
+    source, path = OneProject(), "/api/projects/small/accept"
+    taken = ask(path, method="POST", source=source, body={"commit": "b" * 7})
+    assert (taken.status_code, source.asked) == (202, ["small bbbbbbb"])
+    other = ask(path, method="POST", body={"commit": "c"})
+    assert other.status_code == 409
+    assert other.json() == {"error": {"code": "conflict", "message": "commit 'c' does not wait"}}
+    unknown = ask("/api/projects/x/accept", method="POST", body={"commit": "b" * 7})
+    assert unknown.status_code == 404
+    for body in (None, {}, {"commit": 7}, ["b"]):
+        assert ask(path, method="POST", body=body).status_code == 400
 
 
 @pytest.mark.parametrize(
@@ -105,6 +125,7 @@ def test_it_describes_itself() -> None:
     paths = ask("/schema/openapi.json").json()["paths"]
     assert set(paths) == {
         "/api/projects", "/api/projects/{name}/status", "/api/projects/{name}/reconcile",
+        "/api/projects/{name}/accept",
         "/api/projects/{name}/requests",
     }  # fmt: skip
 

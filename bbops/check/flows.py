@@ -19,6 +19,7 @@ _LATER = {
     "event": "only functions of triggers have an event",
     "trigger": "only functions of triggers have it",
     "error": "only 'catch' has it",
+    "row": "only 'where', and single columns of 'update' and 'do', have the stored row",
 }
 _REQUEST = map_of(dict.fromkeys(("id", "method", "path", "url", "ip", "body"), TEXT), "request")
 

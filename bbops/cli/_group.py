@@ -18,7 +18,7 @@ ABOUT = (
 )
 SECTIONS = {
     "Write": ("init", "validate", "dev"),
-    "Serve": ("serve", "status", "requests", "env"),
+    "Serve": ("serve", "status", "requests", "env", "accept"),
     "Learn": ("demo",),
 }
 MORE = "More"

@@ -19,6 +19,7 @@ from bbops.load import Cache as LoadCache
 from bbops.load import load
 from bbops.project import Project, Route
 from bbops.runtime.durations import seconds
+from bbops.runtime.flights import TIMEOUT_SECONDS
 from bbops.tree import Tree
 
 FORMAT = 1
@@ -100,6 +101,7 @@ def declared_env(project: Project) -> dict[str, dict[str, Any]]:
 
 
 def _route(route: Route) -> dict[str, Any]:
+    timeout = route.endpoint.model.timeout
     return {
         "method": route.method,
         "path": route.path,
@@ -107,6 +109,7 @@ def _route(route: Route) -> dict[str, Any]:
         "function": route.endpoint.model.function,
         "authentication": route.authentication,
         "middleware": list(route.middleware),
+        "timeout_seconds": seconds(timeout) if timeout else TIMEOUT_SECONDS,
         "channel": route.channel.name if route.channel else None,
         "rate_limit": route.channel.model.rate_limit if route.channel else 0,
         "cors": route.channel.model.cors.model_dump() if route.channel else None,

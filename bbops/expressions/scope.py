@@ -41,13 +41,10 @@ class Scope:
         """Record that a step sets `vars.<name>`."""
         self.vars[name] = join(self.vars[name], of) if name in self.vars else of
 
-    def inside(
-        self, table: str, columns: Mapping[str, Type], *, row: bool = False, bare: bool = True
-    ) -> Scope:
-        """Return the scope of a query on `table`: bare names are columns, or `row.<column>`."""
-        roots = dict(self.roots)
-        if row:
-            roots["row"] = Type("map", fields=columns, what=f"table '{table}'")
+    def inside(self, table: str, columns: Mapping[str, Type], *, bare: bool = True) -> Scope:
+        """Return the scope of a query on `table`: `row.<column>`, and with `bare` also names."""
+        row = Type("map", fields=columns, what=f"table '{table}'")
+        roots = {**self.roots, "row": row}
         return Scope(
             roots, self.report, self.vars, self.types, self.wrong,
             columns if bare else None, table, self.missing,

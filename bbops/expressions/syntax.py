@@ -5,8 +5,8 @@ The grammar has no `:`, `#`, `!` or `{}`, so YAML rarely needs quotes around it.
 
 from __future__ import annotations
 
+import math
 import re
-import sys
 from dataclasses import dataclass
 
 from bbops.expressions.nodes import (
@@ -236,14 +236,13 @@ class _Parser:
     def refuse_filter(self, node: Node, op: str) -> None:
         """`a + b | f` reads as two things; LANGUAGE.md section 5 asks for parentheses."""
         if isinstance(node, Filter) and node is not self.closed:
-            whole, part = f"a {op} b", f"a {op} (b | {node.name})"
-            if op == "else":
-                whole, part = "a if c else b", f"a if c else (b | {node.name})"
+            before = {"else": "a if c else ", "-a": "-"}.get(op, f"a {op} ")
+            last = "a" if op == "-a" else "b"
             raise SyntaxProblem(
                 f"it is unclear what '| {node.name}' belongs to",
                 node.name_start,
                 node.name_start + len(node.name),
-                f"write '({whole}) | {node.name}' or '{part}'",
+                f"write '({before}{last}) | {node.name}' or '{before}({last} | {node.name})'",
                 "precedence",
             )
 
@@ -251,13 +250,17 @@ class _Parser:
         if not self.is_next("-"):
             return self.filtered()
         minus = self.next()
+        if self.peek.kind == "number":
+            token = self.next()
+            return self.filters(Literal(minus.start, token.end, _number(token, sign=-1)))
         node = self.filtered()
-        if isinstance(node, Literal) and type(node.value) in {int, float}:
-            return Literal(minus.start, node.end, -node.value)
+        self.refuse_filter(node, "-a")
         return Unary(minus.start, node.end, "-", node)
 
     def filtered(self) -> Node:
-        node = self.postfix()
+        return self.filters(self.postfix())
+
+    def filters(self, node: Node) -> Node:
         links = 0
         while self.is_next("|"):
             self.next()
@@ -334,9 +337,10 @@ class _Parser:
         raise self.unexpected(token)
 
 
-def _number(token: _Token) -> int | float:
-    value = int(token.text) if token.text.isdigit() else float(token.text)
-    if value > (2**63 - 1 if isinstance(value, int) else sys.float_info.max):
+def _number(token: _Token, sign: int = 1) -> int | float:
+    is_whole = token.text.isdigit()  # 20 digits are too large already, and quick to read
+    value = sign * (int(token.text.lstrip("0")[:20] or 0) if is_whole else float(token.text))
+    if not (-(2**63) <= value < 2**63 if is_whole else math.isfinite(value)):
         raise SyntaxProblem("the number is too large", token.start, token.end, "use a text")
     return value
 

@@ -1,1 +1,1 @@
-"""Git behind one door: only `store` runs it."""
+"""Git behind one door: only `command` runs it."""

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
 from bbops.errors import GitError
+
+_LINE_BYTES = 4096
 
 Stamp = tuple[tuple[int, int, int] | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A repository: `git_dir` is this work tree's own folder, `common_dir` the shared one."""
+    """A repository: `git_dir` is this work tree's own folder, `common_dir` the shared one.
+
+    Somebody edits files beside the one of a work tree; to one that `is_bare` others push.
+    """
 
     git_dir: Path
     common_dir: Path
+    is_bare: bool = False
 
 
 def find_repository(path: Path) -> Place:
@@ -28,7 +35,8 @@ def find_repository(path: Path) -> Place:
     path = Path(os.path.abspath(path))  # noqa: PTH100 - links stay, as git shows them
     for candidate in (_follow(path / ".git"), path):
         if _is_git_dir(candidate):
-            return Place(candidate, _common(candidate))
+            is_bare = candidate == path and path.name != ".git"
+            return Place(candidate, _common(candidate), is_bare)
     raise GitError(
         f"'{path}' is no git repository",
         hint="give the folder that holds .git, or make one with 'git init'",
@@ -78,7 +86,16 @@ def _common(git_dir: Path) -> Path:
 
 
 def _first_line(path: Path) -> str:
+    """Return the first line of a small file, empty without one; never wait for a pipe."""
     try:
-        return path.read_text(encoding="utf-8").partition("\n")[0].strip()
+        file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except (OSError, ValueError):
+        return ""
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            return ""
+        return os.read(file, _LINE_BYTES).decode().partition("\n")[0].strip()
     except (OSError, UnicodeDecodeError):
         return ""
+    finally:
+        os.close(file)

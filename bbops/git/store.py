@@ -1,60 +1,29 @@
-"""Run git: the only file that imports GitPython, which is used as a way to run commands.
+"""A repository, read by commit and blob id; and the two ways bbops itself writes one.
 
 Nothing is ever checked out, so no hook, filter, link or file name of a repository can act on this
-machine. Every command has a deadline and a scrubbed environment.
+machine.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import sys
-import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any, NamedTuple
 
 from bbops.errors import GitError
+from bbops.git.command import INSTALL, Answer, Limits, failure, run
 from bbops.git.place import Place, Stamp, find_repository, stamp_branch
 from bbops.names import BlobId, FilePath
 from bbops.tree import Entry, is_safe
 
-# GitPython refuses to be imported where git is missing; we have better words for that.
-os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
-
-from git import cmd as git_command
-from git.exc import GitCommandNotFound
-
 OLDEST_GIT = (2, 38)
-TIMEOUT_SECONDS = 60.0
-_INSTALL = "install git 2.38 or newer: https://git-scm.com/downloads"
+MAX_LISTED_BYTES = 16 << 20
+"""Of the names in a commit; a tree that holds itself again and again has no end."""
+
 _KINDS = {b"100644": "file", b"100755": "file", b"120000": "symlink", b"160000": "submodule"}
 _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?").fullmatch
-_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
-_KEPT = re.compile(r"GIT_(AUTHOR|COMMITTER)_|GIT_CONFIG_GLOBAL$|GIT_EXEC_PATH$|GIT_PYTHON_")
-_SETTINGS = {
-    "protocol.allow": "never",
-    "protocol.file.allow": "always",
-    "core.fsmonitor": "false",
-    "gc.auto": "0",
-    "maintenance.auto": "false",
-}
-_FIXED = {
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_NO_REPLACE_OBJECTS": "1",
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_EDITOR": "true",
-    "GIT_PAGER": "cat",
-}
-
-
-class _Answer(NamedTuple):
-    status: int
-    output: bytes
-    complaint: str
 
 
 class Store:
@@ -93,12 +62,24 @@ class Store:
         return stamp_branch(self._place, branch)
 
     def entries(self, commit: str, under: str = "") -> Sequence[Entry]:
-        """Return every file of a commit, sorted by path; with `under`, of one folder of it."""
+        """Return every file of a commit, sorted by path; with `under`, of one folder of it.
+
+        Raises:
+            GitError: also when the names are more than MAX_LISTED_BYTES.
+        """
         prefix = f"{under.strip('/')}/" if under.strip("/") else ""
         paths = ("--", prefix) if prefix else ()
-        listed = self._ask("ls-tree", "-r", "-z", "-l", "--full-tree", _checked(commit), *paths)
-        rows = (_entry(row, len(prefix.encode())) for row in listed.split(b"\0") if row)
-        return sorted(rows)
+        # -t lists folders too: a tree of empty folders would print nothing and never end
+        arguments = ("ls-tree", "-r", "-t", "-z", "-l", "--full-tree", _checked(commit), *paths)
+        answer = run(self._place, arguments, limits=Limits(output_bytes=MAX_LISTED_BYTES))
+        if len(answer.output) > MAX_LISTED_BYTES:
+            raise GitError(
+                f"commit '{commit[:12]}' holds too many files:"
+                f" their names alone are more than {MAX_LISTED_BYTES >> 20} MiB",
+                hint="serve the folder of the project with --path, or keep other files elsewhere",
+            )
+        rows = _demand(answer, arguments).split(b"\0")
+        return _sorted([_entry(row, len(prefix.encode())) for row in rows if _is_file(row)])
 
     def read(self, blobs: Sequence[BlobId]) -> dict[BlobId, bytes]:
         """Return the bytes behind each id, all in one go; what is not there is left out."""
@@ -111,10 +92,15 @@ class Store:
     def is_ancestor(self, old: str, new: str) -> bool:
         """Return whether the history of commit `new` contains commit `old`."""
         arguments = ("merge-base", "--is-ancestor", _checked(old), _checked(new))
-        answer = _run(self._place, arguments)
-        if answer.status > 1:
-            raise _failed(answer, arguments)
+        answer = run(self._place, arguments)
+        if answer.status not in {0, 1} or answer.ended:
+            raise failure(answer, arguments)
         return answer.status == 0
+
+    def has_commit(self, commit: str) -> bool:
+        """Return whether a commit is in the repository."""
+        told = self._ask("cat-file", "--batch-check", lines=[_checked(commit)])
+        return told.split()[1:2] == [b"commit"]
 
     def parents(self, commit: str) -> tuple[str, ...]:
         """Return the ids of a commit's parents; empty for the first commit."""
@@ -133,10 +119,7 @@ class Store:
         return self._ask("log", *options, _checked(commit)).decode(errors="replace").rstrip("\n")
 
     def _ask(self, *arguments: str, lines: Sequence[str] = ()) -> bytes:
-        answer = _run(self._place, arguments, lines)
-        if answer.status:
-            raise _failed(answer, arguments)
-        return answer.output
+        return _demand(run(self._place, arguments, lines), arguments)
 
 
 def init(path: Path, files: Mapping[str, bytes], *, message: str) -> str:
@@ -150,8 +133,8 @@ def init(path: Path, files: Mapping[str, bytes], *, message: str) -> str:
     for name, data in files.items():
         _write(path, name, data)
     place = Place(path.absolute() / ".git", path.absolute() / ".git")
-    _demand(None, "init", "--quiet", "--object-format=sha1", "-b", "main", str(path.absolute()))
-    _demand(place, "add", "--all", "--force", work_tree=path)
+    _do(None, "init", "--quiet", "--object-format=sha1", "-b", "main", str(path.absolute()))
+    _do(place, "add", "--all", "--force", work_tree=path)
     return _commit(place, path, message)
 
 
@@ -163,7 +146,7 @@ def commit(path: Path, message: str) -> str:
     """
     require_git()
     place = find_repository(path)
-    _demand(place, "add", "--all", work_tree=path)
+    _do(place, "add", "--all", work_tree=path)
     return _commit(place, path, message)
 
 
@@ -174,13 +157,15 @@ def require_git() -> None:
     Raises:
         GitError: with the way to get one.
     """
-    answer = _run(None, ("version",))
+    answer = run(None, ("version",))
     found = re.search(rb"(\d+)\.(\d+)", answer.output)
+    if answer.ended:
+        raise failure(answer, ("version",), hint="find out what 'git' is on this machine's PATH")
     if answer.status or found is None:
-        raise GitError("git is not installed", hint=_INSTALL)
+        raise GitError("git is not installed", hint=INSTALL)
     if (int(found[1]), int(found[2])) < OLDEST_GIT:
         version = found[0].decode()
-        raise GitError(f"git {version} is too old, expected 2.38 or newer", hint=_INSTALL)
+        raise GitError(f"git {version} is too old, expected 2.38 or newer", hint=INSTALL)
 
 
 def _require_empty(path: Path) -> None:
@@ -208,108 +193,47 @@ def _write(root: Path, name: str, data: bytes) -> None:
 def _commit(place: Place, work_tree: Path, message: str) -> str:
     options = ("--quiet", "--no-gpg-sign", f"--message={message}")
     arguments = (*_identity(place), "commit", *options)
-    answer = _run(place, arguments, work_tree=work_tree)
+    answer = run(place, arguments, work_tree=work_tree)
     if answer.status == 1 and b"nothing to commit" in answer.output:
         raise GitError(f"nothing has changed in '{work_tree}'")
-    if answer.status:
-        raise _failed(answer, ("commit",))
-    return _demand(place, "rev-parse", "--verify", "HEAD").decode().strip()
+    _demand(answer, ("commit",))
+    return _do(place, "rev-parse", "--verify", "HEAD").decode().strip()
 
 
 def _identity(place: Place) -> Sequence[str]:
     """Return options that name bbops as the author where the user has set no name."""
     for who in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"):
-        if _run(place, ("-c", "user.useConfigOnly=true", "var", who)).status:
+        if run(place, ("-c", "user.useConfigOnly=true", "var", who)).status:
             return ("-c", "user.name=bbops", "-c", "user.email=bbops@localhost")
     return ()
 
 
-def _demand(place: Place | None, *arguments: str, work_tree: Path | None = None) -> bytes:
-    answer = _run(place, arguments, work_tree=work_tree)
-    if answer.status:
-        raise _failed(answer, arguments)
+def _do(place: Place | None, *arguments: str, work_tree: Path | None = None) -> bytes:
+    return _demand(run(place, arguments, work_tree=work_tree), arguments)
+
+
+def _demand(answer: Answer, arguments: Sequence[str]) -> bytes:
+    if answer.status or answer.ended:
+        raise failure(answer, arguments)
     return answer.output
-
-
-def _run(
-    place: Place | None,
-    arguments: Sequence[str],
-    lines: Sequence[str] = (),
-    *,
-    work_tree: Path | None = None,
-) -> _Answer:
-    """Run git to its end. `lines` are its input, from a file: a pipe could fill and block."""
-    own = _environment(place, work_tree)
-    command = [*_without_foreign(own), "git", *arguments]
-    folder = work_tree or (place.git_dir if place else None)
-    with tempfile.TemporaryFile() as given:
-        given.write("".join(f"{line}\n" for line in lines).encode())
-        given.seek(0)
-        return _execute(command, folder, own, given if lines else None)
-
-
-def _execute(
-    command: Sequence[str], folder: Path | None, own: Mapping[str, str], given: IO[bytes] | None
-) -> _Answer:
-    runner: Any = git_command.Git(None if folder is None else str(folder))
-    try:
-        status, output, complaint = runner.execute(
-            command,
-            istream=given,
-            env=own,
-            with_extended_output=True,
-            with_exceptions=False,
-            stdout_as_string=False,
-            strip_newline_in_stdout=False,
-            kill_after_timeout=None if sys.platform == "win32" else TIMEOUT_SECONDS,
-        )
-    except GitCommandNotFound:
-        raise GitError("git is not installed", hint=_INSTALL) from None
-    return _Answer(status, output, complaint)
-
-
-def _environment(place: Place | None, work_tree: Path | None) -> dict[str, str]:
-    settings = list(_SETTINGS.items())
-    values = dict(_FIXED)
-    if place is not None:
-        values["GIT_DIR"] = str(place.git_dir)
-        settings += [("safe.directory", str(one)) for one in (place.git_dir, place.common_dir)]
-    if work_tree is not None:
-        values["GIT_WORK_TREE"] = str(work_tree.absolute())
-        settings.append(("safe.directory", values["GIT_WORK_TREE"]))
-    values["GIT_CONFIG_COUNT"] = str(len(settings))
-    for number, (key, value) in enumerate(settings):
-        values[f"GIT_CONFIG_KEY_{number}"] = key
-        values[f"GIT_CONFIG_VALUE_{number}"] = value
-    return values
-
-
-def _without_foreign(own: Mapping[str, str]) -> list[str]:
-    """Return a command prefix that drops what a surrounding git, a hook say, has set for itself.
-
-    GitPython always passes this process's environment on and cannot remove anything from it.
-    """
-    if sys.platform == "win32":
-        return []
-    foreign = (name for name in os.environ if name.startswith("GIT_") and name not in own)
-    names = [name for name in foreign if not _KEPT.match(name)]
-    return ["/usr/bin/env", *(part for name in names for part in ("-u", name))] if names else []
-
-
-def _failed(answer: _Answer, arguments: Sequence[str]) -> GitError:
-    verb = next((word for word in arguments if not word.startswith("-") and "=" not in word), "")
-    if answer.status < 0:
-        return GitError(f"git {verb} did not end within {TIMEOUT_SECONDS:g} seconds")
-    lines = [line for line in answer.complaint.splitlines() if line.strip()]
-    fatal = [line for line in lines if line.startswith(("fatal:", "error:"))] or lines
-    words = fatal[0].partition(": ")[2] or fatal[0] if fatal else f"status {answer.status}"
-    return GitError(f"git {verb} failed: {_CREDENTIALS.sub('', words)}")
 
 
 def _checked(commit_id: str) -> str:
     if not _ID(commit_id):
         raise GitError(f"'{commit_id}' is no commit id, expected 40 hexadecimal digits")
     return commit_id
+
+
+def _is_file(row: bytes) -> bool:
+    return bool(row) and not row.startswith(b"040000 ")
+
+
+def _sorted(entries: list[Entry]) -> Sequence[Entry]:
+    """Return entries by path; of a path that a crafted tree has twice, none is a file."""
+    times = Counter(entry.path for entry in entries)
+    return sorted(
+        entry if times[entry.path] == 1 else entry._replace(kind="other") for entry in entries
+    )
 
 
 def _entry(row: bytes, skipped: int) -> Entry:

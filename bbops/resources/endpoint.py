@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import StringConstraints
 
 from bbops.model import Model
+from bbops.names import Duration
 
 RoutePath = Annotated[
     str,
@@ -30,3 +31,4 @@ class Endpoint(Model):
     description: str | None = None
     docs_visibility: Literal["visible", "hidden"] = "visible"
     channel: str | None = None
+    timeout: Duration | None = None

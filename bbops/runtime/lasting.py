@@ -1,10 +1,11 @@
-"""What outlives a release: rate-limit counters and verified tokens survive every swap."""
+"""What outlives a release: limits, verified tokens and requests under way survive a swap."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
 from bbops.host import Clock
+from bbops.runtime.flights import Flights
 from bbops.runtime.limits import SlidingWindow
 from bbops.runtime.tokens import Tokens
 
@@ -13,6 +14,7 @@ class Lasting:
     """One per data-plane process. A changed limit or key begins anew; an equal one goes on."""
 
     def __init__(self) -> None:
+        self.flights = Flights()
         self._limits: dict[tuple[str, int], SlidingWindow] = {}
         self._tokens: dict[Hashable, Tokens] = {}
 

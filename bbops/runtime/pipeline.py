@@ -6,6 +6,7 @@ its function, or its middleware, needs them.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ import msgspec
 from bbops.runtime.answering import MAX_ANSWER, MAX_BODY_BYTES, Answering, TooLarge
 from bbops.runtime.cors import Cors
 from bbops.runtime.failures import NOTHING, InvalidInput, Thrown
+from bbops.runtime.flights import Flight, Flights
 from bbops.runtime.flow import Function, Run
 from bbops.runtime.limits import SlidingWindow
 from bbops.runtime.values import check_size
@@ -37,6 +39,8 @@ class Policy:
 
     method: str
     path: str
+    timeout_seconds: float
+    flights: Flights
     limit: SlidingWindow | None
     cors: Cors | None
     authentication: str
@@ -47,14 +51,15 @@ class Pipeline:
     """One endpoint's way from request to answer; made once per release."""
 
     __slots__ = (
-        "answering", "authentication", "cors", "from_params", "from_query", "function", "has_shapes",
-        "is_guarded", "limit", "middleware", "needs_body", "needs_headers", "needs_query",
-        "needs_request", "reads", "route", "shape", "unfolds",
+        "answering", "authentication", "cors", "flights", "from_params", "from_query", "function",
+        "has_shapes", "is_guarded", "limit", "middleware", "needs_body", "needs_headers",
+        "needs_query", "needs_request", "reads", "route", "shape", "timeout_seconds", "unfolds",
     )  # fmt: skip
 
     def __init__(self, function: Function, policy: Policy, answering: Answering) -> None:
         self.function, self.answering = function, answering
         self.authentication, self.middleware = policy.authentication, policy.middleware
+        self.flights, self.timeout_seconds = policy.flights, policy.timeout_seconds
         self.limit, self.cors, self.route = policy.limit, policy.cors, policy.path
         needs = frozenset().union(function.needs, *(one.needs for one in policy.middleware))
         has_body = policy.method in {"POST", "PUT", "PATCH"}
@@ -72,7 +77,26 @@ class Pipeline:
         )
 
     async def __call__(self, scope: Any, receive: Any, send: Any, params: dict[str, str]) -> None:
-        """Answer one request."""
+        """Answer one request, in the time it has and for as long as its client waits."""
+        flight = Flight(receive, self.timeout_seconds)
+        self.flights.flying.add(flight)
+        try:
+            await self.answer(scope, receive, send, params, flight)
+        except asyncio.CancelledError:
+            if not flight.ended_by:
+                raise
+            if flight.task is not None:
+                flight.task.uncancel()
+            if flight.ended_by == "timeout" and not scope["bbops"].is_sent:
+                late = Thrown(503, "it took too long", headers={"retry-after": "1"})
+                await self.answering.fail(send, late, scope)
+        finally:
+            self.flights.land(flight)
+
+    async def answer(
+        self, scope: Any, receive: Any, send: Any, params: dict[str, str], flight: Flight
+    ) -> None:
+        """Run middleware and function, and send what they return or throw."""
         answering, trace = self.answering, scope["bbops"]
         trace.route = self.route
         if self.cors is not None:
@@ -83,6 +107,7 @@ class Pipeline:
             if self.is_guarded:
                 self.admit(run, scope)
             texts, body = await self.read(run, scope, receive) if self.reads else _NOTHING_READ
+            flight.is_read = True
             for function in self.middleware:
                 answer = await function.flow(run)
                 if answer[1] is not NOTHING:
@@ -93,7 +118,7 @@ class Pipeline:
                 answer = await self.function.flow(run)
             if self.unfolds:
                 check_size(answer[1], MAX_ANSWER)
-            await answering.answer(send, scope, answer)
+            await answering.send(send, scope, *answering.render(answer))
         except Gone:
             pass
         except Exception as error:  # noqa: BLE001 - the last place that can answer

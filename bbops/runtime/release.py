@@ -176,6 +176,8 @@ def _pipeline(
         method=route["method"],
         path=route["path"],
         limit=lasting.limit(route["channel"], limit, answering.host.clock) if limit else None,
+        timeout_seconds=route["timeout_seconds"],
+        flights=lasting.flights,
         cors=Cors(cors, [route["method"]]) if cors else None,
         authentication=route["authentication"],
         middleware=tuple(functions[name] for name in route["middleware"]),

@@ -50,6 +50,24 @@ def bind(value: Any) -> Any:
     raise FlowError(f"a {kind(value)} cannot be compared with a column")
 
 
+_FITS: dict[str, tuple[type, ...]] = {
+    "text": (str,), "integer": (int, float, Decimal), "number": (int, float, Decimal),
+    "decimal": (int, float, Decimal), "boolean": (bool,), "datetime": (datetime,),
+    "date": (date, str), "binary": (bytes,),
+}  # fmt: skip
+
+
+def bind_as(value: Any, of: str) -> Any:
+    """Return a value nothing is known of as a parameter beside a column of kind `of`.
+
+    Raises:
+        FlowError: it is of another kind; a database would compare the two all the same.
+    """
+    if value is not None and type(value) not in _FITS.get(of, (type(value),)):
+        raise FlowError(f"cannot compare {kind(value)} with a column of kind {of}")
+    return bind(value)
+
+
 def bind_list(value: Any) -> str:
     """Return a list as the one JSON parameter that `in` looks through."""
     if type(value) is not list:

@@ -80,22 +80,36 @@ def compile_query(spec: Spec) -> CheckTexts:
 
 def compile_params(spec: Spec) -> CheckTexts:
     """Return a check for a path's parameters, one text each, as `compile_query` does."""
-    readers = tuple((name, _compile_one_reader(field)) for name, field in spec.items())
-    check_shape = compile_shape(spec)
+    fields = tuple(
+        (name, _compile_one_reader(spec[name]), *rest) for name, *rest in _compile_fields(spec)
+    )
 
     def check(texts: Mapping[str, Any], errors: Errors) -> dict[str, Any]:
-        read = {name: read_one(texts[name]) for name, read_one in readers if name in texts}
-        typed = check_shape(read, "", errors)
-        return typed if len(read) == len(texts) else {**texts, **typed}
+        typed: dict[str, Any] = {}
+        try:
+            for name, read, check_field, default, optional in fields:
+                if name in texts:
+                    typed[name] = check_field(read(texts[name]), name, errors)
+                elif default is not NOTHING:
+                    typed[name] = check_field(default, name, errors)
+                elif not optional:
+                    _report(errors, name, REQUIRED)
+        except _EnoughError:
+            return {}
+        return typed if typed.keys() == texts.keys() else {**texts, **typed}
 
     return check
 
 
-def _compile_map(spec: Spec) -> Check:
-    fields = tuple(
+def _compile_fields(spec: Spec) -> tuple[tuple[str, Check, Any, bool], ...]:
+    return tuple(
         (name, _compile_field(field), field.get("default", NOTHING), field.get("optional", False))
         for name, field in spec.items()
     )
+
+
+def _compile_map(spec: Spec) -> Check:
+    fields = _compile_fields(spec)
 
     def check(value: Any, path: str, errors: Errors) -> dict[str, Any]:
         if type(value) is not dict:

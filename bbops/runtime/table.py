@@ -55,9 +55,9 @@ class RouteTable(Generic[Target]):
         segments = _segments(path)
         if segments is None:
             return None, ()
-        straight = _walk(self._root, segments, method)
-        if straight is not None:
-            return straight
+        found = _walk(self._root, segments, method)
+        if found is not None:
+            return found
         allowed: set[str] = set()
         found = _find(self._root, segments, method, allowed)
         if found is not None:
@@ -108,6 +108,8 @@ def _walk(
     if found is None:
         return None
     target, names = found
+    if len(values) == 1:
+        return target, {names[0]: values[0]}
     return target, dict(zip(names, values, strict=True))
 
 

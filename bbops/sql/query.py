@@ -15,21 +15,28 @@ from copy import copy
 from bbops.expressions import nodes as s
 from bbops.expressions.scope import Scope
 from bbops.expressions.types import Type
-from bbops.sql.template import Template, commas, seq
+from bbops.sql.template import Template, commas, joined, seq
 from bbops.sql.types import Table, quote
 
 _COMPARE = {"==": " IS ", "!=": " IS NOT ", "<": " < ", "<=": " <= ", ">": " > ", ">=": " >= "}
-_TEXT_KINDS = {"text"}
+_OFF_NUMBERS = {"datetime", "date", "decimal"}
+"""Kinds that SQLite keeps as text, so its arithmetic is not ours."""
 _FILTERS: Mapping[str, str] = {
     "length": "length({0})", "lower": "bbops_lower({0})", "upper": "bbops_upper({0})",
     "trim": "bbops_trim({0})", "replace": "replace({0}, {1}, {2})",
-    "contains": "(instr({0}, {1}) > 0)", "startsWith": "(substr({0}, 1, length({1})) = {1})",
-    "endsWith": "(length({1}) = 0 OR substr({0}, -length({1})) = {1})",
-    "default": "coalesce({0}, {1})", "toString": "CAST({0} AS TEXT)", "abs": "abs({0})",
+    "contains": "(instr({0}, {1}) > 0)", "startsWith": "(instr({0}, {1}) = 1)",
+    # Bytes, since `length` of a text stops at a NUL; the end of UTF-8 is the end of the text.
+    "endsWith": "({1} = '' AND {0} = {0} OR substr(CAST({0} AS BLOB), "
+    "length(CAST({0} AS BLOB)) - length(CAST({1} AS BLOB)) + 1) = CAST({1} AS BLOB))",
+    "default": "coalesce({0}, {1})", "abs": "abs({0})",
     "floor": "floor({0})", "ceil": "ceil({0})", "min": "min({0}, {1})", "max": "max({0}, {1})",
     "clamp": "max({1}, min({2}, {0}))",
 }  # fmt: skip
-COLUMN_FILTERS = frozenset({*_FILTERS, "round", "slice"})
+MAX_NESTING = 20
+"""Parentheses in parentheses; SQLite's parser has room for about 100 words that wait."""
+
+_NUMERIC = frozenset({"abs", "floor", "ceil", "min", "max", "clamp", "round"})
+COLUMN_FILTERS = frozenset({*_FILTERS, "round", "slice", "toString"})
 """Filters that also run on columns."""
 
 
@@ -44,7 +51,8 @@ class NotInSql(Exception):
 class Query:
     """Collects the switches and parameters of one statement while its parts are compiled.
 
-    `bound` and `bound_list` give the Python that makes a parameter out of a part without columns.
+    `bound` and `bound_list` give the Python that makes a parameter out of a part without columns,
+    `decided` the one that makes a switch.
     """
 
     def __init__(
@@ -100,12 +108,14 @@ class Query:
     def condition(self, node: s.Node) -> Template:
         """Return the template of a boolean expression."""
         if not self.has_columns(node):
-            return ("switch", self.switch(self.host(node)))
+            return ("switch", self.switch(self.decided(node)))
         match node:
             case s.Logic():
                 return self.logic(node)
             case s.Unary(op="not"):
                 return ("not", self.condition(node.of))
+            case s.Compare():
+                return self.compare(node)
             case _:
                 return self.scalar(node)
 
@@ -114,7 +124,7 @@ class Query:
         depth, done = len(self.live), {}
         for part in parts:
             if not self.has_columns(part):
-                at = self.switch(self.host(part))
+                at = self.switch(self.decided(part))
                 done[id(part)] = ("switch", at)
                 self.live.append(self.read_switch(at, on=node.op == "and"))
         found = tuple(done.get(id(part)) or self.condition(part) for part in parts)
@@ -130,10 +140,8 @@ class Query:
         if column is not None:
             return quote(self.table.name) + "." + quote(column)
         match node:
-            case s.Compare():
-                return self.compare(node)
-            case s.Logic() | s.Unary(op="not"):
-                return self.condition(node)
+            case s.Compare() | s.Logic() | s.Unary(op="not"):
+                return seq("(", self.condition(node), " IS TRUE)")  # as a value it is never null
             case s.Unary():
                 return seq("(-", self.scalar(node.of), ")")
             case s.Binary():
@@ -145,8 +153,13 @@ class Query:
             case _:
                 raise NotInSql(node.start, "this cannot be computed on columns")
 
-    def bound(self, node: s.Node) -> ast.expr:
-        """Return the code of one value as a parameter."""
+    def bound(self, node: s.Node, beside: str = "any") -> ast.expr:
+        """Return the code of a parameter; `beside` is the kind it is compared with."""
+        del beside
+        return self.host(node)
+
+    def decided(self, node: s.Node) -> ast.expr:
+        """Return the code of a condition that is decided before SQL."""
         return self.host(node)
 
     def bound_list(self, node: s.Node) -> ast.expr:
@@ -156,35 +169,73 @@ class Query:
     def type_of(self, node: s.Node) -> Type:
         return self.scope.type_of(node)
 
-    def is_decimal(self, node: s.Node) -> bool:
-        return self.type_of(node).kind == "decimal" and self.has_columns(node)
+    def compared(self, node: s.Node, other: s.Node) -> Template:
+        """Return one side of a comparison; decimals are compared by value, not as text."""
+        if not self.has_columns(node):
+            return self.parameter(self.bound(node, self.type_of(other).kind))
+        found = self.scalar(node)
+        if self.type_of(node).kind != "decimal":
+            return found
+        if self.column(node) is None:
+            raise NotInSql(node.start, "decimals are compared in SQL, but not computed")
+        return seq(found, " COLLATE bbops_decimal")
 
     def compare(self, node: s.Compare) -> Template:
         if node.op in {"in", "not in"}:
             found = self.member_of(node)
             return ("not", found) if node.op == "not in" else found
-        left, right = self.scalar(node.left), self.scalar(node.right)
-        collate = " COLLATE bbops_decimal" if self.is_decimal(node.left) else ""
-        return seq("(", left, collate, _COMPARE[node.op], right, ")")
+        left = self.compared(node.left, node.right)
+        right = self.compared(node.right, node.left)
+        return seq("(", left, _COMPARE[node.op], right, ")")
 
     def member_of(self, node: s.Compare) -> Template:
-        left = self.scalar(node.left)
-        if isinstance(node.right, s.ListOf):
-            items = [self.scalar(item) for item in node.right.items]
-            return seq("(", left, " IN (", commas(items), "))")
-        if self.has_columns(node.right):
+        """Return `in`; a null of the column is in a list that has a null."""
+        if self.has_columns(node.right) and not isinstance(node.right, s.ListOf):
             raise NotInSql(node.right.start, "'in' needs a list", "json columns are not searched")
-        listed = self.parameter(self.bound_list(node.right))
-        rows = seq("SELECT value FROM json_each(", listed, ")")
-        return seq("(", left, " IN (", rows, "))")
+        left = self.compared(node.left, node.right)
+        if isinstance(node.right, s.ListOf):
+            items = [self.compared(item, node.left) for item in node.right.items]
+            pairs = zip(node.right.items, items, strict=True)
+            nulls = [seq(item, " IS NULL") for of, item in pairs if self.type_of(of).nullable]
+            found = seq("(", left, " IN (", commas(items), "))")
+        else:
+            listed = self.parameter(self.bound_list(node.right))
+            nulls = [seq("EXISTS (SELECT 1 FROM json_each(", listed, ") WHERE value IS NULL)")]
+            found = seq("(", left, " IN (SELECT value FROM json_each(", listed, ")))")
+        if not nulls or not self.type_of(node.left).nullable:
+            return found
+        return seq("(", found, " OR (", left, " IS NULL AND (", joined(nulls, " OR "), ")))")
 
     def binary(self, node: s.Binary) -> Template:
         left, right = self.scalar(node.left), self.scalar(node.right)
         kinds = {self.type_of(node.left).kind, self.type_of(node.right).kind}
-        if "decimal" in kinds or "datetime" in kinds or "date" in kinds:
+        if kinds & _OFF_NUMBERS:
             raise NotInSql(node.start, f"'{node.op}' on such columns is not computed in SQL")
-        op = "||" if node.op == "+" and kinds & _TEXT_KINDS else node.op
+        if node.op == "/":
+            return seq("(CAST(", left, " AS REAL) / ", right, ")")
+        if node.op == "%" and kinds != {"integer"}:
+            return seq("(", left, " - ", right, " * CAST(", left, " / ", right, " AS INTEGER))")
+        op = "||" if node.op == "+" and "text" in kinds else node.op
         return seq("(", left, f" {op} ", right, ")")
+
+    def text(self, node: s.Node) -> Template:
+        """Return a value as it stands inside a longer text."""
+        kind = self.type_of(node).kind
+        if not self.has_columns(node) or kind == "text":
+            return self.scalar(node)
+        if kind == "boolean":
+            return seq("CASE WHEN ", self.condition(node), " THEN 'true' ELSE 'false' END")
+        if kind == "integer":
+            return seq("CAST(", self.scalar(node), " AS TEXT)")
+        raise NotInSql(node.start, f"a {kind} does not become text in SQL")
+
+    def template(self, parts: tuple[str | s.Node, ...]) -> Template:
+        """Return text with expressions inside."""
+        pieces: list[Template] = [
+            self.parameter(ast.Constant(part)) if isinstance(part, str) else self.text(part)
+            for part in parts
+        ]
+        return seq("(", joined(pieces, " || "), ")")
 
     def choice(self, node: s.Choice) -> Template:
         if self.has_columns(node.test):
@@ -192,7 +243,7 @@ class Query:
                 "CASE WHEN ", self.condition(node.test), " THEN ", self.scalar(node.then),
                 " ELSE ", self.scalar(node.other), " END",
             )  # fmt: skip
-        at = self.switch(self.host(node.test))
+        at = self.switch(self.decided(node.test))
         sides = []
         for side, on in ((node.then, True), (node.other, False)):
             self.live.append(self.read_switch(at, on=on))
@@ -208,14 +259,18 @@ class Query:
                 node.name_start, f"filter '{node.name}' does not run on columns",
                 "use it on the value it is compared with, or on the rows",
             )  # fmt: skip
+        if node.name == "toString":
+            return self.text(node.of)
+        if node.name in _NUMERIC and self.type_of(node.of).kind == "decimal":
+            message = f"'{node.name}' on decimals is not computed in SQL"
+            raise NotInSql(node.name_start, message)
         of = self.scalar(node.of)
         args = [self.scalar(arg) for arg in node.args]
         if node.name == "round":
             return seq("round(", commas([of, *args]), ")")
         if node.name == "slice":
             return self.slice(node, of)
-        pieces = [_FILTERS[node.name]]
-        return _format(pieces[0], [of, *args])
+        return _format(_FILTERS[node.name], [of, *args])
 
     def default(self, node: s.Filter) -> Template:
         """`input.title | default(row.title)`: the column is read only when the value is null."""
@@ -234,6 +289,28 @@ class Query:
             raise NotInSql(node.name_start, "on columns 'slice' needs two constants from 0 on")
         start, stop = int(ends[0] or 0), int(ends[1] or 0)
         return seq("substr(", of, f", {start + 1}, {max(0, stop - start)})")
+
+
+def check_nesting(node: s.Node, template: Template) -> None:
+    """Refuse SQL that is nested deeper than every SQLite can read.
+
+    Raises:
+        NotInSql: it is.
+    """
+    if _nesting(template) > MAX_NESTING:
+        hint = "set variables for parts without columns, or search in two steps"
+        raise NotInSql(node.start, "the condition is nested too deeply for SQL", hint)
+
+
+def _nesting(template: Template) -> int:
+    if not isinstance(template, tuple):
+        return 0
+    open_, most = 0, 0
+    for part in template[1:]:
+        if isinstance(part, str):
+            open_ += part.count("(") - part.count(")")
+        most = max(most, open_ + _nesting(part))
+    return most + (template[0] in {"and", "or", "not"})
 
 
 def _flatten(node: s.Node, op: str) -> list[s.Node]:

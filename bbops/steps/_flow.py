@@ -171,14 +171,14 @@ class Flow:
         return load(name)
 
     # ---- queries
-    def query(self, table: str, *, row: bool = False, bare: bool = True) -> Query:
+    def query(self, table: str, *, bare: bool = True) -> Query:
         """Return a Query whose parts without columns are emitted by this flow.
 
         `bind` and `bind_list` in its code are resolved here.
         """
         found = self.tables[table]
-        inner = self.emitter.scope.inside(table, found.column_types, row=row, bare=bare)
-        return _BoundQuery(found, inner, Emitter(inner, self).node, bare=bare, flow=self)
+        inner = self.emitter.scope.inside(table, found.column_types, bare=bare)
+        return _BoundQuery(found, inner, Emitter(inner, self), bare=bare, flow=self)
 
     def statement(self, query: Query, template: Template) -> tuple[list[ast.stmt], str, str]:
         """Return code that picks the SQL, and the names that then hold (text, parameters)."""
@@ -220,12 +220,20 @@ class Flow:
 class _BoundQuery(Query):
     """A Query whose helpers `bind` and `bind_list` come from the flow it stands in."""
 
-    def __init__(self, *arguments: Any, flow: Flow, bare: bool) -> None:
-        super().__init__(*arguments, bare=bare)
-        self.flow = flow
+    def __init__(
+        self, table: Table, scope: Scope, emitter: Emitter, *, bare: bool, flow: Flow
+    ) -> None:
+        super().__init__(table, scope, emitter.node, bare=bare)
+        self.emitter, self.flow = emitter, flow
 
-    def bound(self, node: Node) -> ast.expr:
+    def bound(self, node: Node, beside: str = "any") -> ast.expr:
+        if beside != "any" and self.scope.type_of(node).kind == "any":
+            bind_as = self.flow.use("bbops.runtime.rows:bind_as")
+            return ast.Call(bind_as, [self.host(node), ast.Constant(beside)], [])
         return ast.Call(self.flow.use("bbops.runtime.rows:bind"), [self.host(node)], [])
+
+    def decided(self, node: Node) -> ast.expr:
+        return self.emitter.boolean(node)
 
     def bound_list(self, node: Node) -> ast.expr:
         return ast.Call(self.flow.use("bbops.runtime.rows:bind_list"), [self.host(node)], [])

@@ -11,10 +11,19 @@ from bbops.expressions import nodes as s
 from bbops.expressions.emit import constant
 from bbops.expressions.scope import Scope
 from bbops.expressions.types import INTEGER, Type, map_of
-from bbops.expressions.values import Bare, Broken, Constant, Expression, MapValue, Value
+from bbops.expressions.values import (
+    Bare,
+    Broken,
+    Constant,
+    Expression,
+    ListValue,
+    MapValue,
+    Value,
+)
+from bbops.expressions.values import Template as ValueTemplate
 from bbops.runtime.failures import FlowError
 from bbops.runtime.rows import ENCODERS
-from bbops.sql.query import NotInSql, Query
+from bbops.sql.query import NotInSql, Query, check_nesting
 from bbops.sql.template import Template, commas, seq
 from bbops.sql.types import Column, Table, quote
 from bbops.steps._base import Checking, mark_of
@@ -25,9 +34,9 @@ One = bool | Literal["required"]
 COUNT = map_of({"count": INTEGER}, "the result")
 
 
-def query_scope(at: Checking, table: Table, *, row: bool = False, bare: bool = True) -> Scope:
-    """Return the scope in which bare names, or `row.<name>`, are columns of `table`."""
-    return at.scope.inside(table.name, table.column_types, row=row, bare=bare)
+def query_scope(at: Checking, table: Table, *, bare: bool = True) -> Scope:
+    """Return the scope in which `row.<name>`, and with `bare` also names, are columns."""
+    return at.scope.inside(table.name, table.column_types, bare=bare)
 
 
 def check_where(at: Checking, table: Table, where: Bare) -> None:
@@ -40,17 +49,48 @@ def check_where(at: Checking, table: Table, where: Bare) -> None:
             "'where: true' means all rows",
         )  # fmt: skip
     if isinstance(where, Expression):
-        try_sql(at, where, Query(table, scope, _nothing, bare=True), condition=True)
+        try_sql(at, where, Query(table, scope, _nothing, bare=True))
 
 
-def try_sql(at: Checking, value: Expression, query: Query, *, condition: bool) -> None:
-    """Compile an expression for its mistakes only, unless it has others already."""
-    if not at.is_sound(value):
-        return
+def try_sql(at: Checking, value: Expression, query: Query) -> None:
+    """Compile a condition for its mistakes only, unless it has others already."""
     try:
-        query.condition(value.node) if condition else query.scalar(value.node)
+        if at.is_sound(value):
+            check_nesting(value.node, query.condition(value.node))
     except NotInSql as problem:
         at.scope.report(value.mark, problem.offset, "not-in-sql", problem.message, problem.hint)
+
+
+def try_assigned(at: Checking, value: Value, query: Query, place: Mark | None) -> None:
+    """Compile a value of `data` that may read `row`, for its mistakes only."""
+    if isinstance(value, Expression) and not at.is_sound(value):
+        return
+    try:
+        assigned_in_sql(query, value)
+    except NotInSql as problem:
+        mark = getattr(value, "mark", None) or place
+        at.scope.report(mark, problem.offset, "not-in-sql", problem.message, problem.hint)
+
+
+def assigned_in_sql(query: Query, value: Value) -> Template | None:
+    """Return the SQL of a value that reads `row`; None for one that does not."""
+    match value:
+        case Expression(node=node) if query.has_columns(node):
+            found = query.scalar(node)
+            check_nesting(node, found)
+            return found
+        case ValueTemplate(parts=parts):
+            nodes = [part for part in parts if isinstance(part, s.Node)]
+            return query.template(parts) if any(map(query.has_columns, nodes)) else None
+        case MapValue(items=items):
+            inside: list[Value] = [item for _, item in items]
+        case ListValue(items=members):
+            inside = list(members)
+        case _:
+            return None
+    if any(assigned_in_sql(query, item) is not None for item in inside):
+        raise NotInSql(0, "maps and lists are not made of columns", "read the row first, with find")
+    return None
 
 
 def _nothing(_node: s.Node) -> ast.expr:
@@ -74,12 +114,12 @@ def check_data(
     at: Checking, table: Table, data: Value, *, row: bool, place: Mark | None = None
 ) -> None:
     """Report unknown columns and bad values of `data`, which stands at `place`."""
-    scope = query_scope(at, table, row=True, bare=False) if row else at.scope
     if not isinstance(data, MapValue):
-        found = at.value(data, within=scope)
+        found = at.value(data)
         if found.kind not in {"any", "map", "list"} or not isinstance(data, Expression | Broken):
             at.report(place, "data", f"'data' is a map of columns, got {found}")
         return
+    scope = query_scope(at, table, bare=False) if row else at.scope
     for name, value in data.items:
         found = at.value(value, within=scope)
         mark = getattr(value, "mark", None) or (data.keys_at or {}).get(name)
@@ -90,10 +130,8 @@ def check_data(
         elif not _takes(table.columns[name], found):
             wanted = table.columns[name].type
             at.report(mark, "type", f"column '{name}' of type {wanted} cannot hold {found}")
-        elif row and isinstance(value, Expression):
-            query = Query(table, scope, _nothing, bare=False)
-            if query.has_columns(value.node):
-                try_sql(at, value, query, condition=False)
+        elif row:
+            try_assigned(at, value, Query(table, scope, _nothing, bare=False), mark)
 
 
 def _check_constant(at: Checking, column: Column, value: Constant, mark: Mark | None) -> None:
@@ -164,8 +202,9 @@ def assignments(flow: Flow, query: Query, table: Table, data: MapValue) -> Templ
 
 
 def _assigned(flow: Flow, query: Query, table: Table, name: str, value: Value) -> Template:
-    if isinstance(value, Expression) and query.has_columns(value.node):
-        return query.scalar(value.node)
+    computed = assigned_in_sql(query, value)
+    if computed is not None:
+        return computed
     column = table.columns[name]
     return query.parameter(encoded(flow, table.name, column, flow.value(value)))
 

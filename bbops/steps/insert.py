@@ -130,7 +130,7 @@ class Insert(Step):
         if not isinstance(data, MapValue):
             return self.dynamic(flow, table)
         values = filled(flow, table, {name: flow.value(value) for name, value in data.items})
-        query = flow.query(table.name, row=True, bare=False)
+        query = flow.query(table.name, bare=False)
         holes: list[Template] = [query.parameter(value) for value in values.values()]
         row = seq(f"({bare_columns(list(values))}) VALUES (", commas(holes), ")")
         template = seq(

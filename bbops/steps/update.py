@@ -77,7 +77,7 @@ class Update(Step):
 
     def code(self, flow: Flow) -> list[ast.stmt]:
         table, data = flow.tables[self.update.table], self.update.data
-        query = flow.query(table.name, row=True)
+        query = flow.query(table.name)
         if isinstance(data, MapValue):
             sets = assignments(flow, query.rows_only(), table, data)
         else:

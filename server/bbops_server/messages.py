@@ -94,6 +94,8 @@ async def _answer(channel: Channel, handle: Handle, frame: Frame) -> None:
         try:
             answer = await handle(frame["request"])
             await channel.write({"number": number, "answer": answer})
+        except ConnectionError:
+            raise  # the parent is gone, and with it whoever asked
         except Exception as error:  # noqa: BLE001 - the parent gets an answer to everything
             await channel.write({"number": number, "error": pack_error(error)})
 

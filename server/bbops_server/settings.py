@@ -16,8 +16,9 @@ CONTROL_HOST = "127.0.0.1"
 class Settings:
     """One server's settings.
 
-    `path` is the project's folder in a repository of several, else empty. A port of 0 means any
-    free one; `main.run` puts the found one in its place.
+    `repository` is what is read, a mirror of one that is elsewhere. `path` is the project's folder
+    in a repository of several, else empty. A port of 0 means any free one; `main.run` puts the
+    found one in its place. With `holds_rewrites` a history that was rewritten waits for a decision.
     """
 
     repository: Path
@@ -29,6 +30,7 @@ class Settings:
     path: str = ""
     workers: int = 1
     mode: Literal["serve", "dev"] = "serve"
+    holds_rewrites: bool = False
 
     @property
     def data_url(self) -> str:

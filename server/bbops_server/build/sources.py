@@ -12,6 +12,8 @@ from typing import Any
 
 from bbops.compile.release import Cache
 from bbops.errors import GitError, ServerError
+from bbops.git.address import Address
+from bbops.git.mirror import Mirror
 from bbops.git.store import Store
 from bbops.git.tree import GitTree
 from bbops.tree import FolderTree, Tree
@@ -62,8 +64,37 @@ class Sources:
             del self._stores[repository]  # it may come back as another one
             raise
 
+    def descends(self, repository: str, old: str, new: str) -> bool:
+        """Return whether the history of `new` holds `old`; not if `old` is not there at all.
+
+        Raises:
+            GitError: the repository is gone or cannot be read.
+        """
+        store = self.store(repository)
+        return store.has_commit(old) and store.is_ancestor(old, new)
+
     def store(self, repository: str) -> Store:
         """Return the open repository."""
         if repository not in self._stores:
             self._stores[repository] = Store.open(Path(repository))
         return self._stores[repository]
+
+
+@dataclass(slots=True)
+class Mirrors:
+    """Copies of repositories elsewhere, used by ONE thread, which may wait for the network."""
+
+    _mirrors: dict[tuple[str, str], Mirror] = field(default_factory=dict)
+
+    def fetch(self, url: str, mirror: str, branch: str) -> dict[str, Any]:
+        """Bring a mirror up to date; return the branch's newest commit, None without one.
+
+        Raises:
+            GitError: the repository is not reached, or what it sends is not taken.
+        """
+        if (url, mirror) not in self._mirrors:
+            address = Address.parse(url)
+            if address is None:
+                raise GitError("this is no address of a repository")
+            self._mirrors[url, mirror] = Mirror(Path(mirror), address)
+        return {"commit": self._mirrors[url, mirror].update(branch)}

@@ -1,6 +1,7 @@
 """What the build process does. Whatever goes wrong is an answer; the process goes on.
 
-All of it but the smoke test happens on one thread, which owns the repositories and the caches.
+Most of it happens on one thread, which owns the repositories and the caches; the smoke test and
+what waits for a network do not hold it up.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from bbops.compile.release import Built, build, declared_env
 from bbops.database import migrate
 from bbops.diagnostics import Diagnostic
 from bbops.errors import ServerError
+from bbops.git.command import end_all
 from bbops.resources.table import Table
 from bbops_server.build.smoke import try_release
-from bbops_server.build.sources import Source, Sources
+from bbops_server.build.sources import Mirrors, Source, Sources
 from bbops_server.host.files import replace_file
 from bbops_server.host.log import start_logging
 from bbops_server.messages import Channel, Frame, answer_all
@@ -33,9 +35,10 @@ class Builder:
     """What the parent can ask for; `handle` may run side by side, the work is done in turn."""
 
     def __init__(self) -> None:
-        self._sources = Sources()
+        self._sources, self._mirrors = Sources(), Mirrors()
         self._tables: dict[str, Tables] = {}
         self._thread = ThreadPoolExecutor(1, "bbops-build")
+        self._git_thread = ThreadPoolExecutor(1, "bbops-git")
 
     async def handle(self, request: Frame) -> Frame:
         """Do what one request says.
@@ -45,11 +48,18 @@ class Builder:
         """
         if request["do"] == "smoke":
             return dict(await try_release(Path(request["artifact"]), Path(request["database"])))
-        work = self._work(request)
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        if request["do"] == "stop":
+            end_all()  # nothing that is under way there is needed now
+        loop, work = asyncio.get_running_loop(), self._work(request)
+        thread = self._git_thread if request["do"] == "fetch" else self._thread
+        return await loop.run_in_executor(thread, work)
 
     def _work(self, request: Frame) -> Callable[[], Frame]:
         verbs = {
+            "fetch": lambda: self._mirrors.fetch(
+                request["url"], request["mirror"], request["branch"]
+            ),
+            "descends": lambda: self._descends(request),
             "resolve": lambda: self._sources.resolve(request["repository"], request["branch"]),
             "build": lambda: self._build(request["source"], Path(request["artifacts"])),
             "migrate": lambda: self._migrate(request),
@@ -59,6 +69,10 @@ class Builder:
         if request["do"] not in verbs:
             raise ServerError(f"the build process has no '{request['do']}'")
         return verbs[request["do"]]
+
+    def _descends(self, request: Frame) -> Frame:
+        found = self._sources.descends(request["repository"], request["old"], request["new"])
+        return {"descends": found}
 
     def _build(self, source: Source, artifacts: Path) -> Frame:
         started = time.monotonic()
@@ -85,7 +99,10 @@ class Builder:
             replace_file(path, built.artifact)
         except OSError as error:
             reason = (error.strerror or "no reason given").lower()
-            raise ServerError(f"cannot write artifact '{path}': {reason}") from None
+            raise ServerError(
+                f"cannot write artifact '{path}': {reason}",
+                hint="the state folder needs a disk that has room and may be written",
+            ) from None
         settings = built.project.settings.model
         self._remember(built.digest, {n: t.model for n, t in built.project.tables.items()})
         return {
@@ -131,7 +148,8 @@ def describe(diagnostic: Diagnostic) -> Frame:
 def run(*, control: int) -> None:
     """Work until the parent says stop, or is gone."""
     asyncio.run(_run(control))
-    # Not waiting for what is under way: git is only read, files and tables change wholly or not.
+    # Not waiting for what is under way: files and tables change wholly or not.
+    end_all()
     os._exit(0)
 
 

@@ -11,8 +11,8 @@ import click
 
 from bbops.console import say, wants_color
 from bbops.diagnostics import Diagnostic, Place
-from bbops.render import render
-from bbops_server.reconciler.loop import Event, Published, Serving
+from bbops.render import printable, render
+from bbops_server.reconciler.loop import Event, Found, Published, Serving
 from bbops_server.reconciler.status import Stalled
 
 
@@ -22,6 +22,8 @@ def print_json(event: Event) -> None:
         data: dict[str, Any] = {"event": "serving", **asdict(event)}
     elif isinstance(event, Published):
         data = {"event": "live", **asdict(event)}
+    elif isinstance(event, Found):
+        data = {"event": "found", **asdict(event)}
     else:
         data = {
             "event": "stalled", "reason": event.reason, "message": event.message,
@@ -44,6 +46,8 @@ class Terminal:
                 self.serving(event)
             case Published():
                 self.live(event)
+            case Found():
+                say(f"found    {printable(event.source)} again")
             case Stalled():
                 self.stalled(event)
         sys.stdout.flush()
@@ -57,7 +61,12 @@ class Terminal:
     def live(self, event: Published) -> None:
         """Say that a release is live, and what that changed."""
         took = click.style(f"in {event.milliseconds:.0f} ms", dim=True)
-        parts = [click.style("live", fg="green", bold=True), "   ", event.release, event.subject]
+        parts = [
+            click.style("live", fg="green", bold=True),
+            "   ",
+            event.release,
+            printable(event.subject),
+        ]
         say("  ".join(part for part in parts if part) + f"  {took}")
         for change in event.changes:
             say(f"         {click.style(change, fg='cyan')}")
@@ -73,9 +82,9 @@ class Terminal:
             self.diagnostics(event.diagnostics)
             return
         word = click.style("stalled", fg="red", bold=True)
-        say(f"{word}  {event.message} [{event.reason}]")
+        say(f"{word}  {printable(event.message)} [{event.reason}]")
         if event.hint:
-            say(f"         hint: {event.hint}")
+            say(f"         hint: {printable(event.hint)}")
 
     @property
     def after(self) -> str:

@@ -11,9 +11,9 @@ from bbops_server.commands._report import Terminal, print_json
 from bbops_server.host.secrets import Secrets
 from bbops_server.live.plane import Plane
 from bbops_server.main import run
+from bbops_server.reconciler.attempt import Workshop
 from bbops_server.reconciler.loop import Reconciler
 from bbops_server.reconciler.sources import Source
-from bbops_server.reconciler.stages import Workshop
 from bbops_server.settings import Settings
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from bbops.errors import ServerError
 from bbops_server.commands._options import address_options, require_platform, state_folder
 
 
@@ -22,6 +23,11 @@ def command(
     afresh. A 500 tells file and line; while the project has mistakes, its routes answer them.
     """
     require_platform()
+    if not (folder / "project.yaml").is_file():
+        raise ServerError(
+            f"there is no project.yaml in '{folder}'",
+            hint="go to a project's folder, or make one with 'bbops init DIR'",
+        )
     from bbops_server.commands._run import run_server  # noqa: PLC0415 - after --help
     from bbops_server.reconciler.sources import FolderSource  # noqa: PLC0415
     from bbops_server.settings import Settings  # noqa: PLC0415

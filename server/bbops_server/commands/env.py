@@ -36,6 +36,10 @@ def set_value(name: str, value: str | None, state: Path | None) -> None:
 
     if not name.isascii() or not name.replace("_", "").isalnum() or name != name.upper():
         raise ServerError(f"'{name}' is no name of an env variable", hint="such as JWT_SECRET")
+    if state is None and not Path("project.yaml").is_file() and not Path(".bbops/state").is_dir():
+        raise ServerError(
+            "this folder is no project", hint="go to the project's folder, or give --state DIR"
+        )
     if value is None:
         value = ask(name)
     Secrets.open(state_folder(Path.cwd(), state)).set(name, value)
@@ -56,7 +60,8 @@ def list_values(state: Path | None, *, as_json: bool) -> None:
     """List the names that have a value; values are never shown."""
     from bbops_server.host.secrets import Secrets  # noqa: PLC0415 - after --help
 
-    names = Secrets.open(state_folder(Path.cwd(), state)).names()
+    where = state or Path(".bbops/state")
+    names = Secrets.open(where).names() if where.is_dir() else ()
     if as_json:
         click.echo(json.dumps({"names": sorted(names)}))
         return

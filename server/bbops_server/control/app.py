@@ -1,4 +1,4 @@
-"""The control plane's application: what the server says about its projects, and `reconcile`."""
+"""The control plane's application: what the server says about its projects, and is told."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Annotated, Any
 
 import msgspec
 from litestar import Litestar, MediaType, Request, Response, get, post
-from litestar.exceptions import HTTPException, NotFoundException
+from litestar.exceptions import ClientException, HTTPException, NotFoundException
 from litestar.middleware import DefineMiddleware
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
-from litestar.params import QueryParameter
+from litestar.params import Body, QueryParameter
 
 import bbops
+from bbops.errors import ServerError
 from bbops.runtime.flow import code_of
 from bbops_server.control.guard import Guard
 from bbops_server.control.page import render_html, render_text
@@ -36,6 +37,12 @@ class Summary(msgspec.Struct, frozen=True):
     revision: str | None
     url: str
     ready: bool
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """The commit to serve: its id, or at least seven digits of it."""
+
+    commit: str
 
 
 class Accepted(msgspec.Struct, frozen=True):
@@ -76,6 +83,18 @@ def create_control(status: StatusSource) -> Litestar:
             raise _unknown(name)
         return Accepted()
 
+    @post("/api/projects/{name:str}/accept", status_code=202, sync_to_thread=False)
+    def accept(request: AnyRequest, data: Annotated[Decision, Body()]) -> Accepted:
+        """Serve a commit that is held because its history was rewritten."""
+        name = request.path_params["name"]
+        try:
+            is_known = status.accept(name, data.commit)
+        except ServerError as error:
+            raise ClientException(error.message, status_code=409) from None
+        if not is_known:
+            raise _unknown(name)
+        return Accepted()
+
     @get("/api/projects/{name:str}/requests")
     async def list_requests(
         request: AnyRequest,
@@ -106,7 +125,7 @@ def create_control(status: StatusSource) -> Litestar:
         use_handler_docstrings=True,
     )
     return Litestar(
-        [page, list_projects, read_status, reconcile, list_requests],
+        [page, list_projects, read_status, reconcile, accept, list_requests],
         openapi_config=schema,
         exception_handlers={HTTPException: _explain},
         middleware=[DefineMiddleware(Guard)],

@@ -38,6 +38,7 @@ class Live:
         self._linked: tuple[Release, str] | None = None
         self._databases: dict[tuple[Path, Durability], Sqlite] = {}
         self._lasting = Lasting()
+        self._sweeping: asyncio.Task[None] | None = None
         self._histories: dict[Path, History] = {}
         self._drains: set[asyncio.Task[None]] = set()
         self._one_at_a_time = asyncio.Lock()
@@ -58,6 +59,8 @@ class Live:
             ServerError: the artifact is gone or damaged, or an env value does not fit.
             DatabaseError: the database cannot be opened.
         """
+        if self._sweeping is None:
+            self._sweeping = asyncio.create_task(self._lasting.flights.keep_sweeping())
         async with self._one_at_a_time:
             data, project = await asyncio.to_thread(read_artifact, artifact)
             clock, random, log = self._doors
@@ -100,7 +103,7 @@ class Live:
 
     async def close(self) -> None:
         """Close the databases; nothing is answered after this."""
-        for task in self._drains:
+        for task in (*self._drains, *filter(None, [self._sweeping])):
             task.cancel()
         await asyncio.gather(*(database.close() for database in self._databases.values()))
         for history in self._histories.values():

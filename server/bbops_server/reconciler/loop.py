@@ -10,23 +10,22 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import msgspec
-
-from bbops.errors import BbopsError
+from bbops.errors import BbopsError, GitError
+from bbops_server.reconciler.attempt import Attempt, Stage, Workshop
+from bbops_server.reconciler.history import accept, missing_branch
+from bbops_server.reconciler.record import read_record, record
 from bbops_server.reconciler.sources import Source
-from bbops_server.reconciler.stages import (
-    BEFORE_MIGRATION,
-    FROM_MIGRATION,
-    Attempt,
-    Stage,
-    Workshop,
-    fill_env,
-    swap,
-)  # fmt: skip
+from bbops_server.reconciler.stages import BEFORE_MIGRATION, FROM_MIGRATION, fill_env, swap
 from bbops_server.reconciler.status import Stalled, Status, StatusBoard
 
-RETRY_SECONDS = 5.0
-"""A stalled attempt that no commit can mend, such as a full disk, is tried again after this."""
+MOST_OVERTAKEN = 2
+"""Attempts in a row that give way to a newer commit: commits without a pause must not starve."""
+
+RETRY_SECONDS, LONGEST_RETRY_SECONDS = 5.0, 300.0
+"""A stalled attempt that no commit can mend, such as a full disk, is tried again after this.
+
+Each time it fails again, the pause doubles.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,17 @@ class Serving:
 Stamp = tuple[object, object]
 """Of the source, and of the env values."""
 
-Event = Serving | Published | Stalled
+_UNKNOWN = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Said when the source is in reach again; what is live has not changed by that."""
+
+    source: str
+
+
+Event = Serving | Published | Stalled | Found
 Report = Callable[[Event], None]
 
 
@@ -65,8 +74,11 @@ class Reconciler:
     def __init__(self, workshop: Workshop, source: Source, report: Report) -> None:
         settings = workshop.settings
         self.workshop, self.source, self.report = workshop, source, report
-        self.board = StatusBoard(settings.repository.name, settings.data_url, settings.branch)
+        self.board = StatusBoard(source.name, settings.data_url, settings.branch)
         self.asked = asyncio.Event()
+        self.known: object = _UNKNOWN
+        self.retries = 0
+        self.overtaken = 0
 
     # ---- StatusSource, for the control plane
     def projects(self) -> list[Status]:
@@ -77,6 +89,15 @@ class Reconciler:
         """Ask for an attempt now; False when no project has that name."""
         if name != self.board.name:
             return False
+        self.source.hurry()
+        self.asked.set()
+        return True
+
+    def accept(self, name: str, commit: str) -> bool:
+        """Let a held commit be served; False when no project has that name."""
+        if name != self.board.name:
+            return False
+        accept(self.board.stalled, commit, self.workshop)
         self.asked.set()
         return True
 
@@ -88,55 +109,66 @@ class Reconciler:
     async def run(self) -> None:
         """Serve the last good release, then follow the source until cancelled."""
         settings = self.workshop.settings
-        self.report(Serving(settings.data_url, settings.control_url, str(settings.repository)))
+        self.report(Serving(settings.data_url, settings.control_url, self.source.shown))
         await self.restore()
         tried: object = None
         while True:
             stamp = await self.stamp()
-            if stamp != tried:
+            if stamp is not None and stamp != tried:
                 tried = await self.attempt(stamp)
             else:
                 tried = await self.wait(tried)
 
     async def wait(self, tried: object) -> object:
         """Sleep until the next look; return None to make the next look an attempt."""
-        stalled = self.board.stalled
-        patience = RETRY_SECONDS if stalled is not None and stalled.is_passing else None
-        until = perf_counter() + patience if patience else None
+        until = self.retry_at()
         while True:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self.asked.wait(), self.source.poll_seconds)
                 self.asked.clear()
+                self.retries = 0
                 return None
             if until is not None and perf_counter() > until:
+                self.retries += 1
                 return None
-            if await self.stamp() != tried:
+            if await self.stamp() not in (tried, None):
+                self.retries = 0
                 return tried
 
-    async def stamp(self) -> Stamp:
-        """Return the source's stamp with that of the env values: both change what is served."""
+    def retry_at(self) -> float | None:
+        stalled = self.board.stalled
+        if stalled is None or not stalled.is_passing:
+            return None
+        pause = RETRY_SECONDS * 2.0 ** min(self.retries, 30)
+        return perf_counter() + min(pause, LONGEST_RETRY_SECONDS)
+
+    async def stamp(self) -> Stamp | None:
+        """Return the source's stamp with that of the env values: both change what is served.
+
+        While the source is out of reach it is the stamp known last; None when there is none.
+        """
         try:
-            return await self.source.stamp(), self.workshop.secrets.stamp()
-        except BbopsError as error:
-            self.stall(Stalled("RepositoryGone", error.message, error.hint, is_passing=True))
-            return None, None
+            self.known = await self.source.stamp(self.workshop.plane.build)
+        except Stalled as stalled:
+            if self.board.lose(stalled):
+                self.report(stalled)
+        else:
+            if self.board.find():
+                self.report(Found(self.source.shown))
+        if self.known is _UNKNOWN:
+            return None
+        return self.known, self.workshop.secrets.stamp()
 
     async def restore(self) -> None:
         """Serve what was live before the restart, from its artifact alone."""
-        with contextlib.suppress(
-            OSError, KeyError, ValueError, msgspec.MsgspecError, BbopsError, Stalled
-        ):
-            data = await asyncio.to_thread(self.remembered)
+        data = await asyncio.to_thread(read_record, self.workshop)
+        if data is None:
+            return
+        with contextlib.suppress(OSError, KeyError, ValueError, BbopsError, Stalled):
             attempt = Attempt(data["revision"], {}, data)
             await fill_env(attempt, self.workshop)
             await swap(attempt, self.workshop)
             self.board.restored(data["project"], data["revision"], attempt.release)
-
-    def remembered(self) -> dict[str, Any]:
-        data: dict[str, Any] = msgspec.json.decode(self.workshop.record.read_bytes())
-        if not Path(data["artifact"]).is_file():
-            raise FileNotFoundError(data["artifact"])
-        return data
 
     async def attempt(self, stamp: Stamp) -> object:
         """Try what the source holds now.
@@ -146,30 +178,53 @@ class Reconciler:
         """
         began = perf_counter()
         try:
-            revision, source = await self.source.revision(self.workshop.plane.build)
-            attempt = Attempt(revision, source)
-            self.board.begin(revision)
+            attempt = await self.begin()
             await self.stages(attempt, BEFORE_MIGRATION)
             newest = await self.stamp()
-            if newest[0] != stamp[0]:
+            if newest is None:
                 return None
-            stamp = newest  # `generate` may have made a value of its own
+            if newest[0] != stamp[0] and self.overtaken < MOST_OVERTAKEN:
+                self.overtaken += 1
+                return None
+            self.overtaken = 0
+            stamp = (stamp[0], newest[1])  # `generate` may have made a value of its own
             await self.stages(attempt, FROM_MIGRATION)
+            unremembered = await self.remember(attempt)
+            self.published(attempt, 1000 * (perf_counter() - began))
+            if unremembered is not None:
+                await self.refuse(unremembered)
         except Stalled as stalled:
             await self.refuse(stalled)
+        except GitError as error:
+            await self.refuse(Stalled("GitFailed", error.message, error.hint, is_passing=True))
         except BbopsError as error:
             await self.refuse(Stalled("Failed", error.message, error.hint, is_passing=True))
         except Exception as error:  # noqa: BLE001 - whatever it is, the last release serves on
             message = f"unexpected {type(error).__name__}"
             await self.refuse(Stalled("InternalError", message, is_passing=True))
-        else:
-            self.published(attempt, 1000 * (perf_counter() - began))
         return stamp
+
+    async def begin(self) -> Attempt:
+        found = await self.source.revision(self.workshop.plane.build)
+        if found is None:
+            branch = self.workshop.settings.branch
+            raise missing_branch(branch, self.source.shown, self.board.applied)
+        self.board.begin(found[0])
+        return Attempt(*found)
 
     async def stages(self, attempt: Attempt, stages: tuple[tuple[str, Stage], ...]) -> None:
         for reason, stage in stages:
             self.board.progress(reason)
             await stage(attempt, self.workshop)
+
+    async def remember(self, attempt: Attempt) -> Stalled | None:
+        """Write down what is live; return why that failed, it is live all the same."""
+        try:
+            await record(attempt, self.workshop)
+        except Stalled as stalled:
+            return stalled
+        self.retries = 0
+        return None
 
     def published(self, attempt: Attempt, milliseconds: float) -> None:
         built = attempt.built

@@ -7,27 +7,37 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from bbops.errors import BbopsError, GitError
 from bbops.git.place import find_repository, stamp_branch
 from bbops.tree import FolderTree
 from bbops_server.processes import LivingChild
 from bbops_server.reconciler.status import Stalled
+
+RESOLVE_SECONDS = 60
 
 
 class Source(Protocol):
     """Says cheaply whether something may have changed, and then what is there now."""
 
     poll_seconds: float
+    name: str
+    shown: str
+    """How people are told of it, without anything secret."""
 
-    async def stamp(self) -> object:
-        """Return a value that changes whenever the source may have changed."""
-        ...
-
-    async def revision(self, build: LivingChild) -> tuple[str, Mapping[str, Any]]:
-        """Return (revision, what the build process needs to read it).
+    async def stamp(self, build: LivingChild) -> object:
+        """Return a value that changes whenever the source may have changed.
 
         Raises:
-            Stalled: there is nothing to read.
+            Stalled: it cannot be looked at now.
         """
+        ...
+
+    async def revision(self, build: LivingChild) -> tuple[str, Mapping[str, Any]] | None:
+        """Return (revision, what the build process needs to read it), None without a commit."""
+        ...
+
+    def hurry(self) -> None:
+        """Make the next `stamp` look at once, where it would wait for its turn."""
         ...
 
 
@@ -38,27 +48,37 @@ class BranchSource:
 
     def __init__(self, repository: Path, branch: str, path: str = "") -> None:
         """Raises: GitError: there is no repository."""
-        self.repository, self.branch, self.path = repository, branch, path
+        self.repository, self.branch, self.path = repository.absolute(), branch, path
         self.place = find_repository(repository)
+        self.name, self.shown = self.repository.name, str(self.repository)
 
-    async def stamp(self) -> object:
+    async def stamp(self, build: LivingChild) -> object:
         """Return the stats of the branch's files; four `stat` calls."""
-        return stamp_branch(self.place, self.branch)
+        del build
+        try:
+            return stamp_branch(self.place, self.branch)
+        except GitError as error:
+            raise Stalled("RepositoryGone", error.message, error.hint) from None
 
-    async def revision(self, build: LivingChild) -> tuple[str, Mapping[str, Any]]:
+    async def revision(self, build: LivingChild) -> tuple[str, Mapping[str, Any]] | None:
         """Ask git for the newest commit."""
         asked = {"do": "resolve", "repository": str(self.repository), "branch": self.branch}
-        commit = (await build.ask(asked, timeout_seconds=30))["commit"]
-        if commit is None:
-            raise Stalled(
-                "BranchNotFound", f"the repository has no branch '{self.branch}' with a commit",
-                "commit something, or name another branch with --branch",
-            )  # fmt: skip
-        source = {
-            "kind": "git", "repository": str(self.repository), "commit": commit,
-            "branch": self.branch, "path": self.path,
-        }  # fmt: skip
-        return f"{self.branch}@sha1:{commit}", source
+        commit = (await build.ask(asked, timeout_seconds=RESOLVE_SECONDS))["commit"]
+        return commit and describe(self.repository, commit, self.branch, self.path)
+
+    def hurry(self) -> None:
+        """Do nothing: it looks all the time."""
+
+
+def describe(
+    repository: Path, commit: str, branch: str, path: str
+) -> tuple[str, Mapping[str, Any]]:
+    """Return a commit's revision, and what the build process needs to read it."""
+    source = {
+        "kind": "git", "repository": str(repository), "commit": commit, "branch": branch,
+        "path": path,
+    }  # fmt: skip
+    return f"{branch}@sha1:{commit}", source
 
 
 class FolderSource:
@@ -68,13 +88,21 @@ class FolderSource:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.tree = folder, FolderTree(folder)
+        self.name, self.shown = folder.name, str(folder)
 
-    async def stamp(self) -> object:
+    async def stamp(self, build: LivingChild) -> object:
         """Return every file with its content's id; reads only files that changed."""
-        entries = await asyncio.to_thread(self.tree.entries)
+        del build
+        try:
+            entries = await asyncio.to_thread(self.tree.entries)
+        except BbopsError as error:
+            raise Stalled("FolderGone", error.message, error.hint) from None
         return tuple((entry.path, entry.blob) for entry in entries)
 
     async def revision(self, build: LivingChild) -> tuple[str, Mapping[str, Any]]:
         """Return the tree as it is; its revision counts nothing, git has not seen it."""
         del build
         return "working-tree", {"kind": "folder", "path": str(self.folder)}
+
+    def hurry(self) -> None:
+        """Do nothing: it looks all the time."""

@@ -31,6 +31,10 @@ class Stalled(Exception):
         self.reason, self.message, self.hint = reason, message, hint
         self.diagnostics, self.is_passing = list(diagnostics), is_passing
 
+    def as_sentence(self) -> str:
+        """Return the message with its cure."""
+        return f"{self.message}; {self.hint}" if self.hint else self.message
+
     def as_diagnostic(self) -> dict[str, Any]:
         """Return it in the form of a diagnostic, for places that show only those."""
         return {
@@ -88,6 +92,14 @@ class StatusSource(Protocol):
         """Ask for an attempt now; False when no project has that name."""
         ...
 
+    def accept(self, name: str, commit: str) -> bool:
+        """Decide that a held commit is served; False when no project has that name.
+
+        Raises:
+            ServerError: another commit is held, or none.
+        """
+        ...
+
     def history(self, name: str) -> Path | None:
         """Return where a project's requests are remembered; None when no project has the name."""
         ...
@@ -109,6 +121,7 @@ class StatusBoard:
         self.publications: deque[Publication] = deque(maxlen=10)
         self.stalled: Stalled | None = None
         self.conditions: dict[str, Condition] = {}
+        self.lost: dict[str, Condition] = {}
         for kind in ("Ready", "Reconciling", "Stalled"):
             self.put(kind, status=False, reason="Starting", message="")
 
@@ -119,11 +132,34 @@ class StatusBoard:
         self.conditions[kind] = Condition(kind, status, reason, message, since)
 
     def status(self) -> Status:
-        """Return what is true now."""
+        """Return what is true now; a source out of reach hides how the last attempt ended."""
+        conditions = {**self.conditions, **self.lost}
         return Status(
             self.name, self.url, self.branch, self.attempted, self.applied, self.release,
-            list(self.conditions.values()), self.diagnostics, list(self.publications),
+            list(conditions.values()), self.diagnostics, list(self.publications),
         )  # fmt: skip
+
+    def lose(self, why: Stalled) -> bool:
+        """Record that nobody knows what is newest; False when that is known already."""
+        old, message = self.lost.get("Stalled"), why.as_sentence()
+        if old is not None and (old.reason, old.message) == (why.reason, message):
+            return False
+        since = old.since if old is not None else _now()
+        self.lost = {
+            "Ready": Condition("Ready", False, why.reason, self.serving(), since),  # noqa: FBT003
+            "Stalled": Condition("Stalled", True, why.reason, message, since),  # noqa: FBT003
+        }
+        return True
+
+    def find(self) -> bool:
+        """Record that the source is in reach; False when it was before."""
+        was_lost = bool(self.lost)
+        self.lost = {}
+        return was_lost
+
+    def serving(self) -> str:
+        """Return what answers requests meanwhile."""
+        return f"{self.release} serves on" if self.release else "nothing is live yet"
 
     def restored(self, name: str, revision: str, release: str) -> None:
         """Record that the last good release serves again after a restart."""
@@ -154,10 +190,8 @@ class StatusBoard:
         old, self.stalled = self.stalled, stalled
         self.diagnostics = stalled.diagnostics
         self.put("Reconciling", status=False, reason=stalled.reason, message="")
-        message = f"{stalled.message}; {stalled.hint}" if stalled.hint else stalled.message
-        self.put("Stalled", status=True, reason=stalled.reason, message=message)
-        serving = f"{self.release} serves on" if self.release else "nothing is live yet"
-        self.put("Ready", status=False, reason=stalled.reason, message=serving)
+        self.put("Stalled", status=True, reason=stalled.reason, message=stalled.as_sentence())
+        self.put("Ready", status=False, reason=stalled.reason, message=self.serving())
         is_new = old is None or (old.reason, old.message) != (stalled.reason, stalled.message)
         if is_new and self.attempted:
             self.publications.append(Publication(self.attempted, _now(), stalled.reason, 0.0))

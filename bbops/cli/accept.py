@@ -1,0 +1,35 @@
+"""Serve a commit that is held because its history was rewritten."""
+
+from __future__ import annotations
+
+import click
+
+from bbops.cli.status import DEFAULT_SERVER
+from bbops.console import say
+from bbops.errors import ServerError
+
+
+@click.command()
+@click.argument("commit")
+@click.option("--project", metavar="NAME", help="The project, where a server has several.")
+@click.option(
+    "--server", metavar="URL", envvar="BBOPS_SERVER", default=DEFAULT_SERVER, show_default=True,
+    show_envvar=True, help="The control plane of the server to tell.",
+)  # fmt: skip
+def command(commit: str, project: str | None, server: str) -> None:
+    """Let a server serve COMMIT, which does not follow the commit that is live.
+
+    A forced push to a repository that others push to is held with the reason HistoryRewritten;
+    'bbops status' shows it. The decision holds for what follows COMMIT, too.
+    """
+    from bbops.remote import Remote  # noqa: PLC0415 - httpx: 100 ms
+
+    with Remote(server) as remote:
+        names = [one.name for one in remote.projects()]
+        if project is None and len(names) != 1:
+            raise ServerError(
+                f"the server at '{server}' has {len(names)} projects",
+                hint=f"name one with --project: {', '.join(names)}" if names else "",
+            )
+        remote.accept(project or names[0], commit)
+    say(f"accepted {commit}; 'bbops status' says when it is live")

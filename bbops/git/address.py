@@ -1,0 +1,127 @@
+"""Where a repository that is not on this machine's disk is fetched from.
+
+A password never stands in an address: it would show in the list of processes and in messages.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
+
+from bbops.errors import GitError
+
+SCHEMES = ("https", "ssh", "file")
+OPEN_SCHEMES = ("http", "git")
+"""Anybody on the way could change what these bring: only from this machine itself."""
+
+_MAX_NAME = 20  # a longer user name is a token
+_SCP = re.compile(
+    r"(?:[\w.+-]+@)?(?P<host>\w[\w.-]*|\[[0-9A-Fa-f:.]+\]):(?P<path>[^:].*)", re.DOTALL
+)
+_ODD = re.compile(r"[\x00-\x20\x7f]")
+_BRANCH = re.compile(
+    r"(?!.*(?:\.\.|@\{|//|\.lock(?:/|$)|/\.|\.(?:/|$)))[^-./][^\x00-\x20\x7f~^:?*\[\\]*(?<!/)"
+)
+_CURE = (
+    "leave it out and give it to git: a credential helper ('git help credentials'),"
+    " or an ssh address and a key"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A repository's address: `url` is for git, `shown` for people, `name` its last part."""
+
+    url: str
+    scheme: str
+    shown: str
+    name: str
+
+    @classmethod
+    def parse(cls, text: str) -> Address | None:
+        """Return the address, None for the path of a folder.
+
+        Raises:
+            GitError: it holds a password, or leads to a place that is not fetched from.
+        """
+        if "://" in text:
+            return _of_url(text)
+        if "::" in text.partition("/")[0]:
+            raise _unknown(text.partition("::")[0])
+        matched = None if Path(text).exists() else _SCP.fullmatch(text)
+        if matched is None:
+            return None
+        _refuse_odd(text)
+        shown = f"{matched['host']}:{matched['path']}"
+        return cls(text, "ssh", shown, _name(matched["path"]))
+
+
+def require_branch(branch: str) -> str:
+    """Return the name of a branch, if it can be one.
+
+    Raises:
+        GitError: it cannot.
+    """
+    if _BRANCH.fullmatch(branch):
+        return branch
+    raise GitError(f"'{branch}' is no name of a branch", hint="such as main")
+
+
+def _of_url(text: str) -> Address:
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+    except ValueError as error:
+        raise GitError(f"this is no address of a repository: {error}") from None
+    _refuse_secret(parts)
+    _refuse_odd(text)
+    if parts.scheme in OPEN_SCHEMES and not _is_here(parts.hostname or ""):
+        raise GitError(
+            f"'{_shown(parts)}' could be changed by anybody on the way",
+            hint="use https or ssh; plain http and git are for this machine itself",
+        )
+    if parts.scheme not in SCHEMES + OPEN_SCHEMES:
+        raise _unknown(parts.scheme)
+    if (parts.scheme != "file" and not parts.hostname) or not parts.path.strip("/"):
+        raise GitError(f"'{_shown(parts)}' names no repository", hint="host and path are needed")
+    if (parts.hostname or "").startswith("-"):
+        raise GitError(f"'{parts.hostname}' is no name of a host")
+    return Address(text, parts.scheme, _shown(parts), _name(parts.path))
+
+
+def _refuse_secret(parts: SplitResult) -> None:
+    if parts.password is not None or parts.query or parts.fragment:
+        what = "a password" if parts.password is not None else "more than a path"
+        raise GitError(f"the address '{_shown(parts)}' was given with {what}", hint=_CURE)
+    if parts.scheme != "ssh" and len(parts.username or "") > _MAX_NAME:
+        raise GitError("the address was given with a token as its user name", hint=_CURE)
+
+
+def _refuse_odd(text: str) -> None:
+    if _ODD.search(text):
+        raise GitError("the address of a repository holds a blank or control character")
+
+
+def _unknown(scheme: str) -> GitError:
+    known = ", ".join(f"{one}://" for one in SCHEMES)
+    return GitError(
+        f"'{scheme}' is no way to reach a repository", hint=f"expected {known}, or git@host:path"
+    )
+
+
+def _shown(parts: SplitResult) -> str:
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _name(path: str) -> str:
+    return path.rstrip("/").removesuffix(".git").rstrip("/").rpartition("/")[2] or "repository"
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

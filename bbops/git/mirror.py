@@ -1,0 +1,157 @@
+"""Keep a bare copy of one branch of a repository elsewhere.
+
+Whoever keeps the original may send anything at any speed: each command is bounded, what comes is
+checked by git itself, and only the branch is taken, no tag and no other ref. The copy holds nothing
+that cannot be fetched again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from bbops.errors import GitError
+from bbops.git.address import Address, require_branch
+from bbops.git.command import Limits, failure, run
+from bbops.git.place import Place
+
+ASK_SECONDS = 30.0
+FETCH_SECONDS = 1800.0
+QUIET_SECONDS = 60.0
+"""A fetch shows its progress: one that shows none for so long has ended."""
+
+MAX_FILE_BYTES = 2 << 30
+MAX_MEMORY_BYTES = 4 << 30
+
+_MEMORY = {
+    "core.bigFileThreshold": "32m", "pack.threads": "1", "pack.windowMemory": "64m",
+    "gc.autoDetach": "false",
+}  # fmt: skip
+_SETTINGS = {
+    **_MEMORY,
+    "core.hooksPath": os.devnull,
+    "transfer.fsckObjects": "true",
+    "fetch.recurseSubmodules": "false",
+    "http.lowSpeedLimit": "100",
+    "http.lowSpeedTime": "30",
+}
+_LEFT_BEHIND = ("*.lock", "refs/**/*.lock", "objects/pack/tmp_*", "objects/??/tmp_obj_*")
+_DISK = ("No space left on device", "Read-only file system", "File too large", "quota exceeded")
+_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?").fullmatch
+
+
+class Mirror:
+    """A bare repository at `folder` that follows `address`. To be used by ONE thread only."""
+
+    def __init__(self, folder: Path, address: Address) -> None:
+        self._address = address
+        self._folder = folder
+        self._place = Place(folder, folder, is_bare=True)
+        self._is_ready = False
+
+    def update(self, branch: str) -> str | None:
+        """Fetch a branch if it has moved; return its newest commit, None when there is none.
+
+        A branch that is gone over there stays here: its commits are still to be compared with.
+
+        Raises:
+            GitError: the repository is not reached, or what it sends is not taken.
+        """
+        ref = f"refs/heads/{require_branch(branch)}"
+        self._prepare()
+        newest = self._ask(ref)
+        if newest is None or newest == self._held(ref):
+            return newest
+        self._fetch(ref)
+        self._tidy()
+        return self._held(ref)
+
+    def _prepare(self) -> None:
+        if self._is_ready and (self._folder / "HEAD").is_file():
+            return
+        try:
+            if (self._folder / "HEAD").is_file():
+                self._clear()
+            else:
+                self._make()
+        except OSError as error:
+            reason = (error.strerror or "no reason given").lower()
+            raise GitError(f"cannot write the mirror '{self._folder}': {reason}") from None
+        self._is_ready = True
+
+    def _make(self) -> None:
+        """Make it aside first, so that there is never a half of it."""
+        self._folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.TemporaryDirectory(dir=self._folder.parent, prefix=".mirror.") as aside:
+            path = Path(aside) / "mirror"
+            arguments = ("init", "--quiet", "--bare", "--template=", "--object-format=sha1")
+            answer = run(None, (*arguments, str(path)))
+            if answer.status or answer.ended:
+                raise failure(answer, arguments)
+            shutil.rmtree(self._folder, ignore_errors=True)
+            path.rename(self._folder)
+
+    def _clear(self) -> None:
+        """Remove what a git that was killed has left; no other one works here now."""
+        for pattern in _LEFT_BEHIND:
+            for path in self._folder.glob(pattern):
+                with suppress(FileNotFoundError):
+                    path.unlink()
+
+    def _ask(self, ref: str) -> str | None:
+        """Return the commit a ref is at over there."""
+        arguments = ("ls-remote", "--quiet", "--", self._address.url, ref)
+        limits = Limits(ASK_SECONDS, output_bytes=1 << 20, memory_bytes=MAX_MEMORY_BYTES)
+        for line in self._online(arguments, limits).decode(errors="replace").splitlines():
+            commit, _, name = line.partition("\t")
+            if name == ref and _ID(commit):
+                return commit
+        return None
+
+    def _held(self, ref: str) -> str | None:
+        answer = run(self._place, ("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}"))
+        if answer.ended:
+            raise failure(answer, ("rev-parse",))
+        return answer.output.decode().strip() or None
+
+    def _fetch(self, ref: str) -> None:
+        options = (
+            "--progress", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules",
+            "--no-auto-maintenance", "--no-show-forced-updates", "--update-shallow",
+        )  # fmt: skip
+        arguments = ("fetch", *options, "--", self._address.url, f"+{ref}:{ref}")
+        limits = Limits(
+            FETCH_SECONDS, QUIET_SECONDS, file_bytes=MAX_FILE_BYTES, memory_bytes=MAX_MEMORY_BYTES
+        )
+        self._online(arguments, limits)
+
+    def _tidy(self) -> None:
+        """Pack what many small fetches have left; a failure costs only space."""
+        run(
+            self._place,
+            ("gc", "--auto", "--quiet"),
+            settings={**_MEMORY, "gc.auto": "2000", "core.hooksPath": os.devnull},
+            limits=Limits(FETCH_SECONDS, memory_bytes=MAX_MEMORY_BYTES),
+        )
+
+    def _online(self, arguments: tuple[str, ...], limits: Limits) -> bytes:
+        scheme = self._address.scheme
+        answer = run(self._place, arguments, scheme=scheme, settings=_SETTINGS, limits=limits)
+        if answer.status or answer.ended:
+            error = failure(answer, arguments, hint=self._hint(answer.complaint))
+            raise GitError(f"{self._address.shown}: {error.message}", hint=error.hint)
+        return answer.output
+
+    def _hint(self, complaint: str) -> str:
+        if any(words in complaint for words in _DISK):
+            return f"the mirror '{self._folder}' needs a disk that has room and may be written"
+        if "transport '" in complaint and "not allowed" in complaint:
+            return "git's settings lead elsewhere (url.….insteadOf): serve that address instead"
+        return (
+            f"'git ls-remote {self._address.shown}' must work for the user who runs the server,"
+            " with no terminal: credentials come from git's helpers or an ssh agent"
+        )

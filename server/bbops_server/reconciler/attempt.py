@@ -1,0 +1,66 @@
+"""One revision on its way to being served, and what the stages work with."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bbops_server.host.secrets import Secrets
+from bbops_server.live.plane import Plane
+from bbops_server.settings import Settings
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One revision on its way to being served."""
+
+    revision: str
+    source: Mapping[str, Any]
+    built: dict[str, Any] = field(default_factory=dict)
+    env: dict[str, str | None] = field(default_factory=dict)
+    changes: list[str] = field(default_factory=list)
+
+    @property
+    def release(self) -> str:
+        """What answers carry: 12 hex digits of the commit, of the content in a working tree."""
+        commit = self.revision.rpartition(":")[2]
+        return commit[:12] if ":" in self.revision else f"dev-{self.built['digest'][:8]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """What the stages work with."""
+
+    settings: Settings
+    plane: Plane
+    secrets: Secrets
+
+    @property
+    def artifacts(self) -> Path:
+        """Where artifacts lie, by content."""
+        return self.settings.state / "artifacts"
+
+    @property
+    def database(self) -> Path:
+        """The project's data."""
+        return self.settings.state / "data.sqlite"
+
+    @property
+    def history(self) -> Path:
+        """The requests that were answered; the data processes write it beside the data."""
+        return self.database.with_name("history.sqlite")
+
+    @property
+    def record(self) -> Path:
+        """What went live last."""
+        return self.settings.state / "publication.json"
+
+    @property
+    def accepted(self) -> Path:
+        """Which rewritten history somebody has accepted."""
+        return self.settings.state / "accepted.json"
+
+
+Stage = Callable[[Attempt, Workshop], Awaitable[None]]

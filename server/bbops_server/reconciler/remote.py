@@ -1,0 +1,90 @@
+"""A branch of a repository elsewhere, mirrored by the build process and looked at now and then."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from bbops.errors import BbopsError
+from bbops.git.address import Address
+from bbops_server.host.random import SystemRandom
+from bbops_server.processes import LivingChild
+from bbops_server.reconciler.sources import describe
+from bbops_server.reconciler.status import Stalled
+
+LONGEST_PAUSE_SECONDS = 300.0
+FETCH_SECONDS = 3600
+"""More than git itself is given for one look."""
+
+
+class RemoteSource:
+    """Asks the repository every `every_seconds`, less often while that fails.
+
+    Nothing here waits for a network but the first look, and one that was asked for.
+    """
+
+    poll_seconds = 0.1  # of what is known here; see `every_seconds`
+
+    def __init__(
+        self, address: Address, branch: str, mirror: Path, *, path: str = "", every_seconds: float
+    ) -> None:
+        self.address, self.branch, self.mirror, self.path = address, branch, mirror, path
+        self.name, self.shown = address.name, address.shown
+        self.every_seconds = every_seconds
+        self._commit: str | None = None
+        self._trouble: Stalled | None = None
+        self._has_looked = self._is_hurried = False
+        self._failures, self._due = 0, 0.0
+        self._looking: asyncio.Task[None] | None = None
+
+    async def stamp(self, build: LivingChild) -> object:
+        """Return the newest commit that is known; start to look when it is time."""
+        if self._is_hurried and self._looking is not None:
+            await asyncio.wait({self._looking})  # it may have asked before the push
+        if self._looking is None and (self._is_hurried or monotonic() >= self._due):
+            self._looking = asyncio.create_task(self._look(build))
+        if self._looking is not None and (self._is_hurried or not self._has_looked):
+            await asyncio.wait({self._looking})
+        self._is_hurried = False
+        if self._trouble is not None:
+            raise self._trouble
+        return self._commit or "no commit"
+
+    async def revision(self, build: LivingChild) -> tuple[str, Mapping[str, Any]] | None:
+        """Return the newest commit that is known."""
+        del build
+        if self._commit is None:
+            return None
+        return describe(self.mirror, self._commit, self.branch, self.path)
+
+    def hurry(self) -> None:
+        """Look at once, however long it was to wait after failures."""
+        self._is_hurried = True
+
+    async def _look(self, build: LivingChild) -> None:
+        asked = {
+            "do": "fetch", "url": self.address.url, "mirror": str(self.mirror),
+            "branch": self.branch,
+        }  # fmt: skip
+        try:
+            self._commit = (await build.ask(asked, timeout_seconds=FETCH_SECONDS))["commit"]
+            self._trouble, self._failures = None, 0
+        except BbopsError as error:
+            self._trouble = Stalled("FetchFailed", error.message, error.hint, is_passing=True)
+            self._failures += 1
+        finally:
+            self._due = monotonic() + pause_seconds(self.every_seconds, self._failures)
+            self._has_looked, self._looking = True, None
+
+
+def pause_seconds(every_seconds: float, failures: int) -> float:
+    """Return how long to wait until the next look: ±10 %, doubled by each failure in a row.
+
+    Never below `every_seconds`, else at most LONGEST_PAUSE_SECONDS, give or take the 10 %.
+    """
+    longest = max(every_seconds, LONGEST_PAUSE_SECONDS)
+    doubled = min(every_seconds * 2.0 ** min(failures, 30), longest)
+    return doubled * SystemRandom().integer(900, 1100) / 1000

@@ -1,0 +1,133 @@
+"""When a repository elsewhere is looked at, and what is known meanwhile. No git here."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bbops.errors import GitError
+from bbops.git.address import Address
+from bbops_server.reconciler.remote import LONGEST_PAUSE_SECONDS, RemoteSource, pause_seconds
+from bbops_server.reconciler.status import Stalled
+
+ADDRESS = Address.parse("https://example.org/shop.git")
+
+
+class Build:
+    """A build process that answers what the test says, when it says so."""
+
+    def __init__(self, *answers: str | Exception | None) -> None:
+        self.answers, self.asked = list(answers), 0
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def ask(self, request: dict[str, Any], *, timeout_seconds: float) -> dict[str, Any]:
+        self.asked += 1
+        await self.gate.wait()
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return {"commit": answer}
+
+
+def source(every_seconds: float = 3600) -> RemoteSource:
+    assert ADDRESS is not None
+    return RemoteSource(ADDRESS, "main", Path("mirror"), every_seconds=every_seconds)
+
+
+@given(st.floats(0.1, 86_400), st.integers(0, 5000))
+def test_pauses_grow_with_failures_and_end_at_five_minutes(every: float, failures: int) -> None:
+    longest = max(every, LONGEST_PAUSE_SECONDS)
+    pause = pause_seconds(every, failures)
+    assert 0.9 * every <= pause <= 1.1 * longest
+    expected = min(every * 2.0 ** min(failures, 100), longest)
+    assert 0.899 * expected <= pause <= 1.101 * expected
+
+
+def test_many_servers_do_not_look_at_the_same_moment() -> None:
+    assert len({pause_seconds(30, 0) for _ in range(50)}) > 10
+
+
+def test_it_is_looked_at_when_it_is_time_and_not_before() -> None:
+    async def main() -> None:
+        following, build = source(), Build("a", "b")
+        for _ in range(5):
+            assert await following.stamp(build) == "a"  # type: ignore[arg-type]
+        assert build.asked == 1
+        following.hurry()
+        assert await following.stamp(build) == "b"  # type: ignore[arg-type]
+
+    asyncio.run(main())
+
+
+def test_a_clock_that_jumps_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        following, build = source(0.1), Build("a", "b")
+        await following.stamp(build)  # type: ignore[arg-type]
+        real = time.time()
+        monkeypatch.setattr(time, "time", lambda: real - 1e9)
+        async with asyncio.timeout(5):
+            while await following.stamp(build) != "b":  # type: ignore[arg-type]
+                await asyncio.sleep(0.01)
+
+    asyncio.run(main())
+
+
+def test_what_is_known_stays_known_while_a_look_takes_long() -> None:
+    async def main() -> None:
+        following, build = source(0.1), Build("a", "b")
+        assert await following.stamp(build) == "a"  # type: ignore[arg-type]
+        build.gate.clear()
+        await asyncio.sleep(0.15)
+        async with asyncio.timeout(1):
+            assert await following.stamp(build) == "a"  # type: ignore[arg-type]
+        assert build.asked == 1
+        await asyncio.sleep(0)
+        assert build.asked == 2
+        build.gate.set()
+        await asyncio.sleep(0.01)
+        assert await following.stamp(build) == "b"  # type: ignore[arg-type]
+
+    asyncio.run(main())
+
+
+def test_a_look_that_fails_is_told_and_forgotten_when_one_succeeds() -> None:
+    async def main() -> None:
+        following, build = source(), Build(GitError("no host"), "a", None)
+        with pytest.raises(Stalled) as raised:
+            await following.stamp(build)  # type: ignore[arg-type]
+        assert (raised.value.reason, raised.value.message) == ("FetchFailed", "no host")
+        assert raised.value.is_passing
+        following.hurry()
+        assert await following.stamp(build) == "a"  # type: ignore[arg-type]
+        found = await following.revision(build)  # type: ignore[arg-type]
+        assert found is not None
+        assert found[0] == "main@sha1:a"
+        following.hurry()
+        assert await following.stamp(build) == "no commit"  # type: ignore[arg-type]
+        assert await following.revision(build) is None  # type: ignore[arg-type]
+
+    asyncio.run(main())
+
+
+def test_who_asks_for_a_look_gets_one_that_began_afterwards() -> None:
+    async def main() -> None:
+        following, build = source(0.1), Build("a", "before", "after")
+        await following.stamp(build)  # type: ignore[arg-type]
+        await asyncio.sleep(0.15)
+        build.gate.clear()
+        await following.stamp(build)  # type: ignore[arg-type]
+        await asyncio.sleep(0)
+        following.hurry()
+        waiting = asyncio.create_task(following.stamp(build))  # type: ignore[arg-type]
+        await asyncio.sleep(0.01)
+        build.gate.set()
+        assert await waiting == "after"
+
+    asyncio.run(main())

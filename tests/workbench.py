@@ -1,0 +1,72 @@
+"""Run single functions on one database, without a server: fast enough for property tests."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from bbops.compile.release import Cache, build
+from bbops.database.migrate import apply
+from bbops.database.sqlite import Sqlite
+from bbops.errors import ProjectError
+from bbops.runtime.release import link
+from bbops.testing.client import Client, Reply
+from bbops.testing.host import fake_host
+from bbops.tree import MemoryTree
+from tests.conftest import ENV, Files, with_function
+
+
+class Bench:
+    """A database with the tables of some files; `run` answers by a function of its own."""
+
+    def __init__(self, folder: Path, files: Files) -> None:
+        self.files, self.cache = files, Cache()
+        self.loop = asyncio.new_event_loop()
+        project = build(MemoryTree(with_function("steps: [log: { message: a }]\n") | files)).project
+        assert project is not None
+        path = folder / "data.sqlite"
+        apply(path, {name: table.model for name, table in project.tables.items()})
+        self.door = self.loop.run_until_complete(Sqlite.open(path))
+        self.host = fake_host(self.door)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        self.loop.run_until_complete(self.door.close())
+        self.loop.close()
+
+    def client(self, function: str) -> Client:
+        """Return a client whose `/run` answers by this function."""
+        built = build(MemoryTree(with_function(function) | self.files), self.cache)
+        if built.project is None:
+            raise ProjectError(built.diagnostics)
+        return Client(
+            link(built.artifact, name="bench", host=self.host, env=ENV | {"GREETING": "hello"}),
+            self.door,
+        )
+
+    def ask(self, client: Client, body: Any = None, query: str = "") -> Reply:
+        """Ask `/run` of a client."""
+        return self.loop.run_until_complete(client.ask("POST", f"/run?{query}", body))
+
+    def run(self, function: str, body: Any = None, query: str = "") -> Any:
+        """Return the value of a function's answer.
+
+        Raises:
+            AssertionError: the answer is no success.
+        """
+        reply = self.ask(self.client(function), body, query)
+        assert reply.status < 300, (reply.json, self.host.log.lines[-1:])  # type: ignore[attr-defined]
+        return reply.json
+
+    def sql(self, text: str, *parameters: Any) -> list[tuple[Any, ...]]:
+        """Run a statement of the test's own."""
+        if text.startswith(("SELECT", "EXPLAIN")):
+            return self.loop.run_until_complete(self.door.read(text, parameters))
+        return self.loop.run_until_complete(self.door.write(text, parameters))
