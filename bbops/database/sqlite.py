@@ -35,6 +35,9 @@ _VERBS: Final = frozenset(
     {"select", "values", "with", "insert", "replace", "update", "delete"}
     | {"create", "alter", "drop", "explain"}
 )
+_WHOLE_VERBS: Final = frozenset({"insert", "update", "delete"})
+# INSERT OR FAIL keeps the rows before the one that fails, unless a transaction is around it.
+_MAY_END_HALFWAY: Final = re.compile(r"\bfail\b", re.IGNORECASE)
 
 
 class _Budget:
@@ -75,6 +78,7 @@ class Sqlite:
             self._opened = opened.pop_all()
         self._slow = ThreadPoolExecutor(_SLOW_READERS, "bbops-slow-read")
         self._admitted: set[str] = set()
+        self._whole: set[str] = set()
         self._is_closed = False
 
     @classmethod
@@ -94,7 +98,8 @@ class Sqlite:
             FlowError: it writes, is wrong, or finds more than MOST_ROWS rows.
             DatabaseError: the file cannot be read.
         """
-        self._admit(sql)
+        if sql not in self._admitted:
+            self._admit(sql)
         self._budget.ticks = 0
         try:
             rows = self._reader.execute(sql, parameters).fetchmany(MOST_ROWS + 1)
@@ -116,17 +121,27 @@ class Sqlite:
             FlowError: the statement is wrong, or returned more than `at_most` rows.
             DatabaseError: the file cannot be written.
         """
+        if sql not in self._admitted:
+            self._admit(sql)
+        if at_most is None and sql in self._whole and self._may_write_now():
+            try:
+                return self._write_whole(sql, parameters)
+            except ERRORS:
+                pass  # nothing was written; a transaction will find out why
+            finally:
+                self._gate.release()
         return (await self.write_all([(sql, parameters)], at_most=at_most))[0]
 
     async def change(self, sql: str, parameters: Sequence[object] = ()) -> int:
         """Run one statement without RETURNING and return how many rows it changed."""
-        return int((await self.write_all([(sql, parameters)]))[0][0][0])
+        return int((await self.write(sql, parameters))[0][0])
 
     async def write_all(self, statements: Statements, *, at_most: int | None = None) -> list[Rows]:
         """Run the statements in one transaction and return each one's rows; raises as `write`."""
         for sql, _ in statements:
-            self._admit(sql)
-        if self._writes_inline and self._writer.is_idle and self._gate.try_take():
+            if sql not in self._admitted:
+                self._admit(sql)
+        if self._may_write_now():
             try:
                 return self._write_inline(statements, at_most)
             except sqlite3.Error:
@@ -154,6 +169,7 @@ class Sqlite:
         """Finish what was asked for, then close; a second time does nothing."""
         if not self._is_closed:
             self._is_closed = True
+            self._admitted.clear()  # so that every statement is looked at, and refused
             await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
@@ -167,6 +183,19 @@ class Sqlite:
         opened.callback(connection.close)
         connection.set_progress_handler(self._budget, _OPERATIONS_PER_TICK)
         return connection
+
+    def _may_write_now(self) -> bool:
+        """Take the gate, if writes may run on the loop and nobody else has it."""
+        return self._writes_inline and self._writer.is_idle and self._gate.try_take()
+
+    def _write_whole(self, sql: str, parameters: Sequence[object]) -> Rows:
+        """Run a statement that is a transaction by itself, a third cheaper than BEGIN and COMMIT.
+
+        It is committed as its last row is fetched.
+        """
+        self._budget.ticks = 0
+        cursor = self._inline.execute(sql, parameters)
+        return cursor.fetchall() if cursor.description else [(cursor.rowcount,)]
 
     def _write_inline(self, statements: Statements, at_most: int | None) -> list[Rows]:
         self._budget.ticks = 0
@@ -191,15 +220,16 @@ class Sqlite:
     def _admit(self, sql: str) -> None:
         if self._is_closed:
             raise DatabaseError("the database is closed")
-        if sql in self._admitted:
-            return
         verb = _FIRST_WORD.match(sql)
         if verb is None or verb[1].lower() not in _VERBS:
             found = f"'{verb[1]}'" if verb else "none"
             raise FlowError(f"expected a statement that reads or writes rows, found {found}")
         if len(self._admitted) >= _MOST_ADMITTED:
             self._admitted.clear()
+            self._whole.clear()
         self._admitted.add(sql)
+        if verb[1].lower() in _WHOLE_VERBS and _MAY_END_HALFWAY.search(sql) is None:
+            self._whole.add(sql)
 
 
 def _reading_failure(error: Exception, connection: sqlite3.Connection, sql: str) -> Exception:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
 from time import perf_counter
 from traceback import walk_tb
@@ -31,6 +30,7 @@ _OURS = frozenset({
     "x-request-id",
 })  # fmt: skip
 _JSON = (b"content-type", b"application/json")
+_BODYLESS = frozenset((204, 304))
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -42,11 +42,12 @@ class TooLarge(Thrown):
         super().__init__(413, f"the body is larger than {MAX_BODY_BYTES:,} bytes")
 
 
-@dataclass(slots=True)
 class Trace:
-    """What is known of a request besides what the function sees; `scope["bbops"]`."""
+    """What is known of a request besides what the function sees; `scope["bbops"]`.
 
-    began: float
+    Most requests leave most of it as it is here: that costs them nothing.
+    """
+
     route: str = ""
     user: Any = None
     bytes_in: int = 0
@@ -55,6 +56,9 @@ class Trace:
     request: str = ""
     headers: Headers | None = None
     is_sent: bool = False
+
+    def __init__(self, began: float) -> None:
+        self.began = began
 
 
 class Answered(NamedTuple):
@@ -96,24 +100,19 @@ class Answering:
         FUEL.set(run.fuel)
         return run
 
-    async def dispatch(self, table: RouteTable[Any], scope: Any, receive: Any, send: Any) -> None:
-        """Answer by the pipeline of the route, or with 404, 405 or OPTIONS."""
-        method = scope["method"]
-        scope["bbops"] = Trace(perf_counter())
-        raw = scope.get("raw_path")
-        path = raw.decode("latin-1") if raw else scope["path"]
-        target, found = table.match("GET" if method == "HEAD" else method, path)
-        if target is not None:
-            await target(scope, receive, send, found)
-        elif not found:
+    async def refuse(
+        self, table: RouteTable[Any], scope: Any, send: Any, path: str, allows: Sequence[str]
+    ) -> None:
+        """Answer a request that no route matches: with 404, 405 or OPTIONS."""
+        if not allows:
             await self.fail(send, Thrown(404, "no such route"), scope)
-        elif method == "OPTIONS" and is_preflight(scope):
-            await self.preflight(table, scope, send, path, tuple(found))
-        elif method == "OPTIONS":
-            allow = (b"allow", ", ".join(found).encode())
+        elif scope["method"] == "OPTIONS" and is_preflight(scope):
+            await self.preflight(table, scope, send, path, allows)
+        elif scope["method"] == "OPTIONS":
+            allow = (b"allow", ", ".join(allows).encode())
             await self.send(send, scope, 204, b"", [allow])
         else:
-            allowed = ", ".join(found)
+            allowed = ", ".join(allows)
             error = Thrown(405, f"this route answers {allowed}", headers={"allow": allowed})
             await self.fail(send, error, scope)
 
@@ -131,16 +130,18 @@ class Answering:
 
     async def send(self, send: Any, scope: Any, status: int, body: bytes, headers: Headers) -> None:
         """Send one whole answer; HEAD, 204 and 304 have no body."""
-        if status not in {204, 304}:
-            headers.append((b"content-length", b"%d" % len(body)))
         headers.append(self.release)
+        if status in _BODYLESS:
+            body = b""
+        else:
+            headers.append((b"content-length", b"%d" % len(body)))
         trace: Trace = scope["bbops"]
         if trace.headers:
             headers += trace.headers
         trace.is_sent = True
         await send({"type": "http.response.start", "status": status, "headers": headers})
-        bodyless = scope["method"] == "HEAD" or status in {204, 304}
-        await send({"type": "http.response.body", "body": b"" if bodyless else body})
+        sent = b"" if scope["method"] == "HEAD" else body
+        await send({"type": "http.response.body", "body": sent})
         if self.history is not None:
             self.remember(self.history, scope, status, len(body))
 
@@ -167,22 +168,25 @@ class Answering:
             )
         )
 
-    async def answer(self, send: Any, scope: Any, answer: Answer) -> None:
-        """Send what a function returned."""
+    def render(self, answer: Answer) -> tuple[int, bytes, Headers]:
+        """Return status, body and headers of what a function returned.
+
+        Raises:
+            Failure: it cannot be sent.
+        """
         status, value, headers, content_type = answer
         if type(status) is not int or not 200 <= status <= 599:
             raise Failure("the status of an answer is a whole number from 200 to 599")
-        sent = _headers(headers)
+        sent = _headers(headers) if headers else []
         if value is NOTHING:
-            await self.send(send, scope, status, b"", sent)
-            return
+            return status, b"", sent
         if content_type is None:
             body = encode(value)
             sent.append(_JSON)
         else:
             body = value if type(value) is bytes else text(value).encode()
             sent.append((b"content-type", content_type.encode("latin-1", "replace")))
-        await self.send(send, scope, status, body, sent)
+        return status, body, sent
 
     async def fail(self, send: Any, error: BaseException, scope: Any) -> None:
         """Send the answer of a failure; one that nobody meant is logged with its file and line."""

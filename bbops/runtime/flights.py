@@ -23,15 +23,14 @@ Receive = Callable[[], Awaitable[Any]]
 class Flight:
     """One request under way; `ended_by` says why its task was cancelled."""
 
-    __slots__ = ("began", "ended_by", "is_read", "receive", "task", "timeout_seconds", "watcher")
+    is_read = False
+    ended_by: Literal["", "timeout", "client"] = ""
+    watcher: asyncio.Task[None] | None = None
 
     def __init__(self, receive: Receive, timeout_seconds: float) -> None:
         self.task = asyncio.current_task()
         self.receive, self.timeout_seconds = receive, timeout_seconds
         self.began = monotonic()
-        self.is_read = False
-        self.ended_by: Literal["", "timeout", "client"] = ""
-        self.watcher: asyncio.Task[None] | None = None
 
     def end(self, reason: Literal["timeout", "client"]) -> None:
         """Cancel the request's task, once."""

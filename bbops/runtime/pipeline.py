@@ -24,6 +24,8 @@ from bbops.runtime.values import check_size
 
 MAX_QUERY_FIELDS = 1_000
 
+_NOTHING_READ: tuple[dict[str, list[str]], bytes] = ({}, b"")
+
 _decode = msgspec.json.Decoder().decode
 
 
@@ -50,8 +52,8 @@ class Pipeline:
 
     __slots__ = (
         "answering", "authentication", "cors", "flights", "from_params", "from_query", "function",
-        "limit", "middleware", "needs_body", "needs_headers", "needs_query", "needs_request",
-        "route", "shape", "timeout_seconds", "unfolds",
+        "has_shapes", "is_guarded", "limit", "middleware", "needs_body", "needs_headers",
+        "needs_query", "needs_request", "reads", "route", "shape", "timeout_seconds", "unfolds",
     )  # fmt: skip
 
     def __init__(self, function: Function, policy: Policy, answering: Answering) -> None:
@@ -68,6 +70,9 @@ class Pipeline:
         self.needs_request = "request" in needs
         self.needs_body = has_body and (self.shape is not None or self.needs_request)
         self.from_query, self.from_params = function.from_query, function.from_params
+        self.is_guarded = self.limit is not None or self.authentication != "None"
+        self.reads = self.needs_headers or self.needs_query or self.needs_body or self.needs_request
+        self.has_shapes = self.needs_query or self.from_params is not None or self.shape is not None
 
     async def __call__(self, scope: Any, receive: Any, send: Any, params: dict[str, str]) -> None:
         """Answer one request, in the time it has and for as long as its client waits."""
@@ -97,19 +102,21 @@ class Pipeline:
         try:
             run = answering.run()
             run.params = params
-            self.admit(run, scope)
-            texts, body = await self.read(run, scope, receive)
+            if self.is_guarded:
+                self.admit(run, scope)
+            texts, body = await self.read(run, scope, receive) if self.reads else _NOTHING_READ
             flight.is_read = True
             for function in self.middleware:
                 answer = await function.flow(run)
                 if answer[1] is not NOTHING:
                     break
             else:
-                self.apply_shapes(run, texts, body)
+                if self.has_shapes:
+                    self.apply_shapes(run, texts, body)
                 answer = await self.function.flow(run)
             if self.unfolds:
                 check_size(answer[1], MAX_ANSWER)
-            await answering.answer(send, scope, answer)
+            await answering.send(send, scope, *answering.render(answer))
         except Gone:
             pass
         except Exception as error:  # noqa: BLE001 - the last place that can answer

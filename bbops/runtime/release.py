@@ -5,10 +5,11 @@ from __future__ import annotations
 import marshal
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
+from time import perf_counter
 from types import FunctionType
 from typing import Any
 
-from bbops.runtime.answering import Answering, Record
+from bbops.runtime.answering import Answering, Record, Trace
 from bbops.runtime.cors import Cors
 from bbops.runtime.failures import FlowError
 from bbops.runtime.filters import FILTERS, FUNCTIONS
@@ -41,8 +42,15 @@ class Release:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request; a request that began here ends here, whatever is swapped."""
         self.in_flight += 1
+        method, raw = scope["method"], scope.get("raw_path")
+        path = raw.decode("latin-1") if raw else scope["path"]
+        scope["bbops"] = Trace(perf_counter())
         try:
-            await self.answering.dispatch(self.table, scope, receive, send)
+            target, found = self.table.match("GET" if method == "HEAD" else method, path)
+            if target is not None:
+                await target(scope, receive, send, found)
+            else:
+                await self.answering.refuse(self.table, scope, send, path, tuple(found))
         finally:
             self.in_flight -= 1
 

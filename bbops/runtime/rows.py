@@ -27,7 +27,9 @@ _decode_json = msgspec.json.Decoder().decode
 
 def stored_datetime(value: datetime) -> str:
     """Return a time in the one fixed-width form whose text order is the order of time."""
-    return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+    if value.tzinfo is not UTC:
+        value = value.astimezone(UTC)
+    return f"{value.isoformat(timespec='microseconds')[:26]}Z"
 
 
 def bind(value: Any) -> Any:

@@ -80,35 +80,75 @@ def compile_query(spec: Spec) -> CheckTexts:
 
 def compile_params(spec: Spec) -> CheckTexts:
     """Return a check for a path's parameters, one text each, as `compile_query` does."""
-    return compile_query(spec)
-
-
-def _compile_map(spec: Spec) -> Check:
     fields = tuple(
+        (name, _compile_one_reader(spec[name]), *rest) for name, *rest in _compile_fields(spec)
+    )
+
+    def check(texts: Mapping[str, Any], errors: Errors) -> dict[str, Any]:
+        typed: dict[str, Any] = {}
+        try:
+            for name, read, check_field, default, optional in fields:
+                if name in texts:
+                    typed[name] = check_field(read(texts[name]), name, errors)
+                elif default is not NOTHING:
+                    typed[name] = check_field(default, name, errors)
+                elif not optional:
+                    _report(errors, name, REQUIRED)
+        except _EnoughError:
+            return {}
+        return typed if typed.keys() == texts.keys() else {**texts, **typed}
+
+    return check
+
+
+def _compile_fields(spec: Spec) -> tuple[tuple[str, Check, Any, bool], ...]:
+    return tuple(
         (name, _compile_field(field), field.get("default", NOTHING), field.get("optional", False))
         for name, field in spec.items()
     )
+
+
+def _compile_map(spec: Spec) -> Check:
+    fields = _compile_fields(spec)
 
     def check(value: Any, path: str, errors: Errors) -> dict[str, Any]:
         if type(value) is not dict:
             _report(errors, path, SCALARS["object"][1])
             return {}
-        prefix = f"{path}." if path else ""
         typed = {}
         for name, check_field, default, optional in fields:
             given = value.get(name, default)
             if given is not NOTHING:
-                typed[name] = check_field(given, prefix + name, errors)
+                typed[name] = check_field(given, f"{path}.{name}" if path else name, errors)
             elif not optional:
-                _report(errors, prefix + name, REQUIRED)
+                _report(errors, f"{path}.{name}" if path else name, REQUIRED)
         return typed
 
     return check
 
 
 def _compile_field(spec: Spec) -> Check:
-    check_type = _compile_type(spec)
+    if spec["type"] == "list":
+        return _compile_whole(spec, _compile_list(spec))
+    if spec["type"] == "object" and "fields" in spec:
+        return _compile_whole(spec, _compile_map(spec["fields"]))
+    return _compile_scalar(spec)
+
+
+def _compile_whole(spec: Spec, check_parts: Check) -> Check:
     nullable = spec.get("nullable", False)
+
+    def check(value: Any, path: str, errors: Errors) -> Any:
+        if value is None:
+            return None if nullable else _report(errors, path, REQUIRED)
+        return check_parts(value, path, errors)
+
+    return check
+
+
+def _compile_scalar(spec: Spec) -> Check:
+    convert, message = SCALARS[spec["type"]]
+    rules, nullable = compile_rules(spec), spec.get("nullable", False)
     refuses_empty = spec["type"] in TEXT_TYPES and spec.get("minLength", 0) >= 1
 
     def check(value: Any, path: str, errors: Errors) -> Any:
@@ -116,24 +156,6 @@ def _compile_field(spec: Spec) -> Check:
             return None
         if value is None or (refuses_empty and value == ""):
             return _report(errors, path, REQUIRED)
-        return check_type(value, path, errors)
-
-    return check
-
-
-def _compile_type(spec: Spec) -> Check:
-    if spec["type"] == "list":
-        return _compile_list(spec)
-    if spec["type"] == "object" and "fields" in spec:
-        return _compile_map(spec["fields"])
-    return _compile_scalar(spec)
-
-
-def _compile_scalar(spec: Spec) -> Check:
-    convert, message = SCALARS[spec["type"]]
-    rules = compile_rules(spec)
-
-    def check(value: Any, path: str, errors: Errors) -> Any:
         typed = convert(value)
         if typed is NOTHING:
             return _report(errors, path, message)
@@ -169,6 +191,13 @@ def _compile_reader(spec: Spec) -> Callable[[list[str]], Any]:
         return lambda texts: [read_item(text) for text in texts]
     read = _READERS.get(spec["type"], str)
     return lambda texts: read(texts[0])
+
+
+def _compile_one_reader(spec: Spec) -> Callable[[str], Any]:
+    if spec["type"] == "list":
+        read_item = _READERS.get(spec.get("items", {}).get("type"), str)
+        return lambda text: [read_item(text)]
+    return _READERS.get(spec["type"], str)
 
 
 def _read_number(text: str) -> Any:

@@ -18,25 +18,28 @@ class Statement:
 
     def __init__(self, template: Any, switch_count: int) -> None:
         self.template, self.switch_count = template, switch_count
-        self.texts: dict[tuple[Any, ...], tuple[str, tuple[int, ...]]] = {}
+        self.texts: dict[tuple[Any, ...], tuple[str, tuple[int, ...] | None]] = {}
 
     def __call__(
-        self, switches: tuple[Any, ...], parameters: Sequence[Any]
-    ) -> tuple[str, list[Any]]:
+        self, switches: tuple[Any, ...], parameters: tuple[Any, ...]
+    ) -> tuple[str, Sequence[Any]]:
         """Return the SQL and its parameters. A dict look-up once a combination was seen."""
         found = self.texts.get(switches)
         if found is None:
-            found = self.render(switches)
-        positions = found[1]
-        if positions and min(positions) < 0:
-            return found[0], _spread(positions, parameters)
-        return found[0], [parameters[at] for at in positions]
+            found = self.render(switches, len(parameters))
+        sql, positions = found
+        if positions is None:
+            return sql, parameters
+        return sql, _ordered(positions, parameters)
 
-    def render(self, switches: tuple[Any, ...]) -> tuple[str, tuple[int, ...]]:
-        """Return the SQL of one combination and the positions of its parameters."""
+    def render(self, switches: tuple[Any, ...], count: int) -> tuple[str, tuple[int, ...] | None]:
+        """Return the SQL of one combination and the positions of its parameters.
+
+        No positions: all `count` of them, in the order they have.
+        """
         positions: list[int] = []
         sql = _render(self.template, switches, positions)
-        found = (sql, tuple(positions))
+        found = (sql, None if positions == [*range(count)] else tuple(positions))
         if len(self.texts) < _MAX_TEXTS:
             self.texts[switches] = found
         return found
@@ -103,7 +106,7 @@ def _joined(
     return texts[0] if len(texts) == 1 else "(" + f" {kind.upper()} ".join(texts) + ")"
 
 
-def _spread(positions: Sequence[int], parameters: Sequence[Any]) -> list[Any]:
+def _ordered(positions: Sequence[int], parameters: Sequence[Any]) -> list[Any]:
     out: list[Any] = []
     for at in positions:
         if at < 0:

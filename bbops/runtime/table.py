@@ -55,6 +55,9 @@ class RouteTable(Generic[Target]):
         segments = _segments(path)
         if segments is None:
             return None, ()
+        found = _walk(self._root, segments, method)
+        if found is not None:
+            return found
         allowed: set[str] = set()
         found = _find(self._root, segments, method, allowed)
         if found is not None:
@@ -83,6 +86,29 @@ class RouteTable(Generic[Target]):
             else:
                 node = node.children.setdefault(segment, _Node())
         return node, tuple(names)
+
+
+def _walk(root: _Node[Target], segments: list[str], method: str) -> tuple[Target, Params] | None:
+    """Return the route that is reached without turning back: the first one `_find` would look at.
+
+    That is nearly every request, and costs half of what `_find` does.
+    """
+    node, values = root, []
+    for segment in segments:
+        child = node.children.get(segment)
+        if child is None:
+            child = node.parameter
+            if child is None or not segment:
+                return None
+            values.append(segment)
+        node = child
+    found = node.methods.get(method)
+    if found is None:
+        return None
+    target, names = found
+    if len(values) == 1:
+        return target, {names[0]: values[0]}
+    return target, dict(zip(names, values, strict=True))
 
 
 def _find(

@@ -14,12 +14,15 @@ from bbops.runtime.values import MAX_INTEGER, MIN_INTEGER, bounded_number
 
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _MAX_DIGITS: Final = 400
+_FEW_DIGITS: Final = 19
 _BOOLEANS: Final = {"true": True, "false": False}
 _ROUND: Final = decimal.Context(prec=400, rounding=decimal.ROUND_HALF_UP)
 
 
 def parse_number(text: str) -> int | float | None:
     """Return a JSON number as int or float, None for other text and beyond 64 bits."""
+    if len(text) < _FEW_DIGITS and text.isdigit() and text.isascii() and text[0] != "0":
+        return int(text)  # what is nearly always asked, without a pattern
     if len(text) > _MAX_DIGITS or _NUMBER.fullmatch(text) is None:
         return None
     if text.lstrip("-").isdecimal():

@@ -1,0 +1,1 @@
+"""The same API written by hand: what bbops is compared with."""

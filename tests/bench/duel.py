@@ -1,0 +1,122 @@
+"""Run every server in turn, round after round, and compare what belongs to one round.
+
+Neighbours on the machine slow down both sides of a pair; the median of the pairs' ratios is what
+stays. CPU time per request is disturbed least.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from tests.bench import processes
+from tests.bench.contests import Contest, Run
+from tests.bench.load.generator import saturate
+from tests.bench.servers import SERVERS, Server
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What one run of one round showed."""
+
+    requests: int
+    failed: int
+    requests_per_second: float
+    cpu_microseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Medians over all rounds; ratios above 1 say that ours is faster."""
+
+    contest: Contest
+    ours: Sample
+    other: Sample
+    ratio_by_cpu: float
+    ratio_by_rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Duels:
+    """Every contest's outcome, and what our process needed for its part in them."""
+
+    outcomes: Sequence[Outcome]
+    requests: int
+    megabytes_before: float
+    megabytes_after: float
+
+
+async def measure(
+    contests: Sequence[Contest], folder: Path, *, rounds: int, seconds: float
+) -> Duels:
+    """Run every contest `rounds` times; each run lasts `seconds`."""
+    runs = _different(run for contest in contests for run in (contest.ours, contest.other))
+    samples: dict[tuple[str, str], list[Sample]] = {_key(run): [] for run in runs}
+    async with AsyncExitStack() as stack:
+        servers = await _start({run.server for run in runs}, folder, stack)
+        ours = servers["ours"].pid
+        for run in runs:
+            await _sample(run, servers[run.server], min(seconds, 1.0))
+        before = processes.resident_megabytes(ours)
+        for turn in range(rounds):
+            for run in _rotated(runs, turn):
+                samples[_key(run)].append(await _sample(run, servers[run.server], seconds))
+        after = processes.resident_megabytes(ours)
+    requests = sum(one.requests for key, found in samples.items() if key[0] == "ours"
+                   for one in found)  # fmt: skip
+    return Duels([_outcome(contest, samples) for contest in contests], requests, before, after)
+
+
+async def _start(names: Iterable[str], folder: Path, stack: AsyncExitStack) -> dict[str, Server]:
+    servers = {}
+    for name in sorted(names):
+        place = folder / name
+        place.mkdir()
+        servers[name] = await stack.enter_async_context(SERVERS[name](place))
+    return servers
+
+
+async def _sample(run: Run, server: Server, seconds: float) -> Sample:
+    before = processes.cpu_nanoseconds(server.pid)
+    count = await asyncio.to_thread(saturate, run.shot, server.port, seconds)
+    spent = processes.cpu_nanoseconds(server.pid) - before
+    assert count.requests, f"{server.name} does not answer {run.shot.name}"
+    return Sample(
+        count.requests, count.failed, count.requests / count.seconds, spent / 1000 / count.requests
+    )
+
+
+def _outcome(contest: Contest, samples: Mapping[tuple[str, str], Sequence[Sample]]) -> Outcome:
+    ours, other = samples[_key(contest.ours)], samples[_key(contest.other)]
+    pairs = list(zip(ours, other, strict=True))
+    return Outcome(
+        contest, _middle(ours), _middle(other),
+        median(two.cpu_microseconds / one.cpu_microseconds for one, two in pairs),
+        median(one.requests_per_second / two.requests_per_second for one, two in pairs),
+    )  # fmt: skip
+
+
+def _middle(samples: Sequence[Sample]) -> Sample:
+    return Sample(
+        sum(one.requests for one in samples),
+        sum(one.failed for one in samples),
+        median(one.requests_per_second for one in samples),
+        median(one.cpu_microseconds for one in samples),
+    )
+
+
+def _different(runs: Iterable[Run]) -> list[Run]:
+    return list({_key(run): run for run in runs}.values())
+
+
+def _rotated(runs: Sequence[Run], by: int) -> list[Run]:
+    at = by % len(runs)
+    return [*runs[at:], *runs[:at]]
+
+
+def _key(run: Run) -> tuple[str, str]:
+    return run.server, run.shot.name

@@ -1,0 +1,101 @@
+"""The projects that are measured: one that others imitate by hand, and ones of many files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+KEY = "a-benchmark-key-of-more-than-32-characters"
+"""Signs the tokens of every server."""
+
+ENV = {"JWT_SECRET": KEY}
+SECRET = "env:\n  JWT_SECRET: { secret: true }\nauth: { signingKey: '${ env.JWT_SECRET }' }\n"
+
+ITEMS = """
+columns:
+  id: { type: integer, primaryKey: true, auto: increment }
+  owner: { type: string }
+  title: { type: string }
+  quantity: { type: integer }
+  done: { type: boolean, default: false }
+  created_at: { type: datetime, auto: created }
+"""
+
+HELLO = """
+steps:
+  - return: { value: { message: hello, version: 1, tags: [one, two, three] } }
+"""
+
+ITEM = """
+params: { id: integer }
+steps:
+  - find: { table: items, where: id == params.id, one: required }
+    as: item
+  - return: { value: '${ vars.item }' }
+"""
+
+ADD = """
+input:
+  title: { type: string, minLength: 1, maxLength: 120 }
+  quantity: { type: integer, minimum: 1, maximum: 1000 }
+steps:
+  - insert:
+      table: items
+      data: { owner: OWNER, title: '${ input.title }', quantity: '${ input.quantity }' }
+    as: item
+  - return: { status: 201, value: '${ vars.item }' }
+"""
+
+
+def endpoint(method: str, path: str, function: str, authentication: str = "None") -> str:
+    """Return the text of an endpoint."""
+    return (
+        f"method: {method}\npath: {path}\nfunction: {function}\nauthentication: {authentication}\n"
+    )
+
+
+def served_project() -> dict[str, str]:
+    """Return the project of the contests, filled up to 100 endpoints."""
+    files = {
+        "project.yaml": f"bbops: 1\nname: bench\n{SECRET}",
+        "tables/items.yaml": ITEMS,
+        "functions/hello.yaml": HELLO,
+        "functions/item.yaml": ITEM,
+        "functions/add.yaml": ADD.replace("OWNER", "nobody"),
+        "functions/add-signed.yaml": ADD.replace("OWNER", "'${ vars.auth.userId }'"),
+        "endpoints/hello.yaml": endpoint("GET", "/api/hello", "hello"),
+        "endpoints/item.yaml": endpoint("GET", "/api/items/:id", "item"),
+        "endpoints/add.yaml": endpoint("POST", "/api/items", "add"),
+        "endpoints/add-signed.yaml": endpoint("POST", "/api/signed/items", "add-signed", "JWT"),
+    }
+    for at in range(96):
+        files |= resource(at)
+    return files
+
+
+def large_project(count: int) -> dict[str, str]:
+    """Return a project of exactly `count` files: mostly functions, each with its endpoint."""
+    tables, pairs = count // 25, (count - 1 - count // 25) // 2
+    files = {"project.yaml": f"bbops: 1\nname: large\n{SECRET}", "tables/items.yaml": ITEMS}
+    files |= {f"tables/t{at}.yaml": ITEMS for at in range(tables - 1)}
+    for at in range(pairs):
+        files |= resource(at)
+    if len(files) < count:
+        files["functions/spare.yaml"] = HELLO
+    return files
+
+
+def resource(at: int) -> dict[str, str]:
+    """Return one more function and its endpoint."""
+    text = (HELLO, ITEM, ADD.replace("OWNER", "nobody"))[at % 3]
+    method, path = (("GET", ""), ("GET", "/:id"), ("POST", ""))[at % 3]
+    name = f"r{at}"
+    return {
+        f"functions/{name}.yaml": text,
+        f"endpoints/{name}.yaml": endpoint(method, f"/api/{name}{path}", name),
+    }
+
+
+def route_paths(count: int) -> Iterator[tuple[str, str, int]]:
+    """Yield `count` routes for a route table: every other one has a parameter."""
+    for at in range(count):
+        yield "GET", f"/api/v1/r{at // 2}" + ("/:id" if at % 2 else ""), at
