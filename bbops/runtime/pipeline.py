@@ -72,9 +72,7 @@ class Pipeline:
         self.from_query, self.from_params = function.from_query, function.from_params
         self.is_guarded = self.limit is not None or self.authentication != "None"
         self.reads = self.needs_headers or self.needs_query or self.needs_body or self.needs_request
-        self.has_shapes = (
-            self.needs_query or self.from_params is not None or self.shape is not None
-        )
+        self.has_shapes = self.needs_query or self.from_params is not None or self.shape is not None
 
     async def __call__(self, scope: Any, receive: Any, send: Any, params: dict[str, str]) -> None:
         """Answer one request, in the time it has and for as long as its client waits."""

@@ -139,12 +139,13 @@ class BoundedProtocol(HttpToolsProtocol):
         """Begin a request, and begin to count."""
         self.is_in_head, self.head_bytes = True, 0
         self.url, self.expect_100_continue, self.headers = b"", False, []
-        self.scope = {
+        scope: Any = {
             "type": "http", "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
             "http_version": "1.1", "server": self.server, "client": self.client,
             "scheme": self.scheme, "root_path": self.root_path, "headers": self.headers,
             "state": self.app_state.copy(),
-        }  # type: ignore[typeddict-item]  # the rest comes with the head's end # fmt: skip
+        }  # fmt: skip
+        self.scope = scope
 
     def on_headers_complete(self) -> None:
         """Start the application; bodies have bounds of their own."""
@@ -167,7 +168,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._begin()
 
     def _begin(self) -> None:
-        before = self.cycle
+        before: Any = self.cycle
         self.cycle = Exchange(
             self.scope, self.transport, self.flow, self.logger, self.access_logger,
             self.access_log, self.server_state.default_headers, asyncio.Event(),

@@ -87,7 +87,7 @@ def large_project(count: int) -> dict[str, str]:
 def resource(at: int) -> dict[str, str]:
     """Return one more function and its endpoint."""
     text = (HELLO, ITEM, ADD.replace("OWNER", "nobody"))[at % 3]
-    method, path = (("GET", "") , ("GET", "/:id"), ("POST", ""))[at % 3]
+    method, path = (("GET", ""), ("GET", "/:id"), ("POST", ""))[at % 3]
     name = f"r{at}"
     return {
         f"functions/{name}.yaml": text,

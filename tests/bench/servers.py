@@ -91,7 +91,7 @@ def by_hand(name: str, title: str) -> Start:
 
 def _listen() -> socket.socket:
     listening = socket.create_server(("127.0.0.1", 0), backlog=2048)
-    listening.setblocking(False)
+    listening.settimeout(0)
     return listening
 
 
