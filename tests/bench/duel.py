@@ -66,8 +66,8 @@ async def measure(
             for run in _rotated(runs, turn):
                 samples[_key(run)].append(await _sample(run, servers[run.server], seconds))
         after = processes.resident_megabytes(ours)
-    requests = sum(one.requests for key, found in samples.items() if key[0] == "ours"
-                   for one in found)  # fmt: skip
+    ours_asked = [found for (server, _), found in samples.items() if server == "ours"]
+    requests = sum(one.requests for found in ours_asked for one in found)
     return Duels([_outcome(contest, samples) for contest in contests], requests, before, after)
 
 
@@ -84,7 +84,7 @@ async def _sample(run: Run, server: Server, seconds: float) -> Sample:
     before = processes.cpu_nanoseconds(server.pid)
     count = await asyncio.to_thread(saturate, run.shot, server.port, seconds)
     spent = processes.cpu_nanoseconds(server.pid) - before
-    assert count.requests, f"{server.name} does not answer {run.shot.name}"
+    assert count.requests, f"{run.server} does not answer {run.shot.name}"
     return Sample(
         count.requests, count.failed, count.requests / count.seconds, spent / 1000 / count.requests
     )
