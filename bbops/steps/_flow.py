@@ -141,7 +141,7 @@ class Flow:
         at = step.mark
         for node in (node for statement in code for node in ast.walk(statement)):
             if isinstance(node, ast.stmt | ast.expr) and not hasattr(node, "lineno"):
-                node.lineno = node.end_lineno = at.line if at else 1
+                node.lineno = node.end_lineno = _line_of(node) or (at.line if at else 1)
                 node.col_offset = node.end_col_offset = 0
         return code
 
@@ -237,6 +237,12 @@ class _BoundQuery(Query):
 
     def bound_list(self, node: Node) -> ast.expr:
         return ast.Call(self.flow.use("bbops.runtime.rows:bind_list"), [self.host(node)], [])
+
+
+def _line_of(node: ast.AST) -> int | None:
+    """Return the line of the value that a call looks at: where it fails, the value is wrong."""
+    arguments = node.args if isinstance(node, ast.Call) else ()
+    return next((one.lineno for one in arguments if hasattr(one, "lineno")), None)
 
 
 @cache

@@ -9,12 +9,41 @@ from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from bbops.errors import ServerError
-from bbops_server.protocol import BoundedProtocol
+
+MAX_HEAD_BYTES = 256 << 10
+"""More than this never reaches an application; what is below it gets an answer from there."""
 
 KEEP_ALIVE_SECONDS = 75
 BACKLOG = 2048
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """HTTP/1.1 whose request head cannot grow for ever: httptools itself sets no bound."""
+
+    head_bytes = 0
+    is_in_head = False
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what has come; of a head in several pieces, all but the first are counted."""
+        if self.is_in_head:
+            self.head_bytes += len(data)
+            if self.head_bytes > MAX_HEAD_BYTES:
+                self.send_400_response("The request's head is too long.")
+                return
+        super().data_received(data)
+
+    def on_message_begin(self) -> None:
+        """Begin to count."""
+        self.is_in_head, self.head_bytes = True, 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Stop counting: bodies have bounds of their own."""
+        self.is_in_head = False
+        super().on_headers_complete()
 
 
 class Server(uvicorn.Server):
