@@ -12,6 +12,9 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
+
+import httpx
 
 from tests.bench import processes
 from tests.bench.contests import Contest, Run
@@ -59,6 +62,7 @@ async def measure(
     async with AsyncExitStack() as stack:
         servers = await _start({run.server for run in runs}, folder, stack)
         ours = servers["ours"].pid
+        check_agreement(runs, servers)
         for run in runs:
             await _sample(run, servers[run.server], min(seconds, 1.0))
         before = processes.resident_megabytes(ours)
@@ -69,6 +73,25 @@ async def measure(
     ours_asked = [found for (server, _), found in samples.items() if server == "ours"]
     requests = sum(one.requests for found in ours_asked for one in found)
     return Duels([_outcome(contest, samples) for contest in contests], requests, before, after)
+
+
+def check_agreement(runs: Iterable[Run], servers: Mapping[str, Server]) -> None:
+    """Ask every server once: they do the same work only if they give the same answer."""
+    answers: dict[str, tuple[str, Any]] = {}
+    for run in runs:
+        name, found = run.shot.name, _answer(run, servers[run.server].port)
+        first, expected = answers.setdefault(name, (run.server, found))
+        assert found == expected, f"{run.server} and {first} answer '{name}' differently"
+
+
+def _answer(run: Run, port: int) -> Any:
+    shot = run.shot
+    reply = httpx.request(
+        shot.method, f"http://127.0.0.1:{port}{shot.paths[0]}", headers=list(shot.headers),
+        content=shot.body,
+    )  # fmt: skip
+    assert reply.status_code == shot.status, (run.server, shot.name, reply.text)
+    return {name: value for name, value in reply.json().items() if name != "created_at"}
 
 
 async def _start(names: Iterable[str], folder: Path, stack: AsyncExitStack) -> dict[str, Server]:

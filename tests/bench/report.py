@@ -24,23 +24,27 @@ def print_table(
     for name in ("what", "server", "measured", "times as fast", "target", "met"):
         right = name in {"measured", "times as fast", "target"}
         table.add_column(name, justify="right" if right else "left")
+    shown = None
     for outcome in outcomes:
-        _add_outcome(table, outcome)
+        contest = outcome.contest
+        if shown != (contest.name, contest.ours):
+            shown = contest.name, contest.ours
+            table.add_row(contest.name, TITLES[contest.ours.server], _sample(outcome.ours))
+        _add_other(table, outcome)
     table.add_section()
     for figure in figures:
         target = "" if figure.most is None else f"≤ {_number(figure.most)} {figure.unit}"
         measured = f"{_number(figure.value)} {figure.unit}"
         table.add_row(figure.name, "", measured, "", target, _MARKS[figure.is_met])
-    console = Console(width=None if Console().is_terminal else 130)
+    console = Console(width=None if Console().is_terminal else 150)
     console.print(table)
     console.print(_caption(machine))
 
 
-def _add_outcome(table: Table, outcome: Outcome) -> None:
+def _add_other(table: Table, outcome: Outcome) -> None:
     contest = outcome.contest
     ratio = f"{outcome.ratio_by_cpu:.2f} by CPU, {outcome.ratio_by_rate:.2f} by rate"
     target = "" if contest.target is None else f"≥ {contest.target:g}"
-    table.add_row(contest.name, TITLES[contest.ours.server], _sample(outcome.ours))
     table.add_row(
         "", TITLES[contest.other.server], _sample(outcome.other), ratio, target,
         _MARKS[is_met(outcome)],
