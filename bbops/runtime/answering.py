@@ -45,9 +45,11 @@ class TooLarge(Thrown):
 class Trace:
     """What is known of a request besides what the function sees; `scope["bbops"]`.
 
-    Most requests leave most of it as it is here: that costs them nothing.
+    `began` is on the monotonic clock. Most requests leave most of the rest as it is here: that
+    costs them nothing.
     """
 
+    began: float
     route: str = ""
     user: Any = None
     bytes_in: int = 0
@@ -56,9 +58,6 @@ class Trace:
     request: str = ""
     headers: Headers | None = None
     is_sent: bool = False
-
-    def __init__(self, began: float) -> None:
-        self.began = began
 
 
 ANSWERED = (
