@@ -24,26 +24,20 @@ class BoundedProtocol(HttpToolsProtocol):
     """HTTP/1.1 whose request head cannot grow for ever: httptools itself sets no bound."""
 
     head_bytes = 0
-    is_in_head = False
+    counted: Any = None
 
     def data_received(self, data: bytes) -> None:
         """Parse what has come; of a head in several pieces, all but the first are counted."""
-        if self.is_in_head:
-            self.head_bytes += len(data)
+        begun: Any = self.scope
+        cycle: Any = self.cycle
+        # a request that has begun gets its cycle when its head is whole
+        if begun is not None and (cycle is None or cycle.scope is not begun):
+            self.head_bytes = len(data) + (self.head_bytes if self.counted is begun else 0)
+            self.counted = begun
             if self.head_bytes > MAX_HEAD_BYTES:
                 self.send_400_response("The request's head is too long.")
                 return
         super().data_received(data)
-
-    def on_message_begin(self) -> None:
-        """Begin to count."""
-        self.is_in_head, self.head_bytes = True, 0
-        super().on_message_begin()
-
-    def on_headers_complete(self) -> None:
-        """Stop counting: bodies have bounds of their own."""
-        self.is_in_head = False
-        super().on_headers_complete()
 
 
 class Server(uvicorn.Server):
