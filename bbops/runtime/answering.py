@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from time import perf_counter
 from traceback import walk_tb
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -45,9 +45,11 @@ class TooLarge(Thrown):
 class Trace:
     """What is known of a request besides what the function sees; `scope["bbops"]`.
 
-    Most requests leave most of it as it is here: that costs them nothing.
+    `began` is on the monotonic clock. Most requests leave most of the rest as it is here: that
+    costs them nothing.
     """
 
+    began: float
     route: str = ""
     user: Any = None
     bytes_in: int = 0
@@ -57,27 +59,15 @@ class Trace:
     headers: Headers | None = None
     is_sent: bool = False
 
-    def __init__(self, began: float) -> None:
-        self.began = began
 
+ANSWERED = (
+    "at", "method", "path", "route", "status", "milliseconds", "user", "release", "bytes_in",
+    "bytes_out", "failure", "step", "request",
+)  # fmt: skip
+"""What one line of the request history says; `at` is in seconds of the monotonic clock."""
 
-class Answered(NamedTuple):
-    """One line of the request history: times in seconds since 1970 and milliseconds."""
-
-    at: float
-    method: str
-    path: str
-    route: str
-    status: int
-    milliseconds: float
-    user: Any
-    release: str
-    bytes_in: int
-    bytes_out: int
-    failure: str
-    step: str
-    request: str
-
+Answered = tuple[Any, ...]
+"""The values of ANSWERED, in its order: a plain tuple is what a request can afford."""
 
 Record = Callable[[Answered], None]
 
@@ -142,31 +132,12 @@ class Answering:
         await send({"type": "http.response.start", "status": status, "headers": headers})
         sent = b"" if scope["method"] == "HEAD" else body
         await send({"type": "http.response.body", "body": sent})
-        if self.history is not None:
-            self.remember(self.history, scope, status, len(body))
-
-    def remember(self, history: Record, scope: Any, status: int, bytes_out: int) -> None:
-        """Hand the request to the history; its query string may hold secrets and stays out."""
-        trace: Trace = scope["bbops"]
-        milliseconds = 1000 * (perf_counter() - trace.began)
-        at = self.host.clock.now().timestamp() - milliseconds / 1000
-        history(
-            Answered(
-                at,
-                scope["method"],
-                scope["path"],
-                trace.route,
-                status,
-                milliseconds,
-                trace.user,
-                self.name,
-                trace.bytes_in,
-                bytes_out,
-                trace.failure,
-                trace.step,
-                trace.request,
-            )
-        )
+        if self.history is not None:  # the query string may hold secrets and stays out
+            self.history((
+                trace.began, scope["method"], scope["path"], trace.route, status,
+                1000 * (perf_counter() - trace.began), trace.user, self.name, trace.bytes_in,
+                len(body), trace.failure, trace.step, trace.request,
+            ))  # fmt: skip
 
     def render(self, answer: Answer) -> tuple[int, bytes, Headers]:
         """Return status, body and headers of what a function returned.

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from time import monotonic
+from time import perf_counter
 from typing import Any, Literal
+
+from bbops.runtime.answering import Trace
 
 TIMEOUT_SECONDS = 30.0
 """How long an endpoint may take that does not say `timeout`."""
@@ -20,17 +22,17 @@ SWEEP_SECONDS = 0.1
 Receive = Callable[[], Awaitable[Any]]
 
 
-class Flight:
+class Flight(Trace):
     """One request under way; `ended_by` says why its task was cancelled."""
 
+    task: asyncio.Task[Any] | None = None
+    timeout_seconds = TIMEOUT_SECONDS
     is_read = False
     ended_by: Literal["", "timeout", "client"] = ""
     watcher: asyncio.Task[None] | None = None
 
-    def __init__(self, receive: Receive, timeout_seconds: float) -> None:
-        self.task = asyncio.current_task()
-        self.receive, self.timeout_seconds = receive, timeout_seconds
-        self.began = monotonic()
+    def __init__(self, receive: Receive) -> None:
+        self.began, self.receive = perf_counter(), receive
 
     def end(self, reason: Literal["timeout", "client"]) -> None:
         """Cancel the request's task, once."""
@@ -53,7 +55,7 @@ class Flights:
 
     def sweep(self) -> None:
         """End requests that are over their time; begin to watch the clients of slow ones."""
-        now = monotonic()
+        now = perf_counter()
         for flight in tuple(self.flying):
             age = now - flight.began
             if age > flight.timeout_seconds:

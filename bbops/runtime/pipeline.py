@@ -76,7 +76,9 @@ class Pipeline:
 
     async def __call__(self, scope: Any, receive: Any, send: Any, params: dict[str, str]) -> None:
         """Answer one request, in the time it has and for as long as its client waits."""
-        flight = Flight(receive, self.timeout_seconds)
+        flight: Flight = scope["bbops"]
+        flight.task, flight.timeout_seconds = asyncio.current_task(), self.timeout_seconds
+        flight.route = self.route
         self.flights.flying.add(flight)
         try:
             await self.answer(scope, receive, send, params, flight)
@@ -85,7 +87,7 @@ class Pipeline:
                 raise
             if flight.task is not None:
                 flight.task.uncancel()
-            if flight.ended_by == "timeout" and not scope["bbops"].is_sent:
+            if flight.ended_by == "timeout" and not flight.is_sent:
                 late = Thrown(503, "it took too long", headers={"retry-after": "1"})
                 await self.answering.fail(send, late, scope)
         finally:
@@ -95,10 +97,9 @@ class Pipeline:
         self, scope: Any, receive: Any, send: Any, params: dict[str, str], flight: Flight
     ) -> None:
         """Run middleware and function, and send what they return or throw."""
-        answering, trace = self.answering, scope["bbops"]
-        trace.route = self.route
+        answering = self.answering
         if self.cors is not None:
-            trace.headers = self.cors.headers(scope)
+            flight.headers = self.cors.headers(scope)
         try:
             run = answering.run()
             run.params = params
@@ -144,10 +145,14 @@ class Pipeline:
         Of several `authorization` headers the first one counts.
         """
         tokens = self.answering.tokens
-        given = next((v for name, v in scope["headers"] if name == b"authorization"), b"")
-        if tokens is None or given[:7].lower() != b"bearer ":
+        if tokens is None:
             return None
-        return tokens.verify(given[7:].strip().decode("latin-1"))
+        for name, value in scope["headers"]:
+            if name == b"authorization":
+                if value[:7].lower() != b"bearer ":
+                    return None
+                return tokens.verify(value[7:].strip().decode("latin-1"))
+        return None
 
     async def read(
         self, run: Run, scope: Any, receive: Any

@@ -5,14 +5,14 @@ from __future__ import annotations
 import marshal
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from time import perf_counter
 from types import FunctionType
 from typing import Any
 
-from bbops.runtime.answering import Answering, Record, Trace
+from bbops.runtime.answering import Answering, Record
 from bbops.runtime.cors import Cors
 from bbops.runtime.failures import FlowError
 from bbops.runtime.filters import FILTERS, FUNCTIONS
+from bbops.runtime.flights import Flight
 from bbops.runtime.flow import Function, Shape
 from bbops.runtime.lasting import Lasting
 from bbops.runtime.pipeline import Pipeline, Policy
@@ -44,7 +44,7 @@ class Release:
         self.in_flight += 1
         method, raw = scope["method"], scope.get("raw_path")
         path = raw.decode("latin-1") if raw else scope["path"]
-        scope["bbops"] = Trace(perf_counter())
+        scope["bbops"] = Flight(receive)
         try:
             target, found = self.table.match("GET" if method == "HEAD" else method, path)
             if target is not None:

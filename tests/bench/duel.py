@@ -12,6 +12,9 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
+
+import httpx
 
 from tests.bench import processes
 from tests.bench.contests import Contest, Run
@@ -59,6 +62,7 @@ async def measure(
     async with AsyncExitStack() as stack:
         servers = await _start({run.server for run in runs}, folder, stack)
         ours = servers["ours"].pid
+        check_agreement(runs, servers)
         for run in runs:
             await _sample(run, servers[run.server], min(seconds, 1.0))
         before = processes.resident_megabytes(ours)
@@ -66,9 +70,28 @@ async def measure(
             for run in _rotated(runs, turn):
                 samples[_key(run)].append(await _sample(run, servers[run.server], seconds))
         after = processes.resident_megabytes(ours)
-    requests = sum(one.requests for key, found in samples.items() if key[0] == "ours"
-                   for one in found)  # fmt: skip
+    ours_asked = [found for (server, _), found in samples.items() if server == "ours"]
+    requests = sum(one.requests for found in ours_asked for one in found)
     return Duels([_outcome(contest, samples) for contest in contests], requests, before, after)
+
+
+def check_agreement(runs: Iterable[Run], servers: Mapping[str, Server]) -> None:
+    """Ask every server once: they do the same work only if they give the same answer."""
+    answers: dict[str, tuple[str, Any]] = {}
+    for run in runs:
+        name, found = run.shot.name, _answer(run, servers[run.server].port)
+        first, expected = answers.setdefault(name, (run.server, found))
+        assert found == expected, f"{run.server} and {first} answer '{name}' differently"
+
+
+def _answer(run: Run, port: int) -> Any:
+    shot = run.shot
+    reply = httpx.request(
+        shot.method, f"http://127.0.0.1:{port}{shot.paths[0]}", headers=list(shot.headers),
+        content=shot.body,
+    )  # fmt: skip
+    assert reply.status_code == shot.status, (run.server, shot.name, reply.text)
+    return {name: value for name, value in reply.json().items() if name != "created_at"}
 
 
 async def _start(names: Iterable[str], folder: Path, stack: AsyncExitStack) -> dict[str, Server]:
@@ -84,7 +107,7 @@ async def _sample(run: Run, server: Server, seconds: float) -> Sample:
     before = processes.cpu_nanoseconds(server.pid)
     count = await asyncio.to_thread(saturate, run.shot, server.port, seconds)
     spent = processes.cpu_nanoseconds(server.pid) - before
-    assert count.requests, f"{server.name} does not answer {run.shot.name}"
+    assert count.requests, f"{run.server} does not answer {run.shot.name}"
     return Sample(
         count.requests, count.failed, count.requests / count.seconds, spent / 1000 / count.requests
     )

@@ -8,7 +8,18 @@ KEY = "a-benchmark-key-of-more-than-32-characters"
 """Signs the tokens of every server."""
 
 ENV = {"JWT_SECRET": KEY}
-SECRET = "env:\n  JWT_SECRET: { secret: true }\nauth: { signingKey: '${ env.JWT_SECRET }' }\n"
+SECRET = """
+env: { JWT_SECRET: { secret: true, generate: true } }
+auth: { signingKey: "${ env.JWT_SECRET }" }
+"""
+
+CHANNEL = """
+name: Everything on
+basePath: /api/signed
+authentication: JWT
+rateLimit: 100000000
+cors: { origins: ["https://example.com"] }
+"""
 
 ITEMS = """
 columns:
@@ -56,7 +67,7 @@ def endpoint(method: str, path: str, function: str, authentication: str = "None"
 def served_project() -> dict[str, str]:
     """Return the project of the contests, filled up to 100 endpoints."""
     files = {
-        "project.yaml": f"bbops: 1\nname: bench\n{SECRET}",
+        "project.yaml": f"bbops: 1\nname: bench{SECRET}",
         "tables/items.yaml": ITEMS,
         "functions/hello.yaml": HELLO,
         "functions/item.yaml": ITEM,
@@ -65,7 +76,10 @@ def served_project() -> dict[str, str]:
         "endpoints/hello.yaml": endpoint("GET", "/api/hello", "hello"),
         "endpoints/item.yaml": endpoint("GET", "/api/items/:id", "item"),
         "endpoints/add.yaml": endpoint("POST", "/api/items", "add"),
-        "endpoints/add-signed.yaml": endpoint("POST", "/api/signed/items", "add-signed", "JWT"),
+        "channels/signed.yaml": CHANNEL,
+        "endpoints/add-signed.yaml": (
+            "channel: signed\nmethod: POST\npath: /items\nfunction: add-signed\n"
+        ),
     }
     for at in range(96):
         files |= resource(at)
@@ -74,10 +88,14 @@ def served_project() -> dict[str, str]:
 
 def large_project(count: int) -> dict[str, str]:
     """Return a project of exactly `count` files: mostly functions, each with its endpoint."""
-    tables, pairs = count // 25, (count - 1 - count // 25) // 2
-    files = {"project.yaml": f"bbops: 1\nname: large\n{SECRET}", "tables/items.yaml": ITEMS}
-    files |= {f"tables/t{at}.yaml": ITEMS for at in range(tables - 1)}
-    for at in range(pairs):
+    files = {
+        "project.yaml": f"bbops: 1\nname: large{SECRET}",
+        "tables/items.yaml": ITEMS,
+        "functions/hello.yaml": HELLO,
+        "endpoints/hello.yaml": endpoint("GET", "/api/hello", "hello"),
+    }
+    files |= {f"tables/t{at}.yaml": ITEMS for at in range(count // 25)}
+    for at in range((count - len(files)) // 2):
         files |= resource(at)
     if len(files) < count:
         files["functions/spare.yaml"] = HELLO

@@ -24,7 +24,6 @@ from tests.conftest import ROOT
 class Server:
     """A process that answers on a port of this machine."""
 
-    name: str
     pid: int
     port: int
 
@@ -34,23 +33,28 @@ Start = Callable[[Path], Serving]
 """Starts a server whose files lie in a folder of its own."""
 
 
-@asynccontextmanager
-async def serve_ours(folder: Path) -> AsyncIterator[Server]:
-    """Serve the compiled project by a real data process, as the parent process would."""
-    artifact, database = prepare(folder)
-    with _listen() as listening, processes.pinned(processes.cores()[0]):
-        child = await Child.start("bbops_server.data", fds=(listening.fileno(),))
-        port = listening.getsockname()[1]
-    link = {
-        "do": "link", "artifact": str(artifact), "name": "0123456789ab", "env": project.ENV,
-        "database": str(database), "durability": "normal", "detailed": False,
-    }  # fmt: skip
-    for request in (link, {"do": "swap", "name": "0123456789ab"}, {"do": "listen"}):
-        await child.ask(request, timeout_seconds=30)
-    try:
-        yield Server("bbops", child.pid, port)
-    finally:
-        await child.stop(2)
+def ours(*, history: bool) -> Start:
+    """Return what serves the compiled project by a real data process, as its parent would."""
+
+    @asynccontextmanager
+    async def start(folder: Path) -> AsyncIterator[Server]:
+        artifact, database = prepare(folder)
+        with _listen() as listening, processes.pinned(processes.cores()[0]):
+            child = await Child.start("bbops_server.data", fds=(listening.fileno(),))
+            port = listening.getsockname()[1]
+        link = {
+            "do": "link", "artifact": str(artifact), "name": "0123456789ab", "env": project.ENV,
+            "database": str(database), "durability": "normal", "detailed": False,
+            "history": history,
+        }  # fmt: skip
+        for request in (link, {"do": "swap", "name": "0123456789ab"}, {"do": "listen"}):
+            await child.ask(request, timeout_seconds=30)
+        try:
+            yield Server(child.pid, port)
+        finally:
+            await child.stop(2)
+
+    return start
 
 
 def prepare(folder: Path) -> tuple[Path, Path]:
@@ -67,7 +71,7 @@ def prepare(folder: Path) -> tuple[Path, Path]:
     return artifact, database
 
 
-def by_hand(name: str, title: str) -> Start:
+def by_hand(name: str) -> Start:
     """Return what starts one of `tests.bench.apps`, on tables like ours."""
 
     @asynccontextmanager
@@ -81,7 +85,7 @@ def by_hand(name: str, title: str) -> Start:
             )  # fmt: skip
             port = listening.getsockname()[1]
         try:
-            yield Server(title, process.pid, port)
+            yield Server(process.pid, port)
         finally:
             process.send_signal(signal.SIGTERM)
             await process.wait()
@@ -91,14 +95,23 @@ def by_hand(name: str, title: str) -> Start:
 
 def _listen() -> socket.socket:
     listening = socket.create_server(("127.0.0.1", 0), backlog=2048)
-    listening.setblocking(False)  # noqa: FBT003 - its signature
+    listening.settimeout(0)
     return listening
 
 
-SERVERS: dict[str, Start] = {
-    "ours": serve_ours,
-    "bare": by_hand("bare", "bare ASGI"),
-    "by hand": by_hand("by_hand", "Litestar by hand"),
-    "with middleware": by_hand("with_middleware", "Litestar with middleware"),
+TITLES = {
+    "ours": "bbops",
+    "ours off": "bbops, history off",
+    "bare": "bare ASGI",
+    "by hand": "Litestar by hand",
+    "with middleware": "Litestar with middleware",
 }
-"""A peer, such as another backend that is installed, is one more entry here."""
+
+SERVERS: dict[str, Start] = {
+    "ours": ours(history=True),
+    "ours off": ours(history=False),
+    "bare": by_hand("bare"),
+    "by hand": by_hand("by_hand"),
+    "with middleware": by_hand("with_middleware"),
+}
+"""A peer, such as another backend that is installed, is one more entry here and in TITLES."""

@@ -58,6 +58,7 @@ ADD = Shot("add", "POST", ("/api/items",), (_JSON,), _NEW, 201)
 
 
 def signed() -> Shot:
-    """Return the insert with a token."""
-    headers = (_JSON, ("authorization", f"Bearer {token()}"))
+    """Return the insert with a token, from a page of another origin."""
+    origin = ("origin", "https://example.com")
+    headers = (_JSON, origin, ("authorization", f"Bearer {token()}"))
     return Shot("add signed", "POST", ("/api/signed/items",), headers, _NEW, 201)

@@ -65,6 +65,7 @@ class DataProcess:
             database=Path(request["database"]),
             durability=request["durability"],
             detailed=request["detailed"],
+            history=request.get("history", True),
         )
 
     def _status(self) -> Frame:

@@ -52,6 +52,7 @@ class Live:
         database: Path,
         durability: Durability = "normal",
         detailed: bool = False,
+        history: bool = True,
     ) -> None:
         """Make a release of an artifact and keep it ready for `swap`, in place of one kept before.
 
@@ -68,7 +69,7 @@ class Live:
             try:
                 release = link(
                     data, name=name, host=host, env=env, detailed=detailed,
-                    lasting=self._lasting, history=self._remember(database),
+                    lasting=self._lasting, history=self._remember(database) if history else None,
                 )  # fmt: skip
             except Failure as failure:
                 raise ServerError(failure.message) from None

@@ -95,7 +95,7 @@ def _run(command: list[str], order: str = "") -> str:
     # affinity belongs to a thread: it must be this one, which starts the process
     with processes.pinned(processes.cores()[1]):
         done = subprocess.run(
-            command, input=order, cwd=ROOT, capture_output=True, text=True, check=True
+            command, input=order, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
         )
     return done.stdout
 

@@ -1,0 +1,59 @@
+"""The benchmark works: what it prints and writes, never how fast anything is."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.bench.contests import contests
+from tests.bench.project import large_project, route_paths, served_project
+from tests.bench.servers import SERVERS, TITLES
+from tests.bench.shots import ADD, ITEM
+from tests.conftest import ROOT
+
+
+@pytest.mark.bench
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_the_quick_benchmark_prints_a_table_and_writes_json(tmp_path: Path) -> None:
+    file = tmp_path / "bench.json"
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.bench", "--quick", "--json", str(file)],
+        cwd=ROOT, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    written: dict[str, Any] = json.loads(file.read_text())
+    assert [one["name"] for one in written["contests"]] == [one.name for one in contests()]
+    assert all(one["ours"]["failed"] == one["other"]["failed"] == 0 for one in written["contests"])
+    for name in ("static JSON", "Litestar by hand", "memory", "while publishing"):
+        assert name in done.stdout
+    assert not any(place in file.read_text() for place in (str(ROOT), str(Path.home()), "/tmp"))
+
+
+def test_every_contest_is_between_servers_there_are() -> None:
+    named = {run.server for one in contests() for run in (one.ours, one.other)}
+    assert named == set(SERVERS) == set(TITLES)
+
+
+@pytest.mark.parametrize("count", [100, 101, 1_000])
+def test_a_large_project_has_as_many_files_as_asked_for(count: int) -> None:
+    assert len(large_project(count)) == count
+
+
+def test_the_served_project_has_a_hundred_endpoints() -> None:
+    assert sum(name.startswith("endpoints/") for name in served_project()) == 100
+
+
+def test_requests_are_what_a_client_would_send() -> None:
+    assert ITEM.render()[1].startswith(b"GET /api/items/920 HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+    (add,) = ADD.render()
+    head, _, body = add.partition(b"\r\n\r\n")
+    assert f"content-length: {len(body)}".encode() in head
+
+
+def test_routes_of_the_table_are_all_different() -> None:
+    assert len({path for _, path, _ in route_paths(5_000)}) == 5_000
