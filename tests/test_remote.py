@@ -276,7 +276,7 @@ def test_a_repository_is_followed_over_gits_own_protocol(
         port = found.getsockname()[1]
     programs = Path(git(tmp_path, "--exec-path"))
     if not (programs / "git-daemon").exists():
-        pytest.skip("git has no daemon here")
+        pytest.fail("git has no daemon here: install the package of git that brings it")
     options = ["--export-all", "--listen=127.0.0.1", f"--port={port}", f"--base-path={tmp_path}"]
     daemon = subprocess.Popen([programs / "git-daemon", "--reuseaddr", *options])
     try:

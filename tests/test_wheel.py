@@ -47,7 +47,7 @@ def put(folder: Path, names: Iterable[str]) -> None:
 @pytest.fixture(scope="module")
 def tracked() -> list[str]:
     if not (ROOT / ".git").exists():
-        pytest.skip("not a checkout")
+        pytest.fail("not a checkout: the wheel is compared with what git knows")
     return [name for name in git(ROOT, "ls-files", "-z") if (ROOT / name).is_file()]
 
 
