@@ -20,6 +20,7 @@ from bbops.runtime.lasting import Lasting
 from bbops.runtime.release import Release, link
 from bbops_server.live.history import History
 from bbops_server.settings import Durability
+from bbops_server.wire import send_whole
 
 DRAIN_SECONDS = 30.0
 """A release with a request older than this is left to the garbage collector."""
@@ -70,6 +71,7 @@ class Live:
                 release = link(
                     data, name=name, host=host, env=env, detailed=detailed,
                     lasting=self._lasting, history=self._remember(database) if history else None,
+                    send_whole=send_whole,
                 )  # fmt: skip
             except Failure as failure:
                 raise ServerError(failure.message) from None
