@@ -50,7 +50,7 @@ class Trace:
     costs them nothing.
     """
 
-    began: float
+    began: float = 0.0
     route: str = ""
     user: Any = None
     bytes_in: int = 0

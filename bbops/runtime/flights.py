@@ -52,7 +52,9 @@ class Flights:
 
     def __init__(self) -> None:
         self.flying: set[Flight] = set()
-        self.loop: asyncio.AbstractEventLoop | None = None  # known, a task is found in half the time
+        self.loop: asyncio.AbstractEventLoop | None = (
+            None  # known, a task is found in half the time
+        )
 
     def sweep(self) -> None:
         """End requests that are over their time; begin to watch the clients of slow ones."""

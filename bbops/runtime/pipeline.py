@@ -52,8 +52,9 @@ class Pipeline:
 
     __slots__ = (
         "answering", "authentication", "cors", "flights", "from_params", "from_query", "function",
-        "has_shapes", "has_vars", "is_guarded", "limit", "middleware", "needs_body", "needs_headers",
-        "needs_query", "needs_request", "reads", "route", "shape", "timeout_seconds", "unfolds",
+        "has_shapes", "has_vars", "is_guarded", "limit", "middleware", "needs_body",
+        "needs_headers", "needs_query", "needs_request", "reads", "route", "shape",
+        "timeout_seconds", "unfolds",
     )  # fmt: skip
 
     def __init__(self, function: Function, policy: Policy, answering: Answering) -> None:

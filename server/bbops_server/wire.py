@@ -42,7 +42,7 @@ def send_whole(send: Any, status: int, lines: bytes, body: bytes) -> bool:
         cycle.keep_alive = False
     elif not cycle.keep_alive:
         lines += _CLOSE
-    transport: Corked = cycle.transport
+    transport: Any = cycle.transport
     start = transport.corks.start_of(status, cycle.default_headers)
     transport.write(b"%b%b\r\n%b" % (start, lines, body))
     cycle.response_complete = True
