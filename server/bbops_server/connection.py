@@ -16,9 +16,11 @@ import termios
 from contextlib import suppress
 from enum import IntEnum
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import httptools
 import msgspec
+import uvicorn
 from uvicorn.protocols.http.httptools_impl import (
     STATUS_LINE,
     HttpToolsProtocol,
@@ -26,6 +28,7 @@ from uvicorn.protocols.http.httptools_impl import (
 )
 
 from bbops.runtime.flow import code_of
+from bbops_server.wire import Corked, Corks
 
 MAX_HEAD_BYTES: Final = 256 << 10
 """More than this never reaches an application; what is below it gets an answer from there."""
@@ -40,6 +43,7 @@ _MOST_DESCRIPTORS: Final = 1 << 17
 _MOST_DESCRIPTORS_OF_MACOS: Final = 10_240
 _VERSIONS: Final = frozenset({"1.0", "1.1"})
 _encode = msgspec.json.Encoder().encode
+_corks: WeakKeyDictionary[uvicorn.Config, Corks] = WeakKeyDictionary()
 
 
 class Stage(IntEnum):
@@ -83,11 +87,16 @@ class Connection(HttpToolsProtocol):
     _had = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin, unless there are more connections than descriptors."""
-        super().connection_made(transport)
+        """Begin, unless there are more connections than descriptors.
+
+        What is answered in one turn of the loop leaves together.
+        """
+        if self.config not in _corks:
+            _corks[self.config] = Corks(self.loop)
+        super().connection_made(Corked(transport, _corks[self.config]))  # type: ignore[arg-type]
         if len(self.connections) > _most_connections():
             self.refuse("this server has more connections than it can hold", 503)
-            transport.close()
+            self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell the request under way, which uvicorn forgets when others wait behind it."""
