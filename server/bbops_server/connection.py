@@ -15,12 +15,14 @@ import sys
 import termios
 from contextlib import suppress
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final
+from urllib.parse import unquote
 from weakref import WeakKeyDictionary
 
 import httptools
 import msgspec
 import uvicorn
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import (
     STATUS_LINE,
     HttpToolsProtocol,
@@ -42,6 +44,7 @@ _FEWEST_FREE_DESCRIPTORS: Final = 64
 _MOST_DESCRIPTORS: Final = 1 << 17
 _MOST_DESCRIPTORS_OF_MACOS: Final = 10_240
 _VERSIONS: Final = frozenset({"1.0", "1.1"})
+_ASGI: Final[Any] = {"version": "3.0", "spec_version": "2.3"}
 _encode = msgspec.json.Encoder().encode
 _corks: WeakKeyDictionary[uvicorn.Config, Corks] = WeakKeyDictionary()
 
@@ -80,6 +83,7 @@ class Connection(HttpToolsProtocol):
     stage = Stage.BETWEEN
     arrived = 0  # bytes of this request, without what came together with its first
     body_bytes = 0
+    wants_upgrade = False
     running: RequestResponseCycle | None = None  # `cycle` is the newest, which may wait for it
     last_words = b""
     _mark: object = None
@@ -87,13 +91,11 @@ class Connection(HttpToolsProtocol):
     _had = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin, unless there are more connections than descriptors.
-
-        What is answered in one turn of the loop leaves together.
-        """
-        if self.config not in _corks:
-            _corks[self.config] = Corks(self.loop)
-        super().connection_made(Corked(transport, _corks[self.config]))  # type: ignore[arg-type]
+        """Begin, unless there are more connections than descriptors."""
+        corks = _corks.get(self.config)
+        if corks is None:
+            corks = _corks[self.config] = Corks(self.loop)
+        super().connection_made(Corked(transport, corks))  # type: ignore[arg-type]
         if len(self.connections) > _most_connections():
             self.refuse("this server has more connections than it can hold", 503)
             self.transport.close()
@@ -110,22 +112,20 @@ class Connection(HttpToolsProtocol):
         """Parse what has come; what follows a refusal is not looked at."""
         if self.stage and not self._may_go_on(len(data)):
             return
-        self._unset_keepalive_if_required()
         try:
-            self._parse(data)
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._parse_again(data, upgrade.args[0])
         except httptools.HttpParserError as error:
-            reason = error.__context__
-            if isinstance(reason, Refusal):
-                self.refuse(reason.message, reason.status)
-            else:
-                self.refuse("this is not a valid HTTP/1.1 request")
+            self._refuse_for(error)
 
     def on_message_begin(self) -> None:
         """Begin a request."""
         if len(self.pipeline) >= MAX_PIPELINED:
             raise Refusal(f"more than {MAX_PIPELINED:,} requests wait on one connection", 503)
         self.stage, self.arrived, self.body_bytes = Stage.HEAD, 0, 0
-        super().on_message_begin()
+        self.url, self.headers = b"", []
+        self.expect_100_continue = self.wants_upgrade = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header; `chunked` is the only coding there is, and said once: RFC 9112 6.1."""
@@ -141,43 +141,76 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Dispatch the request, if its head can only be read in one way."""
-        if self.url[:1] != b"/" or b"#" in self.url:
-            self._check_target()
-        if self.parser.get_http_version() not in _VERSIONS:
+        raw_path, query = self._read_target()
+        version = self.parser.get_http_version()
+        if version not in _VERSIONS:
             raise Refusal("expected HTTP/1.1")
-        if self.parser.should_upgrade():  # it comes again, see `_parse`
-            if self.parser.get_method() == b"CONNECT":
+        method = self.parser.get_method().decode("ascii")
+        if self.parser.should_upgrade():  # it comes again, see `_parse_again`
+            if method == "CONNECT":
                 raise Refusal("this server is no proxy")
+            self.wants_upgrade = True
             return
         self.stage = Stage.BODY
-        super().on_headers_complete()
-        if not self.pipeline:
-            self.running = self.cycle
+        path = raw_path.decode("ascii")
+        self.scope = {
+            "type": "http", "asgi": _ASGI, "http_version": version, "scheme": self.scheme or "http",
+            "server": self.server, "client": self.client, "root_path": "", "method": method,
+            "path": unquote(path) if "%" in path else path, "raw_path": raw_path,
+            "query_string": query, "headers": self.headers, "state": self.app_state.copy(),
+        }  # fmt: skip
         self.headers = []  # trailers must not become headers of the request: RFC 9110 6.5.1
+        self._start(
+            RequestResponseCycle(
+                self.scope, self.transport, self.flow, self.logger, self.access_logger,
+                access_log=False, default_headers=self.server_state.default_headers,
+                message_event=asyncio.Event(), expect_100_continue=self.expect_100_continue,
+                keep_alive=version != "1.0" and self.parser.should_keep_alive(),
+                on_response=self.on_response_complete,
+            )
+        )  # fmt: skip
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of the body."""
+        """Take a part of the body; no more of it for now, when much waits to be read."""
         self.body_bytes += len(body)
-        super().on_body(body)
+        cycle = self.cycle
+        if not cycle.response_complete:
+            cycle.body += body
+            if len(cycle.body) > HIGH_WATER_LIMIT:
+                self.flow.pause_reading()
+            cycle.message_event.set()
 
     def on_message_complete(self) -> None:
         """End a request."""
-        if not self.parser.should_upgrade():
+        if not self.wants_upgrade:
             self.stage = Stage.BETWEEN
-            super().on_message_complete()
+            if not self.cycle.response_complete:
+                self.cycle.more_body = False
+                self.cycle.message_event.set()
 
     def on_response_complete(self) -> None:
         """Answer the next request that waits, and read no more while there is one."""
-        waits = bool(self.pipeline)
-        if waits:
-            self.running = self.pipeline[-1][0]
-        super().on_response_complete()
         if self.transport.is_closing():
             return
-        if waits:
+        if self.pipeline:
+            self.running, app = self.pipeline.pop()
+            self._start_asgi_task(self.running, app)
             self.flow.pause_reading()
-        elif self.last_words:
+            return
+        self.flow.resume_reading()
+        if self.last_words:
             self._end(self.last_words)
+
+    def _start(self, cycle: RequestResponseCycle) -> None:
+        """Work on a request, when the one before it is answered."""
+        is_first = self._is_idle() and not self.pipeline
+        self.cycle = cycle
+        if is_first:
+            self.running = cycle
+            self._start_asgi_task(cycle, self.app)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((cycle, self.app))
 
     def refuse(self, message: str, status: int = 400) -> None:
         """Answer the request that is coming in, after those before it, and close.
@@ -213,7 +246,7 @@ class Connection(HttpToolsProtocol):
         elif self.transport.is_closing():
             self._mark = None
         elif self.stage == Stage.HEAD:
-            if self._is_slow(now, self.scope, 0, self.head_seconds):
+            if self._is_slow(now, self.headers, 0, self.head_seconds):
                 self.refuse("the head of the request took too long", 408)
         elif self.stage == Stage.BODY and not self._is_held_up():
             if self._is_slow(now, self.cycle, self.arrived, self.body_seconds):
@@ -242,21 +275,31 @@ class Connection(HttpToolsProtocol):
             return False
         return True
 
-    def _parse(self, data: bytes) -> None:
-        """Feed the parser; a request for another protocol is read as if it had not asked.
+    def _parse_again(self, data: bytes, offset: int) -> None:
+        """Read a request for another protocol as if it had not asked for it.
 
         llhttp takes the body of such a request for the other protocol, and some clients ask for
-        HTTP/2 with each of theirs.
+        HTTP/2 with each of theirs. A loop: a client may pipeline hundreds of them.
         """
         while True:
+            data = self._head_without_upgrade() + data[offset:]
+            self.parser = httptools.HttpRequestParser(self)
+            self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
             try:
                 self.parser.feed_data(data)
             except httptools.HttpParserUpgrade as upgrade:
-                data = self._head_without_upgrade() + data[upgrade.args[0] :]
-                self.parser = httptools.HttpRequestParser(self)
-                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
-            else:
-                return
+                offset = upgrade.args[0]
+                continue
+            except httptools.HttpParserError as error:
+                self._refuse_for(error)
+            return
+
+    def _refuse_for(self, error: Exception) -> None:
+        reason = error.__context__
+        if isinstance(reason, Refusal):
+            self.refuse(reason.message, reason.status)
+        else:
+            self.refuse("this is not a valid HTTP/1.1 request")
 
     def _head_without_upgrade(self) -> bytes:
         version = self.parser.get_http_version().encode()
@@ -264,18 +307,23 @@ class Connection(HttpToolsProtocol):
         lines += [b"%s: %s" % one for one in self.headers if one[0] != b"upgrade"]
         return b"\r\n".join([*lines, b"", b""])
 
-    def _check_target(self) -> None:
-        """Allow `*`, and an absolute form that names the same host as the Host header."""
-        if b"#" in self.url:
+    def _read_target(self) -> tuple[bytes, bytes]:
+        """Return path and query; besides a path there are `*`, and an address of the same host."""
+        url = self.url
+        if b"#" in url:
             raise Refusal("a request has no fragment")
-        if self.url == b"*" and self.parser.get_method() == b"OPTIONS":
-            return
-        scheme, _, rest = self.url.partition(b"://")
-        hosts = [value.lower() for name, value in self.headers if name == b"host"]
-        if scheme.lower() not in {b"http", b"https"} or b"/" not in rest:
-            raise Refusal("expected a path")
-        if hosts != [rest.partition(b"/")[0].lower()]:
-            raise Refusal("the address of the request and its Host header differ")
+        if url[:1] != b"/":
+            if url == b"*" and self.parser.get_method() == b"OPTIONS":
+                return url, b""
+            scheme, _, rest = url.partition(b"://")
+            host, slash, path = rest.partition(b"/")
+            if scheme.lower() not in {b"http", b"https"} or not slash:
+                raise Refusal("expected a path")
+            if [host.lower()] != [value.lower() for name, value in self.headers if name == b"host"]:
+                raise Refusal("the address of the request and its Host header differ")
+            url = b"/" + path
+        path, _, query = url.partition(b"?")
+        return path, query
 
     def _is_idle(self) -> bool:
         """Return whether nobody works on an answer."""

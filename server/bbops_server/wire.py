@@ -106,15 +106,15 @@ class Corked:
         """Send `data` soon, behind what was written before."""
         self.corks.hold(self._transport, data)
 
+    def write_eof(self) -> None:
+        """Send what was kept, and that nothing follows."""
+        self.corks.release()
+        self._transport.write_eof()
+
     def close(self) -> None:
         """Send what was kept, then close."""
         self.corks.release()
         self._transport.close()
-
-    def write_eof(self) -> None:
-        """Send what was kept, then the end; what the client sends is still read."""
-        self.corks.release()
-        self._transport.write_eof()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
