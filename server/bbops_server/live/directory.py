@@ -12,7 +12,6 @@ from typing import Any
 from bbops_server.live.place import EVERYWHERE, Place
 from bbops_server.live.swap import Live
 
-
 _ByPrefix = dict[bytes, Live]
 
 

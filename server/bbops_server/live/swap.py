@@ -108,7 +108,7 @@ class Live:
     async def retire(self) -> None:
         """Close once every request under way has ended: no new one comes here."""
         releases = [*self._old, *filter(None, [self.release])]
-        while any(release.in_flight for release in releases):
+        while any(one.in_flight for one in releases):  # noqa: ASYNC110 - as in `_drain`
             await asyncio.sleep(_LOOK_SECONDS)
         self._drop_linked()
         await self.close()

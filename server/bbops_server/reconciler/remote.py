@@ -27,6 +27,7 @@ class RemoteSource:
     """
 
     poll_seconds = 0.1  # of what is known here; see `every_seconds`
+    holds_rewrites = True
 
     def __init__(
         self, address: Address, branch: str, mirror: Path, *, path: str = "", every_seconds: float
