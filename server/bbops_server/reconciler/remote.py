@@ -88,4 +88,4 @@ def pause_seconds(every_seconds: float, failures: int) -> float:
     """
     longest = max(every_seconds, LONGEST_PAUSE_SECONDS)
     doubled = min(every_seconds * 2.0 ** min(failures, 30), longest)
-    return doubled * SystemRandom().integer(900, 1100) / 1000
+    return doubled * (SystemRandom().integer(900, 1100) / 1000)

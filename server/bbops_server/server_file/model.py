@@ -25,7 +25,7 @@ _MAX_PORT = 65_535
 
 
 def _wrong(message: str, hint: str = "") -> PydanticCustomError:
-    return PydanticCustomError("server_value", "{message}", {"message": message, "hint": hint})
+    return PydanticCustomError("bad_value", "{message}", {"message": message, "hint": hint})
 
 
 def split_listen(text: str) -> tuple[str, int]:
