@@ -60,7 +60,8 @@ def folder_of(state: Path, project: str | None) -> Path:
         ServerError: it holds several projects and none is named, or a name it does not hold.
     """
     here = state / "projects"
-    names = sorted(one.name for one in here.iterdir()) if here.is_dir() else []
+    served = [one.name for one in here.iterdir()] if here.is_dir() else []
+    names = sorted({*served, *declared()})
     listed = ", ".join(names) or "no projects yet: 'bbops serve' makes them"
     if project is None and names:
         raise ServerError(
@@ -69,6 +70,16 @@ def folder_of(state: Path, project: str | None) -> Path:
     if project is not None and project not in names:
         raise ServerError(f"'{state}' holds no project '{project}'", hint=f"it holds {listed}")
     return here / project if project else state
+
+
+def declared() -> tuple[str, ...]:
+    """Return the projects that a server.yaml of this folder names; they may not be served yet."""
+    if not Path("server.yaml").is_file():
+        return ()
+    from bbops_server.server_file.load import read_file  # noqa: PLC0415 - after --help
+
+    file = read_file(Path("server.yaml")).file
+    return tuple(file.projects) if file else ()
 
 
 def ask(name: str) -> str:
