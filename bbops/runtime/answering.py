@@ -13,7 +13,7 @@ import msgspec
 
 from bbops.runtime.cors import is_preflight
 from bbops.runtime.failures import NOTHING, DatabaseFailure, Failure, InvalidInput, Thrown
-from bbops.runtime.flow import Answer, Run, code_of, message_of
+from bbops.runtime.flow import Answer, Run, bound_run, code_of, message_of
 from bbops.runtime.operators import text
 from bbops.runtime.table import RouteTable
 from bbops.runtime.tokens import Tokens
@@ -30,6 +30,7 @@ _OURS = frozenset({
     "x-request-id",
 })  # fmt: skip
 _JSON = (b"content-type", b"application/json")
+_ONLY_JSON = [_JSON]  # what most answers have; known by identity, never changed
 _BODYLESS = frozenset((204, 304))
 
 Headers = list[tuple[bytes, bytes]]
@@ -49,7 +50,7 @@ class Trace:
     costs them nothing.
     """
 
-    began: float
+    began: float = 0.0
     route: str = ""
     user: Any = None
     bytes_in: int = 0
@@ -71,6 +72,10 @@ Answered = tuple[Any, ...]
 
 Record = Callable[[Answered], None]
 
+SendWhole = Callable[[Any, int, bytes, bytes], bool]
+"""Answers at once what ASGI needs two messages for: (send, status, header lines, body) → whether
+it did. A server may offer it; names are in lower case, and a body comes with its length."""
+
 
 class Answering:
     """How a release answers: its name on every answer, its errors, its environment."""
@@ -78,16 +83,22 @@ class Answering:
     def __init__(
         self, name: str, host: Any, env: Mapping[str, Any], tokens: Tokens | None, *,
         fuel: int, detailed: bool, history: Record | None = None,
+        send_whole: SendWhole | None = None,
     ) -> None:  # fmt: skip
-        self.host, self.env, self.tokens, self.fuel = host, env, tokens, fuel
+        self.host, self.tokens, self.fuel = host, tokens, fuel
+        self.make_run = bound_run(host, env, tokens)
         self.detailed, self.history, self.name = detailed, history, name
+        self.send_whole = send_whole
         self.release = (b"x-release", name.encode())
+        self.json_lines = b"%b: %b\r\n%b: %b\r\n" % (*_JSON, *self.release)
+        self.json_lines += b"content-length: %d\r\n"
         self.prefix, self.counter = host.random.token(8), count(1)
 
     def run(self) -> Run:
         """Return a Run with this release's doors, whose fuel pays for large values."""
-        run = Run(self.host, self.env, self.tokens, self.fuel)
-        FUEL.set(run.fuel)
+        run = self.make_run()
+        run.fuel = fuel = [self.fuel]
+        FUEL.set(fuel)
         return run
 
     async def refuse(
@@ -120,24 +131,40 @@ class Answering:
 
     async def send(self, send: Any, scope: Any, status: int, body: bytes, headers: Headers) -> None:
         """Send one whole answer; HEAD, 204 and 304 have no body."""
-        headers.append(self.release)
-        if status in _BODYLESS:
-            body = b""
-        else:
-            headers.append((b"content-length", b"%d" % len(body)))
         trace: Trace = scope["bbops"]
-        if trace.headers:
-            headers += trace.headers
-        trace.is_sent = True
-        await send({"type": "http.response.start", "status": status, "headers": headers})
+        if status in _BODYLESS:
+            body, length = b"", None
+        else:
+            length = len(body)
         sent = b"" if scope["method"] == "HEAD" else body
-        await send({"type": "http.response.body", "body": sent})
+        if trace.headers:
+            headers = [*headers, *trace.headers]
+        trace.is_sent = True
+        whole = self.send_whole
+        if whole is None or not whole(send, status, self.lines(headers, length), sent):
+            every = [*headers, self.release]
+            if length is not None:
+                every.append((b"content-length", b"%d" % length))
+            await send({"type": "http.response.start", "status": status, "headers": every})
+            await send({"type": "http.response.body", "body": sent})
         if self.history is not None:  # the query string may hold secrets and stays out
             self.history((
                 trace.began, scope["method"], scope["path"], trace.route, status,
                 1000 * (perf_counter() - trace.began), trace.user, self.name, trace.bytes_in,
                 len(body), trace.failure, trace.step, trace.request,
             ))  # fmt: skip
+
+    def lines(self, headers: Headers, length: int | None) -> bytes:
+        """Return an answer's headers as HTTP/1.1 writes them."""
+        if headers is _ONLY_JSON and length is not None:
+            return self.json_lines % length
+        lines = [b"%b: %b\r\n" % one for one in (*headers, self.release)]
+        if length is not None:
+            lines.append(b"content-length: %d\r\n" % length)
+        joined = b"".join(lines)
+        if joined.count(b"\n") != len(lines):
+            raise Failure("a header holds a line break")
+        return joined
 
     def render(self, answer: Answer) -> tuple[int, bytes, Headers]:
         """Return status, body and headers of what a function returned.
@@ -148,7 +175,9 @@ class Answering:
         status, value, headers, content_type = answer
         if type(status) is not int or not 200 <= status <= 599:
             raise Failure("the status of an answer is a whole number from 200 to 599")
-        sent = _headers(headers) if headers else []
+        if content_type is None and not headers and value is not NOTHING:
+            return status, encode(value), _ONLY_JSON
+        sent = _headers(headers)
         if value is NOTHING:
             return status, b"", sent
         if content_type is None:

@@ -52,6 +52,9 @@ class Flights:
 
     def __init__(self) -> None:
         self.flying: set[Flight] = set()
+        self.loop: asyncio.AbstractEventLoop | None = (
+            None  # known, a task is found in half the time
+        )
 
     def sweep(self) -> None:
         """End requests that are over their time; begin to watch the clients of slow ones."""
@@ -71,6 +74,7 @@ class Flights:
 
     async def keep_sweeping(self) -> None:
         """Sweep until cancelled."""
+        self.loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             self.sweep()

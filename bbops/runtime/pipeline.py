@@ -52,8 +52,9 @@ class Pipeline:
 
     __slots__ = (
         "answering", "authentication", "cors", "flights", "from_params", "from_query", "function",
-        "has_shapes", "is_guarded", "limit", "middleware", "needs_body", "needs_headers",
-        "needs_query", "needs_request", "reads", "route", "shape", "timeout_seconds", "unfolds",
+        "has_shapes", "has_vars", "is_guarded", "limit", "middleware", "needs_body",
+        "needs_headers", "needs_query", "needs_request", "reads", "route", "shape",
+        "timeout_seconds", "unfolds",
     )  # fmt: skip
 
     def __init__(self, function: Function, policy: Policy, answering: Answering) -> None:
@@ -67,6 +68,7 @@ class Pipeline:
         self.unfolds = any(one.unfolds for one in (function, *policy.middleware))
         self.needs_query = "query" in needs or function.query is not None
         self.needs_headers = "headers" in needs
+        self.has_vars = "vars" in needs
         self.needs_request = "request" in needs
         self.needs_body = has_body and (self.shape is not None or self.needs_request)
         self.from_query, self.from_params = function.from_query, function.from_params
@@ -77,7 +79,8 @@ class Pipeline:
     async def __call__(self, scope: Any, receive: Any, send: Any, params: dict[str, str]) -> None:
         """Answer one request, in the time it has and for as long as its client waits."""
         flight: Flight = scope["bbops"]
-        flight.task, flight.timeout_seconds = asyncio.current_task(), self.timeout_seconds
+        flight.task = asyncio.current_task(self.flights.loop)
+        flight.timeout_seconds = self.timeout_seconds
         flight.route = self.route
         self.flights.flying.add(flight)
         try:
@@ -103,6 +106,8 @@ class Pipeline:
         try:
             run = answering.run()
             run.params = params
+            if self.has_vars:
+                run.vars = {}
             if self.is_guarded:
                 self.admit(run, scope)
             texts, body = await self.read(run, scope, receive) if self.reads else _NOTHING_READ

@@ -7,11 +7,13 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from bbops.errors import ServerError
+from bbops_server.wire import Corked, Corks
 
 MAX_HEAD_BYTES = 256 << 10
 """More than this never reaches an application; what is below it gets an answer from there."""
@@ -20,11 +22,20 @@ KEEP_ALIVE_SECONDS = 75
 BACKLOG = 2048
 
 
+_corks: WeakKeyDictionary[uvicorn.Config, Corks] = WeakKeyDictionary()
+
+
 class BoundedProtocol(HttpToolsProtocol):
     """HTTP/1.1 whose request head cannot grow for ever: httptools itself sets no bound."""
 
     head_bytes = 0
     is_in_head = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to talk; what is answered in one turn of the loop leaves together."""
+        if self.config not in _corks:
+            _corks[self.config] = Corks(self.loop)
+        super().connection_made(Corked(transport, _corks[self.config]))  # type: ignore[arg-type]
 
     def data_received(self, data: bytes) -> None:
         """Parse what has come; of a head in several pieces, all but the first are counted."""

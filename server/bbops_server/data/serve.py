@@ -115,6 +115,7 @@ async def _run(control: int, listening: int) -> None:
     # a full collection over all that was imported would stop requests for tens of milliseconds
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
     await answer_all(channel, process.handle)
     await process.stop(ORPHAN_GRACE_SECONDS)
 

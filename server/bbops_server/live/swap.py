@@ -18,9 +18,10 @@ from bbops.host import Clock, Host, Log, Random
 from bbops.runtime.answering import Record
 from bbops.runtime.failures import Failure
 from bbops.runtime.lasting import Lasting
-from bbops.runtime.release import Release, link
+from bbops.runtime.release import Release, link_in_slices
 from bbops_server.live.history import History
 from bbops_server.settings import Durability
+from bbops_server.wire import send_whole
 
 DRAIN_SECONDS = 30.0
 """A release with a request older than this is left to the garbage collector."""
@@ -69,9 +70,10 @@ class Live:
             clock, random, log = self._doors
             host = Host(clock, random, await self._open(database, durability), log)
             try:
-                release = link(
+                release = await link_in_slices(
                     data, name=name, host=host, env=env, detailed=detailed,
                     lasting=self._lasting, history=self._remember(database) if history else None,
+                    send_whole=send_whole,
                 )  # fmt: skip
             except Failure as failure:
                 raise ServerError(failure.message) from None
