@@ -420,3 +420,14 @@ def test_options_of_one_project_belong_into_the_file(folder: Path) -> None:
     assert done.returncode == 2
     assert "'--branch' is an option of one project" in done.stderr
     assert "say 'branch' in 'server.yaml'" in done.stderr
+
+
+def test_one_project_may_have_several_processes(folder: Path, tmp_path: Path) -> None:
+    with Served(folder / "one", tmp_path / "home", "--workers", "3") as served:
+        served.live()
+        write_project(folder / "one", hello(2))
+        assert served.live_of(served.commit())
+        for _ in range(20):
+            reply = httpx.get(f"{served.serving['url']}/hello")
+            assert reply.json()["version"] == 2
+        assert (folder / "one/.bbops/state/data.sqlite").exists()

@@ -68,7 +68,10 @@ class FollowedFile:
         )
         while True:
             seen = await self.wait(seen)
-            await self.take(await asyncio.to_thread(read_file, self.path), projects)
+            try:
+                await self.take(await asyncio.to_thread(read_file, self.path), projects)
+            except Exception:
+                _log.exception("a change of '%s' failed; what is served serves on", self.path)
 
     async def wait(self, seen: _Stamp) -> _Stamp:
         """Return the file's stamp once it is another one, and for a moment the same."""

@@ -48,18 +48,20 @@ async def keep_history(attempt: Attempt, at: Workshop) -> None:
         raise Rewritten(old, new, at)
 
 
-def missing_branch(branch: str, shown: str, applied: str | None) -> Stalled:
+def missing_branch(at: Workshop, applied: str | None) -> Stalled:
     """Return why nothing can be attempted: there is no such branch, or no longer."""
+    branch, shown = at.project.branch, at.source.shown
+    other = "another 'branch' in the server's file" if at.project.name else "another with --branch"
     if applied is None:
         return Stalled(
             "BranchNotFound", f"the repository has no branch '{branch}' with a commit",
-            "commit something, or name another branch with --branch",
+            f"commit something, or name {other}",
         )  # fmt: skip
     commit = applied.rpartition(":")[2][:_SHORT]
     return Stalled(
         "BranchNotFound", f"branch '{branch}' of {shown} is gone; commit {commit} is live",
         f"'git push REMOTE {commit}:refs/heads/{branch}' brings it back;"
-        " or name another branch with --branch",
+        f" or name {other}",
     )  # fmt: skip
 
 

@@ -165,8 +165,7 @@ class Reconciler:
     async def begin(self) -> Attempt:
         found = await self.source.revision(self.workshop.plane.build)
         if found is None:
-            branch = self.workshop.project.branch
-            raise missing_branch(branch, self.source.shown, self.board.applied)
+            raise missing_branch(self.workshop, self.board.applied)
         self.board.begin(found[0])
         return Attempt(*found)
 
