@@ -70,7 +70,7 @@ class FollowedFile:
             seen = await self.wait(seen)
             try:
                 await self.take(await asyncio.to_thread(read_file, self.path), projects)
-            except Exception:
+            except Exception:  # noqa: BLE001 - the projects serve on
                 _log.exception("a change of '%s' failed; what is served serves on", self.path)
 
     async def wait(self, seen: _Stamp) -> _Stamp:
