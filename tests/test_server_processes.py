@@ -280,7 +280,7 @@ def test_an_address_of_another_machine_is_refused() -> None:
 
 def test_addresses_are_told_as_this_machine_reaches_them(tmp_path: Path) -> None:
     for host, url in (("0.0.0.0", "http://127.0.0.1:1"), ("::1", "http://[::1]:1")):
-        assert Settings(tmp_path, tmp_path, host=host, port=1).data_url == url
+        assert Settings(tmp_path, host=host, port=1).data_url == url
 
 
 def test_a_process_that_does_not_start_is_an_error_and_leaves_none_behind(
@@ -290,7 +290,7 @@ def test_a_process_that_does_not_start_is_an_error_and_leaves_none_behind(
 
     async def main() -> None:
         with bind("127.0.0.1", 0, option="--port") as listening:
-            await Plane(Settings(tmp_path, tmp_path), listening).start()
+            await Plane(Settings(tmp_path), listening).start()
 
     with pytest.raises(ServerError, match="ended before it answered"):
         asyncio.run(main())
