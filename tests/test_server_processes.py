@@ -248,7 +248,7 @@ def send_raw(url: str, *pieces: bytes) -> bytes:
 def test_a_head_without_end_is_cut_off(server: Running) -> None:
     with contextlib.suppress(ConnectionError):  # it may be reset while it still sends
         pieces = [b"GET /hello HTTP/1.1\r\nhost: a\r\nx: "] + [b"a" * 65_536] * 8
-        assert send_raw(server.url, *pieces).startswith(b"HTTP/1.1 400 ")
+        assert send_raw(server.url, *pieces).startswith(b"HTTP/1.1 431 ")
     assert get(f"{server.url}/hello").status_code == 200
 
 

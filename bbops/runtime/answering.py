@@ -30,7 +30,6 @@ _OURS = frozenset({
     "x-request-id",
 })  # fmt: skip
 _JSON = (b"content-type", b"application/json")
-_ONLY_JSON = [_JSON]  # what most answers have; known by identity, never changed
 _BODYLESS = frozenset((204, 304))
 
 Headers = list[tuple[bytes, bytes]]
@@ -129,6 +128,28 @@ class Answering:
                 break
         await self.send(send, scope, 204, b"", headers)
 
+    def send_json(self, send: Any, scope: Any, answer: Answer) -> bool:
+        """Send what nearly every function returns, JSON without headers; False: `send` must.
+
+        Raises:
+            Failure: it cannot be written as JSON.
+        """
+        status, value, headers, content_type = answer
+        trace: Trace = scope["bbops"]
+        if (
+            self.send_whole is None or headers or content_type or value is NOTHING
+            or trace.headers or type(status) is not int or not 200 <= status <= 599
+            or status in _BODYLESS or scope["method"] == "HEAD"
+        ):  # fmt: skip
+            return False
+        body = encode(value)
+        if not self.send_whole(send, status, self.json_lines % len(body), body):
+            return False
+        trace.is_sent = True
+        if self.history is not None:
+            self.remember(scope, trace, status, len(body))
+        return True
+
     async def send(self, send: Any, scope: Any, status: int, body: bytes, headers: Headers) -> None:
         """Send one whole answer; HEAD, 204 and 304 have no body."""
         trace: Trace = scope["bbops"]
@@ -147,17 +168,20 @@ class Answering:
                 every.append((b"content-length", b"%d" % length))
             await send({"type": "http.response.start", "status": status, "headers": every})
             await send({"type": "http.response.body", "body": sent})
-        if self.history is not None:  # the query string may hold secrets and stays out
-            self.history((
-                trace.began, scope["method"], scope["path"], trace.route, status,
-                1000 * (perf_counter() - trace.began), trace.user, self.name, trace.bytes_in,
-                len(body), trace.failure, trace.step, trace.request,
-            ))  # fmt: skip
+        if self.history is not None:
+            self.remember(scope, trace, status, len(body))
+
+    def remember(self, scope: Any, trace: Trace, status: int, bytes_out: int) -> None:
+        """Tell the history; the query string may hold secrets and stays out."""
+        assert self.history is not None  # noqa: S101 - both callers have looked
+        self.history((
+            trace.began, scope["method"], scope["path"], trace.route, status,
+            1000 * (perf_counter() - trace.began), trace.user, self.name, trace.bytes_in,
+            bytes_out, trace.failure, trace.step, trace.request,
+        ))  # fmt: skip
 
     def lines(self, headers: Headers, length: int | None) -> bytes:
         """Return an answer's headers as HTTP/1.1 writes them."""
-        if headers is _ONLY_JSON and length is not None:
-            return self.json_lines % length
         lines = [b"%b: %b\r\n" % one for one in (*headers, self.release)]
         if length is not None:
             lines.append(b"content-length: %d\r\n" % length)
@@ -175,8 +199,6 @@ class Answering:
         status, value, headers, content_type = answer
         if type(status) is not int or not 200 <= status <= 599:
             raise Failure("the status of an answer is a whole number from 200 to 599")
-        if content_type is None and not headers and value is not NOTHING:
-            return status, encode(value), _ONLY_JSON
         sent = _headers(headers)
         if value is NOTHING:
             return status, b"", sent

@@ -25,6 +25,7 @@ Receive = Callable[[], Awaitable[Any]]
 class Flight(Trace):
     """One request under way; `ended_by` says why its task was cancelled."""
 
+    answering: object = None
     task: asyncio.Task[Any] | None = None
     timeout_seconds = TIMEOUT_SECONDS
     is_read = False

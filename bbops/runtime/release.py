@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import marshal
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 from importlib import import_module
 from importlib.util import MAGIC_NUMBER
 from time import perf_counter
@@ -15,7 +15,7 @@ from bbops.runtime.answering import Answering, Record, SendWhole
 from bbops.runtime.cors import Cors
 from bbops.runtime.failures import FlowError
 from bbops.runtime.filters import FILTERS, FUNCTIONS
-from bbops.runtime.flights import Flight
+from bbops.runtime.flights import Flight, Flights
 from bbops.runtime.flow import Function, Shape
 from bbops.runtime.lasting import Lasting
 from bbops.runtime.pipeline import Pipeline, Policy
@@ -40,29 +40,30 @@ class Release:
 
     def __init__(
         self,
-        name: str,
         table: RouteTable[Any],
         functions: Mapping[str, Function],
         answering: Answering,
+        flights: Flights,
     ) -> None:
-        self.name, self.table, self.functions, self.answering = name, table, functions, answering
+        self.name, self.table, self.functions = answering.name, table, functions
+        self.answering, self.flights = answering, flights
         self.spaces: list[dict[str, Any]] = []
-        self.in_flight = 0
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    def __call__(self, scope: Any, receive: Any, send: Any) -> Awaitable[None]:
         """Answer one request; a request that began here ends here, whatever is swapped."""
-        self.in_flight += 1
         method, raw = scope["method"], scope.get("raw_path")
         path = raw.decode("latin-1") if raw else scope["path"]
         scope["bbops"] = Flight(receive)
-        try:
-            target, found = self.table.match("GET" if method == "HEAD" else method, path)
-            if target is not None:
-                await target(scope, receive, send, found)
-            else:
-                await self.answering.refuse(self.table, scope, send, path, tuple(found))
-        finally:
-            self.in_flight -= 1
+        target, found = self.table.match("GET" if method == "HEAD" else method, path)
+        if target is not None:
+            answer: Awaitable[None] = target(scope, receive, send, found)
+            return answer
+        return self.answering.refuse(self.table, scope, send, path, tuple(found))
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests began here and are under way. O(requests under way)."""
+        return sum(one.answering is self.answering for one in self.flights.flying)
 
     def statements(self) -> Iterator[str]:
         """Yield every SQL text of the release, for the smoke test."""
@@ -150,7 +151,7 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
         target = _pipeline(route, functions, answering, lasting)
         table.add(route["method"], route["path"], target)
         yield
-    release = Release(given["name"], table, functions, answering)
+    release = Release(table, functions, answering, lasting.flights)
     release.spaces = [space for _, space in spaces]
     return release
 

@@ -105,6 +105,11 @@ class Corked:
         """Send `data` soon, behind what was written before."""
         self.corks.hold(self._transport, data)
 
+    def write_eof(self) -> None:
+        """Send what was kept, and that nothing follows."""
+        self.corks.release()
+        self._transport.write_eof()
+
     def close(self) -> None:
         """Send what was kept, then close."""
         self.corks.release()
