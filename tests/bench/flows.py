@@ -42,12 +42,12 @@ def measure(*, rounds: int, runs: int) -> list[Figure]:
     compiled = compile_order()
     run = compiled.make_run()
     run.params, run.input = {"id": "7"}, {"qty": 4}
-    pairs = []
     for flow in (compiled.flow, order):
         run.fuel = [FUEL]
         assert _finished(flow(run))[:2] == (201, EXPECTED)
-    for _ in range(rounds):
-        pairs.append([_nanoseconds(flow, run, runs) for flow in (compiled.flow, order)])
+    pairs = [
+        [_nanoseconds(flow, run, runs) for flow in (compiled.flow, order)] for _ in range(rounds)
+    ]
     ours, by_hand = (median(column) for column in zip(*pairs, strict=True))
     ratio = median(one / other for one, other in pairs)
     return [
