@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from math import inf
@@ -22,6 +21,7 @@ from bbops.runtime.failures import (
     Unavailable,
 )
 from bbops.runtime.flow import Answer, Run, bound_run, code_of, message_of
+from bbops.runtime.headers import Headers, Written, set_headers, write
 from bbops.runtime.operators import text
 from bbops.runtime.table import RouteTable
 from bbops.runtime.tokens import Tokens
@@ -34,15 +34,8 @@ COMPLAIN_SECONDS = 10.0
 """How often the log repeats a failure that is not one request's."""
 
 _encode = msgspec.json.Encoder().encode
-_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}").fullmatch
-_OURS = frozenset({
-    "connection", "content-length", "content-type", "transfer-encoding", "x-release",
-    "x-request-id",
-})  # fmt: skip
 _JSON = (b"content-type", b"application/json")
 _BODYLESS = frozenset((204, 304))
-
-Headers = list[tuple[bytes, bytes]]
 
 
 class TooLarge(Thrown):
@@ -66,7 +59,7 @@ class Trace:
     failure: str = ""
     step: str = ""
     request: str = ""
-    headers: Headers | None = None
+    headers: Written | None = None
     is_sent: bool = False
 
 
@@ -149,12 +142,15 @@ class Answering:
         trace: Trace = scope["bbops"]
         if (
             self.send_whole is None or headers or content_type or value is NOTHING
-            or trace.headers or type(status) is not int or not 200 <= status <= 599
+            or type(status) is not int or not 200 <= status <= 599
             or status in _BODYLESS or scope["method"] == "HEAD"
         ):  # fmt: skip
             return False
         body = encode(value)
-        if not self.send_whole(send, status, self.json_lines % len(body), body):
+        lines = self.json_lines % len(body)
+        if trace.headers is not None:
+            lines += trace.headers.lines
+        if not self.send_whole(send, status, lines, body):
             return False
         trace.is_sent = True
         if self.history is not None:
@@ -164,19 +160,17 @@ class Answering:
     async def send(self, send: Any, scope: Any, status: int, body: bytes, headers: Headers) -> None:
         """Send one whole answer; HEAD, 204 and 304 have no body."""
         trace: Trace = scope["bbops"]
+        every = [*headers, self.release]
+        if trace.headers is not None:
+            every += trace.headers.headers
         if status in _BODYLESS:
-            body, length = b"", None
+            body = b""
         else:
-            length = len(body)
+            every.append((b"content-length", b"%d" % len(body)))
         sent = b"" if scope["method"] == "HEAD" else body
-        if trace.headers:
-            headers = [*headers, *trace.headers]
+        lines = write(every).lines
         trace.is_sent = True
-        whole = self.send_whole
-        if whole is None or not whole(send, status, self.lines(headers, length), sent):
-            every = [*headers, self.release]
-            if length is not None:
-                every.append((b"content-length", b"%d" % length))
+        if self.send_whole is None or not self.send_whole(send, status, lines, sent):
             await send({"type": "http.response.start", "status": status, "headers": every})
             await send({"type": "http.response.body", "body": sent})
         if self.history is not None:
@@ -191,16 +185,6 @@ class Answering:
             bytes_out, trace.failure, trace.step, trace.request,
         ))  # fmt: skip
 
-    def lines(self, headers: Headers, length: int | None) -> bytes:
-        """Return an answer's headers as HTTP/1.1 writes them."""
-        lines = [b"%b: %b\r\n" % one for one in (*headers, self.release)]
-        if length is not None:
-            lines.append(b"content-length: %d\r\n" % length)
-        joined = b"".join(lines)
-        if joined.count(b"\n") != len(lines):
-            raise Failure("a header holds a line break")
-        return joined
-
     def render(self, answer: Answer) -> tuple[int, bytes, Headers]:
         """Return status, body and headers of what a function returned.
 
@@ -210,7 +194,7 @@ class Answering:
         status, value, headers, content_type = answer
         if type(status) is not int or not 200 <= status <= 599:
             raise Failure("the status of an answer is a whole number from 200 to 599")
-        sent = _headers(headers)
+        sent = set_headers(headers)
         if value is NOTHING:
             return status, b"", sent
         if content_type is None:
@@ -233,7 +217,7 @@ class Answering:
         """Return status, body and headers of a failure's answer."""
         if isinstance(error, Thrown) and error.value is not NOTHING:
             check_size(error.value, MAX_ANSWER)
-            return error.status, encode(error.value), [*_headers(error.headers), _JSON]
+            return error.status, encode(error.value), [*set_headers(error.headers), _JSON]
         body, headers = self.explain(error, scope)
         status = error.status if isinstance(error, Failure) else 500
         if isinstance(error, TooLarge):  # the rest of the body is not read
@@ -244,7 +228,7 @@ class Answering:
         """Return the automatic body of an error, and its headers."""
         if isinstance(error, Thrown):
             code = error.code or code_of(error.status)
-            headers = _headers(error.headers)
+            headers = set_headers(error.headers)
             if error.status == 401:
                 headers.append((b"www-authenticate", b"Bearer"))
             return {"code": code, "message": error.message or message_of(error.status)}, headers
@@ -299,23 +283,3 @@ def encode(value: Any) -> bytes:
         return _encode(value)
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise Failure("the answer cannot be written as JSON") from error
-
-
-def can_set(header: str) -> bool:
-    """Return whether a function may set a header: it is a name, and not one of the server's."""
-    return _HEADER(header) is not None and header.lower() not in _OURS
-
-
-def _headers(headers: Any) -> Headers:
-    out: Headers = []
-    if not headers:
-        return out
-    if not isinstance(headers, dict):
-        raise Failure("'headers' needs a map of texts")
-    for name, value in headers.items():
-        lower = name.lower()
-        whole = text(value)
-        if not can_set(name) or any(ord(c) < 32 or ord(c) == 127 for c in whole):
-            raise Failure(f"header '{name[:60]}' cannot be set")
-        out.append((lower.encode(), whole.encode("latin-1", "replace")))
-    return out

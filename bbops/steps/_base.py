@@ -19,7 +19,7 @@ from bbops.expressions.values import Bare, Expression, ListValue, MapValue, Valu
 from bbops.model import Model
 from bbops.names import VariableName
 from bbops.registry import members
-from bbops.runtime.answering import can_set
+from bbops.runtime.headers import can_set
 from bbops.sql.types import Table
 from bbops.steps._flow import Flow
 from bbops.yaml.document import Map, Mark, Text
