@@ -105,10 +105,12 @@ def _template(value: Template, scope: Scope) -> Type:
     for part in value.parts:
         if not isinstance(part, s.Node):
             continue
-        found = checker.solid(part, "a text")
+        found = checker.infer(part)
         inner.append(found)
         if found.kind in {"list", "map", "binary"}:
             cure = "base64" if found.kind == "binary" else "json"
             message = f"{article(found.kind)} cannot stand inside a text"
             checker.wrong(part.start, "type", message, f"add '| {cure}'")
+        else:
+            checker.without_null(part, found, "a text")
     return t.concealed(t.TEXT, by=inner)

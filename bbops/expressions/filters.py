@@ -68,13 +68,13 @@ def check_filter(at: Checks, node: s.Filter) -> Type:
         return at.wrong(node.name_start, "unknown-filter", message, hint, hides=of.hides)
     _check_count(at, node, node.name_start, known.least, known.most)
     _check_pattern(at, node)
-    if not known.accepts_null:
-        of = at.without_null(node.of, of, f"filter '{node.name}'")
     wanted = known.takes.split()
     if not any(t.fits(of, kind) for kind in wanted):
         message = f"filter '{node.name}' needs {' or '.join(wanted)}, got {of}"
         cure = "write '(value | toString)'" if t.fits(of, "number") and "text" in wanted else ""
         return at.wrong(node.name_start, "type", message, cure, hides=of.hides)
+    if not known.accepts_null:
+        of = at.without_null(node.of, of, f"filter '{node.name}'")
     kinds = ("text",) if node.name == "contains" and of.kind == "text" else None
     args = _check_arguments(at, node, args, kinds or _ARGUMENTS.get(node.name, ()))
     if _has_wrong_members(at, node, of) or _misnames(at, node, of):
@@ -112,13 +112,14 @@ def _check_arguments(
     found = []
     for place, (arg, of) in enumerate(zip(node.args, args, strict=True)):
         wanted = kinds[min(place, len(kinds) - 1)] if kinds else "any?"
-        if not wanted.endswith("?"):
-            of = at.without_null(arg, of, f"'{node.name}'")  # noqa: PLW2901 - narrowed
         words = wanted.rstrip("?").split()
         if not any(t.fits(of, kind) for kind in words):
             message = f"'{node.name}' needs {' or '.join(words)} here, got {of}"
-            of = at.wrong(arg.start, "type", message)  # noqa: PLW2901 - unknown now
-        found.append(of)
+            found.append(at.wrong(arg.start, "type", message, hides=of.hides))
+        elif wanted.endswith("?"):
+            found.append(of)
+        else:
+            found.append(at.without_null(arg, of, f"'{node.name}'"))
     return found
 
 
@@ -180,7 +181,8 @@ def _filtered(node: s.Filter, of: Type, args: list[Type], gives: str) -> Type:
     """Return the type of a filter's result; private values stay private, in whatever form."""
     name = node.name
     if name in _CONVERTS:
-        return t.concealed(_converted(of, _CONVERTS[name]), by=[of])
+        found = t.concealed(_converted(of, _CONVERTS[name]), by=[of])
+        return found.not_null() if _is_convertible(node) else found
     if name == "default" and args:
         return args[0] if of.kind == "null" else t.join(of.not_null(), args[0])
     if of.kind == "map" and (kept := _map(node, of, args)) is not None:
@@ -206,6 +208,12 @@ def _converted(of: Type, kind: str) -> Type:
         return _GIVES[kind].or_null()
     found = of if of.kind == "integer" else _GIVES[kind]
     return found.or_null() if of.nullable else found.not_null()
+
+
+def _is_convertible(node: s.Filter) -> bool:
+    """Return whether a constant text is one that the conversion reads."""
+    value = node.of.value if isinstance(node.of, s.Literal) else None
+    return isinstance(value, str) and FILTERS[node.name].apply(value) is not None
 
 
 def _map(node: s.Filter, of: Type, args: list[Type]) -> Type | None:

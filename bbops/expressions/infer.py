@@ -21,6 +21,7 @@ _FROM_TEXT = {
     "integer": "toNumber", "number": "toNumber", "decimal": "toNumber", "boolean": "toBoolean",
     "datetime": "toDatetime",
 }  # fmt: skip
+_TIMES = frozenset({"datetime", "any", "null"})
 _TRUE_OR_FALSE = "write '== true', or add '| default(false)'"
 
 
@@ -108,8 +109,10 @@ class Inference:
 
     def condition(self, node: s.Node) -> tuple[Facts, Facts]:
         """Check a condition; return what is proved where it holds, and where it does not."""
-        found = self.solid(node, "a condition", _TRUE_OR_FALSE)
-        if not t.fits(found, "boolean"):
+        found = self.infer(node)
+        if t.fits(found, "boolean"):
+            self.without_null(node, found, "a condition", _TRUE_OR_FALSE)
+        else:
             self.wrong(
                 node.start, "condition", f"a condition needs true or false, got {found}",
                 "compare it, for example with '!= null'",
@@ -250,43 +253,51 @@ class Inference:
         if node.op == "not":
             self.condition(node.of)
             return t.BOOLEAN
-        inner = self.solid(node.of, "'-'")
+        inner = self.infer(node.of)
         if not t.fits(inner, "number"):
             return self.wrong(
                 node.start, "type", f"'-' needs a number, got {inner}", hides=inner.hides
             )
-        return inner.not_null()
+        return self.without_null(node.of, inner, "'-'").not_null()
 
     def binary(self, node: s.Binary) -> Type:
-        left, right = (self.solid(one, f"'{node.op}'") for one in (node.left, node.right))
+        left, right = self.infer(node.left), self.infer(node.right)
         found = {left.kind, right.kind}
-        if node.op == "-" and "datetime" in found and found <= {"datetime", "any"}:
-            return t.concealed(t.NUMBER, by=[left, right])
+        are_times = node.op == "-" and "datetime" in found and found <= _TIMES
         kinds = ("number", "text", "list") if node.op == "+" else ("number",)
-        if not any(t.fits(left, kind) and t.fits(right, kind) for kind in kinds):
+        if not are_times and not any(t.fits(left, k) and t.fits(right, k) for k in kinds):
             return self.wrong(
                 node.start, "type", f"'{node.op}' does not fit {left} and {right}",
                 cure(left, right), hides=left.hides or right.hides,
             )  # fmt: skip
+        left, right = self.both(node, left, right)
+        if are_times:
+            return t.concealed(t.NUMBER, by=[left, right])
         if "decimal" in found:
             return t.concealed(Type("decimal"), by=[left, right])
         if node.op == "/":
             return t.concealed(t.NUMBER, by=[left, right])
         return t.join(left, right).not_null()
 
+    def both(self, node: s.Binary | s.Compare, left: Type, right: Type) -> tuple[Type, Type]:
+        """Return the types of two sides that may not be null."""
+        by = f"'{node.op}'"
+        left = self.without_null(node.left, left, by)
+        return left, self.without_null(node.right, right, by)
+
     def compare(self, node: s.Compare) -> Type:
-        if node.op in {"in", "not in"}:
-            self.member_of(node, self.infer(node.left), self.solid(node.right, f"'{node.op}'"))
-            return t.BOOLEAN
+        left, right = self.infer(node.left), self.infer(node.right)
         is_ordered = node.op not in {"==", "!="}
-        find = self.infer if not is_ordered else lambda one: self.solid(one, f"'{node.op}'")
-        left, right = find(node.left), find(node.right)
-        if not t.comparable(left, right, ordered=is_ordered):
+        if node.op in {"in", "not in"}:
+            self.member_of(node, left, right)
+        elif not t.comparable(left, right, ordered=is_ordered):
             if "row" in self.scope.roots and {left.kind, right.kind} == {"date", "text"}:
                 return t.BOOLEAN  # a query has no other constant for a column of dates
             message = f"{left} and {right} cannot be compared with '{node.op}'"
             self.wrong(node.start, "type", message, cure(left, right))
-        elif not is_ordered:
+        elif is_ordered:
+            self.both(node, left, right)
+        else:
             self.match_null(node, left, right)
         return t.BOOLEAN
 
@@ -315,6 +326,8 @@ class Inference:
         elif right.item is not None and not t.comparable(left, right.item, ordered=False):
             message = f"{left} is never in a {right}"
             self.wrong(node.start, "type", message, cure(left, right.item))
+        else:
+            self.without_null(node.right, right, f"'{node.op}'")
 
 
 def type_of_constant(value: object) -> Type:

@@ -54,7 +54,7 @@ class Known:
     def narrowed(self, path: Path, of: Type) -> Type:
         """Return the type of the value at a path, as far as conditions say more of it."""
         fact = self.facts.get(path)
-        if fact is False:
+        if fact is False and of.nullable:
             return replace(of, kind="null", nullable=True, item=None, fields=None, rest=None)
         return of.not_null() if fact or path in self.blamed else of
 

@@ -125,9 +125,8 @@ class Checking:
     ) -> Type:  # fmt: skip
         """Do what `need` does with a value that was checked before."""
         words = kinds.split()
-        of = of if null else self.refuse_null(value, of, what, place)
         if any(fits(of, kind) for kind in words):
-            return of
+            return of if null else self.refuse_null(value, of, what, place)
         wanted = " or ".join(_WORDS.get(kind, kind) for kind in words)
         hint = "add '| toNumber'" if of.kind == "text" and "number" in words else ""
         self.report(mark_of(value) or place, "type", f"{what} needs {wanted}, got {of}", hint)

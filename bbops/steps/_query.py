@@ -143,12 +143,13 @@ def _check_column(
     at: Checking, column: Column, value: Value, of: Type, mark: Mark | None
 ) -> bool:  # fmt: skip
     """Report a value that a column cannot hold; return whether it can."""
-    if not column.nullable:
-        of = at.refuse_null(value, of, f"column '{column.name}'", mark)
     if not _takes(column, of):
         message = f"column '{column.name}' of type {column.type} cannot hold {of}"
         at.report(mark, "type", message, cure(of, column.value_type))
-    return _takes(column, of)
+        return False
+    if not column.nullable:
+        at.refuse_null(value, of, f"column '{column.name}'", mark)
+    return column.nullable or not may_be_null(of)
 
 
 def _check_whole(at: Checking, table: Table, data: Value, place: Mark | None) -> Type:

@@ -8,7 +8,14 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from bbops.expressions.types import ANY, Type, concealed, list_of
-from bbops.expressions.values import Expression, ListValue, MapValue, Value, ValueField
+from bbops.expressions.values import (
+    Constant,
+    Expression,
+    ListValue,
+    MapValue,
+    Value,
+    ValueField,
+)
 from bbops.model import Model
 from bbops.runtime.writes import conflict_clause
 from bbops.sql.query import Query
@@ -84,7 +91,9 @@ class Insert(Step):
             self.check_missing(at, table, data, of)
         if insert.on_conflict is not None:
             self.check_conflict(at, table, insert.on_conflict)
-        row = table.row_type() if insert.on_conflict is None else table.row_type().or_null()
+        row = table.row_type()
+        if insert.on_conflict is not None and _does(insert.on_conflict) == "ignore":
+            row = row.or_null()
         if isinstance(insert.data, ListValue):
             return list_of(row)
         if isinstance(insert.data, Expression):
@@ -122,7 +131,7 @@ class Insert(Step):
                     "list the columns of 'data' one by one",
                 )  # fmt: skip
             check_data(at, table, conflict.do, row=True, place=self.place("onConflict"))
-        elif getattr(conflict.do, "value", None) not in {"ignore", "update"}:
+        elif _does(conflict) not in {"ignore", "update"}:
             at.report(
                 getattr(conflict.do, "mark", None) or self.place("onConflict"), "on-conflict",
                 "'do' is 'ignore', 'update' or a map of columns",
@@ -155,14 +164,14 @@ class Insert(Step):
         if isinstance(conflict.do, MapValue):
             head = f" ON CONFLICT ({bare_columns(conflict.columns)}) DO UPDATE SET "
             return seq(head, assignments(flow, query, table, conflict.do))
-        mode = str(getattr(conflict.do, "value", ""))
+        mode = str(_does(conflict))
         updated = [name for name, column in table.columns.items() if column.auto == "updated"]
         return conflict_clause(conflict.columns, mode, given, updated)
 
     def dynamic(self, flow: Flow, table: Table) -> list[ast.stmt]:
         """`data: ${ … }`: the columns are known only at run time."""
         conflict = self.insert.on_conflict
-        mode = str(getattr(conflict.do, "value", "")) if conflict else ""
+        mode = str(_does(conflict)) if conflict else ""
         updated = [name for name, column in table.columns.items() if column.auto == "updated"]
         columns = {name: column.type for name, column in table.columns.items()}
         makes = [name for name, column in table.columns.items() if column.auto != "increment"]
@@ -184,6 +193,11 @@ class Insert(Step):
                 ),
             ),
         )
+
+
+def _does(conflict: OnConflict) -> object:
+    """Return the word of `do`; None for a map."""
+    return conflict.do.value if isinstance(conflict.do, Constant) else None
 
 
 def _hidden(of: Type, table: Table) -> Type:

@@ -43,9 +43,10 @@ class Return(Step):
     def check(self, at: Checking) -> Type:
         answer = self.return_
         status = at.value(answer.status)
-        at.refuse_null(answer.status, status, "'status'", self.place("status"))
         if not _is_status(answer.status) or not fits(status, "integer"):
             at.report(self.place("status"), "status", "a status is a whole number from 200 to 599")
+        else:
+            at.refuse_null(answer.status, status, "'status'", self.place("status"))
         self.check_value(at)
         at.headers(answer.headers, "this answer's headers")
         if answer.content_type is not None and not _CONTENT_TYPE(answer.content_type):

@@ -58,7 +58,7 @@ class Update(Step):
             "    data: ${ input | pick('title', 'done') }\n"
             "  as: changed\n"
             "- return:\n    value: ${ vars.changed.count }",
-            input={"done": True},
+            input={"title": "x", "done": True},
             value=3,
         ),
     )
