@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from bbops.diagnostics import article
 from bbops.expressions import nodes as s
@@ -75,10 +76,11 @@ def braces_hint(text: object, scope: Scope) -> str:
 
 
 def _resolves(node: s.Node, scope: Scope) -> bool:
-    """Return whether an expression has no mistakes here."""
+    """Return whether an expression has no mistakes here, and reads only what is declared."""
     found: list[str] = []
+    declared = {name: replace(of, rest=None) for name, of in scope.roots.items()}
     inner = Scope(
-        scope.roots, lambda *mistake: found.append(mistake[2]), scope.known.copy(),
+        declared, lambda *mistake: found.append(mistake[2]), scope.known.copy(),
         columns=scope.columns, table=scope.table, missing=scope.missing,
     )  # fmt: skip
     Inference(inner, None, node).infer(node)

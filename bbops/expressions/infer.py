@@ -100,11 +100,13 @@ class Inference:
         name, usual = "this", "add '| default(…)'"
         if path is not None:
             self.scope.known.blamed.add(path)
-            name, usual = f"'{spelt(path)}'", f"{usual}, or check '{spelt(path)} != null' first"
-        word = "is" if of.kind == "null" else "may be"
-        message = f"{name} {word} null, and {by} takes no null"
+            spelling = spelt(path, self.scope)
+            name, usual = f"'{spelling}'", f"{usual}, or check '{spelling} != null' first"
+        message, hint = f"{name} may be null, and {by} takes no null", hint or usual
+        if of.kind == "null":
+            message, hint = f"{name} is null, and {by} takes no null", ""
         return self.wrong(
-            node.start if at is None else at, "maybe-null", message, hint or usual, hides=of.hides
+            node.start if at is None else at, "maybe-null", message, hint, hides=of.hides
         )
 
     def condition(self, node: s.Node) -> tuple[Facts, Facts]:
@@ -170,13 +172,17 @@ class Inference:
         if name in scope.known.vars:
             return scope.known.vars[name]
         if name in scope.known.unset:
-            return self.unset(node, f"vars.{name}", scope.known.unset[name])
+            return self.unset(node, name, scope.known.unset[name])
         return self.unknown_field(node, self.variables()) if scope.is_complete else Type("any")
 
-    def unset(self, node: s.Member, path: str, why: str) -> Type:
-        return self.wrong(
-            node.name_start, "maybe-unset", f"'{path}' is not set on every path to this step", why
-        )
+    def unset(self, node: s.Member, name: str, why: str) -> Type:
+        """Report a variable that is set on some paths only, once."""
+        path = ("vars", name)
+        if path in self.scope.known.blamed:
+            return Type("any")
+        self.scope.known.blamed.add(path)
+        message = f"'vars.{name}' is not set on every path to this step"
+        return self.wrong(node.name_start, "maybe-unset", message, why)
 
     def member(self, node: s.Member) -> Type:
         if isinstance(node.of, s.Name) and node.of.name == "vars":
@@ -204,7 +210,7 @@ class Inference:
         path = path_of(node.of, self.scope)
         name, check = node.name, ""
         if path is not None:
-            check = f", or check '{spelt(path)} != null' first"
+            check = f", or check '{spelt(path, self.scope)} != null' first"
         known = self.without_null(
             node.of, of, f"'.{name}'", f"write '?.{name}'{check}", at=node.name_start
         )
@@ -212,9 +218,8 @@ class Inference:
 
     def unknown_field(self, node: s.Member, of: Type) -> Type:
         what, name = of.what or "this map", node.name
-        path = f"{what}.{name}"
-        if path in self.scope.missing:
-            return self.unset(node, path, self.scope.missing[path])
+        if what == "vars" and (why := self.scope.missing.get(f"vars.{name}")):
+            return self.unset(node, name, why)
         if what == "vars":
             message, code = f"no step before this one sets 'vars.{name}'", "unknown-variable"
         elif what.startswith("table "):
@@ -312,8 +317,10 @@ class Inference:
             return
         value = node.right if is_left else node.left
         path = path_of(value, self.scope)
-        name = f"'{spelt(path)}'" if path else "this value"
-        check = f"check '{spelt(path)} != null' first" if path else "check it for null first"
+        name = f"'{spelt(path, self.scope)}'" if path else "this value"
+        check = f"check {name} for null first"
+        if path:
+            check = f"check '{spelt(path, self.scope)} != null' first"
         self.wrong(
             value.start, "null-match", f"{name} may be null, and would match every row without one",
             f"{check}, or compare with 'null'",
@@ -334,6 +341,13 @@ def type_of_constant(value: object) -> Type:
     """Return the type of a value that stands in the file itself."""
     kinds = {bool: t.BOOLEAN, int: t.INTEGER, float: t.NUMBER, str: t.TEXT}
     return t.NULL if value is None else kinds.get(type(value), t.ANY)
+
+
+def conversion(found: Type, wanted: Type) -> str:
+    """Return the hint for a value whose kind is not the wanted one."""
+    if found.kind == "text" and wanted.kind in _FROM_TEXT:
+        return f"add '| {_FROM_TEXT[wanted.kind]}'"
+    return "add '| toString'" if wanted.kind == "text" and found.kind in _FROM_TEXT else ""
 
 
 def _hidden(found: Type, of: Type) -> Type:

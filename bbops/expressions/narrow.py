@@ -36,9 +36,9 @@ def is_column(node: s.Name, scope: Scope) -> bool:
     return free and node.name not in scope.roots
 
 
-def spelt(path: Path) -> str:
+def spelt(path: Path, scope: Scope) -> str:
     """Return a path as an expression spells it."""
-    name, *rest = path
+    name, *rest = path[1:] if path[0] == "row" and scope.columns is not None else path
     parts = [f".{part}" if isinstance(part, str) else f"[{part}]" for part in rest]
     return f"{name}{''.join(parts)}"
 

@@ -10,7 +10,7 @@ from bbops.diagnostics import suggest
 from bbops.expressions import nodes as s
 from bbops.expressions.check import braces_hint
 from bbops.expressions.emit import constant
-from bbops.expressions.infer import cure
+from bbops.expressions.infer import conversion
 from bbops.expressions.known import Facts
 from bbops.expressions.scope import Scope
 from bbops.expressions.types import INTEGER, Type, map_of, may_be_null
@@ -145,7 +145,7 @@ def _check_column(
     """Report a value that a column cannot hold; return whether it can."""
     if not _takes(column, of):
         message = f"column '{column.name}' of type {column.type} cannot hold {of}"
-        at.report(mark, "type", message, cure(of, column.value_type))
+        at.report(mark, "type", message, conversion(of, column.value_type))
         return False
     if not column.nullable:
         at.refuse_null(value, of, f"column '{column.name}'", mark)
