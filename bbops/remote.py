@@ -81,6 +81,13 @@ class Status(msgspec.Struct, frozen=True):
         return any(one.type == "Ready" and one.status for one in self.conditions)
 
 
+class ServerStatus(msgspec.Struct, frozen=True):
+    """How a server's own settings are: the file they come from, and what is wrong in it."""
+
+    file: str | None = None
+    diagnostics: tuple[Finding, ...] = ()
+
+
 class Remote:
     """The control plane of one server. Use it in a `with` block, or close it."""
 
@@ -119,6 +126,13 @@ class Remote:
             ServerError: also when the server has no such project.
         """
         return self._read(self._ask_about("GET", name, "status"), Status)
+
+    def server(self) -> ServerStatus:
+        """Return how the server's own settings are; empty from one that does not tell."""
+        answer = self._ask("GET", "/api/server")
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            return ServerStatus()
+        return self._read(answer, ServerStatus)
 
     def only_project(self) -> str:
         """Return the name of the server's one project.

@@ -17,7 +17,7 @@ from bbops.errors import BbopsError
 from bbops_server.host.secrets import Secrets
 from bbops_server.live.plane import Plane
 from bbops_server.main import run
-from bbops_server.reconciler.status import Condition, Status
+from bbops_server.reconciler.status import Condition, ServerStatus, Status
 from bbops_server.settings import Settings
 
 
@@ -25,6 +25,9 @@ class Follower:
     def __init__(self, plane: Plane) -> None:
         self.plane, self.settings = plane, plane.settings
         self.count = 0
+
+    def server(self) -> ServerStatus:
+        return ServerStatus()
 
     def projects(self) -> list[Status]:
         ready = Condition("Ready", bool(self.count), "Published", "ok", datetime.now(UTC))
@@ -65,7 +68,7 @@ class Follower:
 
     async def attempt(self) -> None:
         state, build = self.settings.state, self.plane.build
-        source = {"kind": "folder", "path": str(self.settings.repository)}
+        source = {"kind": "folder", "path": sys.argv[1]}
         request = {"do": "build", "source": source, "artifacts": str(state / "artifacts")}
         built = await build.ask(request, timeout_seconds=60)
         if not built["ok"]:
@@ -86,8 +89,5 @@ class Follower:
 
 
 if __name__ == "__main__":
-    settings = Settings(
-        repository=Path(sys.argv[1]), state=Path(sys.argv[2]), workers=int(sys.argv[3]),
-        port=0, control_port=0,
-    )  # fmt: skip
+    settings = Settings(Path(sys.argv[2]), workers=int(sys.argv[3]), port=0, control_port=0)
     asyncio.run(run(settings, Follower))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 
-
 def endpoint(method: str, path: str, function: str) -> str:
     """Return the text of a public endpoint."""
     return (

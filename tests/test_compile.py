@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from bbops.compile.release import Cache, build
+from bbops.runtime.failures import FlowError
 from bbops.runtime.release import link
 from bbops.tree import FolderTree, MemoryTree
 from tests.asking import Ask, talk
@@ -40,7 +41,7 @@ def compiled(files: Files, cache: Cache) -> set[str]:
     before = set(cache.code)
     built = build(MemoryTree(files), cache)
     assert built.diagnostics == ()
-    found = {cache.code[key]["name"] for key in cache.code.keys() - before}
+    found = {marshal.loads(cache.code[key])["name"] for key in cache.code.keys() - before}
     assert len(found) == built.compiled
     return found
 
@@ -109,8 +110,8 @@ def test_a_changed_project_compiles_everything(files: Files, cache: Cache) -> No
 def test_a_copied_function_is_another_one(files: Files, cache: Cache) -> None:
     copy = files | {"functions/auth/again.yaml": files["functions/auth/login.yaml"]}
     assert compiled(copy, cache) == {"auth/again"}
-    names = [one["file"] for one in marshal.loads(build(MemoryTree(copy)).artifact)["functions"]]
-    assert "functions/auth/again.yaml" in names
+    functions = marshal.loads(build(MemoryTree(copy)).artifact)["functions"]
+    assert "functions/auth/again.yaml" in [marshal.loads(one)["file"] for one in functions]
 
 
 def test_a_changed_signature_compiles_its_callers(files: Files, cache: Cache) -> None:
@@ -145,6 +146,7 @@ def atoms(value: Any) -> Iterator[Any]:
 
 def test_the_artifact_holds_plain_values_and_code_but_nothing_of_yaml(files: Files) -> None:
     data = marshal.loads(build(MemoryTree(files)).artifact)
+    data["functions"] = [marshal.loads(one) for one in data["functions"]]
     kinds = {type(value).__name__ for value in atoms(data)}
     assert kinds <= {"str", "int", "float", "bool", "NoneType", "code"}
     texts = [value for value in atoms(data) if isinstance(value, str)]
@@ -155,6 +157,7 @@ def test_the_artifact_links_and_answers_in_a_fresh_process(files: Files, tmp_pat
     (tmp_path / "artifact").write_bytes(build(MemoryTree(files)).artifact)
     program = """
 import asyncio, sys
+from bbops.runtime.failures import FlowError
 from bbops.runtime.release import link
 from bbops.testing.host import fake_host
 
@@ -250,3 +253,10 @@ def test_a_failure_in_a_called_function_points_there(ask: Ask, serving: Serving)
         assert data["step"] == "functions/inner.yaml:3"
 
     talk(serving, with_function(outer) | {"functions/inner.yaml": inner}, tell)
+
+
+def test_an_artifact_of_another_version_is_not_run(files: Files) -> None:
+    content = marshal.loads(build(MemoryTree(files)).artifact)
+    content["format"] = "1 of another python"
+    with pytest.raises(FlowError, match="published again"):
+        link(marshal.dumps(content), name="old", host=None, env={})

@@ -144,7 +144,7 @@ def code_objects(code: CodeType) -> Iterator[CodeType]:
 def compiled(files: Any) -> Iterator[dict[str, Any]]:
     built = build(files)
     assert built.diagnostics == ()
-    yield from marshal.loads(built.artifact)["functions"]
+    yield from map(marshal.loads, marshal.loads(built.artifact)["functions"])
 
 
 DOORS = {"host", "database", "clock", "random"}

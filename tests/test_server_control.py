@@ -12,27 +12,33 @@ import pytest
 
 from bbops.errors import ServerError
 from bbops_server.control.app import create_control
-from bbops_server.reconciler.status import Condition, Status
+from bbops_server.reconciler.status import Condition, ServerStatus, Status
 
 URL = "http://127.0.0.1:8001"
 SINCE = datetime(2026, 1, 2, tzinfo=UTC)
 
 
+FOUND = {
+    "file": "a.yaml", "line": 1, "column": 2, "severity": "warning", "message": "odd",
+    "code": "x", "hint": "",
+}  # fmt: skip
+
+
 class OneProject:
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.is_wrong = False
+
+    def server(self) -> ServerStatus:
+        return ServerStatus("/srv/server.yaml", [FOUND] if self.is_wrong else [])
 
     def projects(self) -> list[Status]:
         ready = Condition(
             type="Ready", status=True, reason="Published", message="<b>r1</b> is live", since=SINCE
         )
-        found = {
-            "file": "a.yaml", "line": 1, "column": 2, "severity": "warning", "message": "odd",
-            "code": "x", "hint": "",
-        }  # fmt: skip
         return [
             Status("small", "http://127.0.0.1:8000", "main", "main@sha1:b", "main@sha1:a", "a",
-                   [ready], [found], [])
+                   [ready], [FOUND], [])
         ]  # fmt: skip
 
     def reconcile(self, name: str) -> bool:
@@ -121,9 +127,22 @@ def test_the_front_page_is_text_or_safe_html() -> None:
     assert "default-src 'none'" in html.headers["content-security-policy"]
 
 
+def test_what_is_wrong_in_the_servers_file_is_told() -> None:
+    source = OneProject()
+    assert ask("/api/server", source=source).json()["diagnostics"] == []
+    assert "/srv/server.yaml" not in ask("/", source=source).text
+    source.is_wrong = True
+    assert ask("/api/server", source=source).json()["diagnostics"][0]["message"] == "odd"
+    for headers in ({}, {"accept": "text/html"}):
+        page = ask("/", headers=headers, source=source).text
+        assert page.count("a.yaml:1:2: warning: odd [x]") == 2
+        assert "/srv/server.yaml" in page
+
+
 def test_it_describes_itself() -> None:
     paths = ask("/schema/openapi.json").json()["paths"]
     assert set(paths) == {
+        "/api/server",
         "/api/projects", "/api/projects/{name}/status", "/api/projects/{name}/reconcile",
         "/api/projects/{name}/accept",
         "/api/projects/{name}/requests",

@@ -22,6 +22,7 @@ from bbops_server.host.clock import SystemClock
 from bbops_server.host.log import JsonLog
 from bbops_server.host.random import SystemRandom
 from bbops_server.live import swap
+from bbops_server.live.directory import Directory
 from bbops_server.live.gateway import DataPlane
 from bbops_server.live.swap import Live
 from tests.small_project import FILES, hello
@@ -34,8 +35,11 @@ class Door:
 
     def __init__(self, tmp_path: Path) -> None:
         self.folder = tmp_path
-        self.live = Live(clock=SystemClock(), random=SystemRandom(), log=JsonLog())
-        self.app = DataPlane(self.live)
+        self.directory = Directory(
+            lambda: Live(clock=SystemClock(), random=SystemRandom(), log=JsonLog())
+        )
+        self.live = self.directory.projects[""]
+        self.app = DataPlane(self.directory)
 
     def compile(self, version: int) -> Path:
         built = build(MemoryTree({**FILES, **hello(version)}))
@@ -83,7 +87,7 @@ def run(tmp_path: Path, test: Callable[[Door], Awaitable[None]]) -> None:
     async def main() -> None:
         door = Door(tmp_path)
         await test(door)
-        await door.live.close()
+        await door.directory.close()
 
     asyncio.run(main())
 

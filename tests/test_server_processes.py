@@ -248,7 +248,7 @@ def send_raw(url: str, *pieces: bytes) -> bytes:
 def test_a_head_without_end_is_cut_off(server: Running) -> None:
     with contextlib.suppress(ConnectionError):  # it may be reset while it still sends
         pieces = [b"GET /hello HTTP/1.1\r\nhost: a\r\nx: "] + [b"a" * 65_536] * 8
-        assert send_raw(server.url, *pieces).startswith(b"HTTP/1.1 400 ")
+        assert send_raw(server.url, *pieces).startswith(b"HTTP/1.1 431 ")
     assert get(f"{server.url}/hello").status_code == 200
 
 
@@ -280,7 +280,7 @@ def test_an_address_of_another_machine_is_refused() -> None:
 
 def test_addresses_are_told_as_this_machine_reaches_them(tmp_path: Path) -> None:
     for host, url in (("0.0.0.0", "http://127.0.0.1:1"), ("::1", "http://[::1]:1")):
-        assert Settings(tmp_path, tmp_path, host=host, port=1).data_url == url
+        assert Settings(tmp_path, host=host, port=1).data_url == url
 
 
 def test_a_process_that_does_not_start_is_an_error_and_leaves_none_behind(
@@ -290,7 +290,7 @@ def test_a_process_that_does_not_start_is_an_error_and_leaves_none_behind(
 
     async def main() -> None:
         with bind("127.0.0.1", 0, option="--port") as listening:
-            await Plane(Settings(tmp_path, tmp_path), listening).start()
+            await Plane(Settings(tmp_path), listening).start()
 
     with pytest.raises(ServerError, match="ended before it answered"):
         asyncio.run(main())

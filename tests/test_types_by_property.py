@@ -44,7 +44,8 @@ SOURCES = [*(f"vars.{name}" for name in NAMES), "input.n", "input.m", "input.o?.
 VALUES = [*SOURCES, *SOURCES, "null", "1", "2 + 3", "input.l | default([]) | first",
           "input.t | default('') | toNumber"]  # fmt: skip
 TESTS = ["{} != null", "not ({} == null)", "{} == 1", "{} in [1, 2]", "{} == null", "{} != 1",
-         "input.f == true and {} != null", "{} == 1 or {} == 2", "not ({} == null or input.f == true)",
+         "input.f == true and {} != null", "{} == 1 or {} == 2",
+         "not ({} == null or input.f == true)",
          "{} != null and {} > 0", "{} == null or {} > 0", "input.f != true", "input | has('m')",
          "{} == input.n", "({} | default(0)) > 0"]  # fmt: skip
 USES = ["{} + 1", "-{}", "{} | abs", "{} < 3", "'n' + ({} | toString)", "range({})"]
@@ -80,6 +81,10 @@ def uses(patterns: list[str]) -> st.SearchStrategy[str]:
 Lines = list[str]
 
 
+def flat(many: list[Lines]) -> Lines:
+    return [line for lines in many for line in lines]
+
+
 def indented(lines: Lines) -> Lines:
     return [f"  {line}" for line in lines]
 
@@ -98,16 +103,16 @@ def steps(depth: int) -> st.SearchStrategy[Lines]:
     plain = st.one_of(setting(st.sampled_from(VALUES)), setting(uses(USES[:3])))
     if depth == 0:
         return plain
-    inner = st.lists(steps(depth - 1), min_size=1, max_size=2).map(lambda many: sum(many, []))
+    inner = st.lists(steps(depth - 1), min_size=1, max_size=2).map(flat)
 
     def checked(name: str) -> st.SearchStrategy[Lines]:
         """Return an `if` about a value, and uses of it where that may prove something."""
         ends = st.sampled_from([["- return: { value: 1 }"], ["- throw: { status: 400 }"], []])
         return st.builds(
-            lambda test, then, uses_it, end, other, after: [
+            lambda test, then, used, end, other, after: [
                 f'- if: "{test}"', "  then:",
-                *indented(indented([*(logged(name) if uses_it == 1 else []), *then, *end])),
-                *(["  else:", *indented(indented([*logged(name), *other]))] if uses_it == 2 else []),
+                *indented(indented([*(logged(name) if used == 1 else []), *then, *end])),
+                *(["  else:", *indented(indented([*logged(name), *other]))] if used == 2 else []),
                 *(logged(name) if after else []),
             ],
             of(TESTS, st.just(name)), inner, st.integers(0, 2), ends, inner, st.booleans(),
@@ -128,7 +133,7 @@ def steps(depth: int) -> st.SearchStrategy[Lines]:
 START = ['- set: { a: 1, b: "${ input.n }", c: null }']
 FUNCTIONS = st.tuples(
     st.sampled_from([[], START, START]), st.lists(steps(2), min_size=1, max_size=3), uses(USES)
-).map(lambda made: [*made[0], *sum(made[1], []), f'- return: {{ value: "${{ {made[2]} }}" }}'])
+).map(lambda made: [*made[0], *flat(made[1]), f'- return: {{ value: "${{ {made[2]} }}" }}'])
 
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])

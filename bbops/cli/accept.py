@@ -25,11 +25,16 @@ def command(commit: str, project: str | None, server: str) -> None:
     from bbops.remote import Remote  # noqa: PLC0415 - httpx: 100 ms
 
     with Remote(server) as remote:
-        names = [one.name for one in remote.projects()]
-        if project is None and len(names) != 1:
-            raise ServerError(
-                f"the server at '{server}' has {len(names)} projects",
-                hint=f"name one with --project: {', '.join(names)}" if names else "",
-            )
-        remote.accept(project or names[0], commit)
+        if project is None:
+            project = _only(server, [one.name for one in remote.projects()])
+        remote.accept(project, commit)
     say(f"accepted {commit}; 'bbops status' says when it is live")
+
+
+def _only(server: str, names: list[str]) -> str:
+    if len(names) == 1:
+        return names[0]
+    raise ServerError(
+        f"the server at '{server}' has {len(names)} projects",
+        hint=f"name one with --project: {', '.join(names)}" if names else "",
+    )

@@ -16,7 +16,7 @@ from bbops.console import say, show, wants_color
 from bbops.render import printable, render
 
 if TYPE_CHECKING:
-    from bbops.remote import Condition, Status
+    from bbops.remote import Condition, ServerStatus, Status
 
 DEFAULT_SERVER = "http://127.0.0.1:8001"
 _STYLES = {"Ready": "green", "Reconciling": "yellow", "Stalled": "red"}
@@ -33,24 +33,32 @@ _SHORT = 12
 def command(name: str | None, server: str, *, as_json: bool) -> int:
     """Show what a running server serves: all its projects, or the one called NAME.
 
-    Exits with 0 when the newest commit of each is live, with 1 when one is not.
+    Exits with 0 when the newest commit of each is live, with 1 when one is not, or when a change of
+    the server's file is refused.
     """
-    found = _ask(server, name)
+    found, settings = _ask(server, name)
     if as_json:
         import msgspec  # noqa: PLC0415 - only for this
 
-        say(json.dumps({"projects": msgspec.to_builtins(found)}, indent=2))
+        told = {"projects": msgspec.to_builtins(found)}
+        if settings.file is not None:
+            told["server"] = msgspec.to_builtins(settings)
+        say(json.dumps(told, indent=2))
     else:
         _show(found)
-    return int(not all(one.is_ready for one in found))
+        _show_settings(settings)
+    is_refused = any(one.severity == "error" for one in settings.diagnostics)
+    return int(is_refused or not all(one.is_ready for one in found))
 
 
-def _ask(server: str, name: str | None) -> list[Status]:
-    from bbops.remote import Remote  # noqa: PLC0415 - httpx: 100 ms
+def _ask(server: str, name: str | None) -> tuple[list[Status], ServerStatus]:
+    from bbops.remote import Remote, ServerStatus  # noqa: PLC0415 - httpx: 100 ms
 
     with Remote(server) as remote:
-        names = [name] if name else [one.name for one in remote.projects()]
-        return [remote.status(one) for one in names]
+        if name:
+            return [remote.status(name)], ServerStatus()
+        found = [remote.status(one.name) for one in remote.projects()]
+        return found, remote.server()
 
 
 def _show(found: Sequence[Status]) -> None:
@@ -78,6 +86,13 @@ def _show_findings(found: Sequence[Status]) -> None:
             diagnostics = [finding.diagnostic() for finding in one.diagnostics]
             say(f"\n{printable(one.name)}: {printable(one.attempted_revision or 'not read yet')}")
             say(render(diagnostics, "text", color=wants_color(sys.stdout)))
+
+
+def _show_settings(settings: ServerStatus) -> None:
+    if settings.diagnostics:
+        diagnostics = [finding.diagnostic() for finding in settings.diagnostics]
+        say(f"\n{printable(settings.file or 'the settings')}")
+        say(render(diagnostics, "text", color=wants_color(sys.stdout)))
 
 
 def _telling(status: Status) -> list[Condition]:

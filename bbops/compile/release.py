@@ -20,9 +20,8 @@ from bbops.load import load
 from bbops.project import Project, Route
 from bbops.runtime.durations import seconds
 from bbops.runtime.flights import TIMEOUT_SECONDS
+from bbops.runtime.release import FORMAT
 from bbops.tree import Tree
-
-FORMAT = 1
 
 
 @dataclass(slots=True)
@@ -30,7 +29,7 @@ class Cache:
     """What a long-lived builder keeps: parsed files and compiled functions."""
 
     files: LoadCache = field(default_factory=LoadCache)
-    code: dict[str, dict[str, Any]] = field(default_factory=dict)
+    code: dict[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +66,27 @@ def build(tree: Tree, cache: Cache | None = None) -> Built:
         key = code_key(project, name, checked)
         if key not in cache.code:
             misses += 1
-        code[key] = cache.code.get(key) or compile_function(project, name, checked)
+        code[key] = cache.code.get(key) or _pack(compile_function(project, name, checked))
         functions.append(code[key])
     cache.code = code
-    # version 2 writes no references, which depend on who else holds an object: equal
-    # projects give equal bytes
-    artifact = marshal.dumps(_artifact(project, functions), 2)
+    artifact = _pack(_artifact(project, functions))
     digest = hashlib.sha256(artifact).hexdigest()
     return Built(project, diagnostics, artifact, digest, misses)
 
 
-def _artifact(project: Project, functions: list[dict[str, Any]]) -> dict[str, Any]:
+def _pack(value: Any) -> bytes:
+    # version 2 writes no references, which depend on who else holds an object: equal
+    # projects give equal bytes
+    return marshal.dumps(value, 2)
+
+
+def _artifact(project: Project, functions: list[bytes]) -> dict[str, Any]:
     settings = project.settings.model
     return {
         "format": FORMAT,
         "project": settings.name,
         "durability": settings.database.durability,
-        "functions": functions,
+        "functions": functions,  # each packed by itself, so that none is read before its turn
         "routes": [_route(route) for route in project.routes],
         "auth": _auth(project),
         "env": declared_env(project),

@@ -17,6 +17,7 @@ from typing import Final, Literal
 
 from bbops.database.connection import connect
 from bbops.database.gate import Gate
+from bbops.database.turn import Turn
 from bbops.database.violations import ERRORS, compile_error, failure_of, is_passing
 from bbops.database.writer import Rows, Statements, Writer, run_alone
 from bbops.errors import DatabaseError
@@ -74,6 +75,7 @@ class Sqlite:
                 connect(path, create=True).close()  # waits for locks; the log may need recovery
                 self._inline = self._connect(opened, reads=False)
                 self._reader = self._connect(opened, reads=True)
+            self._turn = Turn(self._inline, self._gate, loop)
             self._writer = Writer(path, durability, loop)
             self._opened = opened.pop_all()
         self._slow = ThreadPoolExecutor(_SLOW_READERS, "bbops-slow-read")
@@ -123,13 +125,16 @@ class Sqlite:
         """
         if sql not in self._admitted:
             self._admit(sql)
-        if at_most is None and sql in self._whole and self._may_write_now():
-            try:
-                return self._write_whole(sql, parameters)
-            except ERRORS:
-                pass  # nothing was written; a transaction will find out why
-            finally:
-                self._gate.release()
+        if at_most is None and sql in self._whole and self._writes_inline and self._writer.is_idle:
+            if self._turn.is_crowded():
+                return await self._write_with_others(sql, parameters)
+            if self._gate.try_take():
+                try:
+                    return self._write_whole(sql, parameters)
+                except ERRORS:
+                    pass  # nothing was written; a transaction will find out why
+                finally:
+                    self._gate.release()
         return (await self.write_all([(sql, parameters)], at_most=at_most))[0]
 
     async def change(self, sql: str, parameters: Sequence[object] = ()) -> int:
@@ -170,6 +175,7 @@ class Sqlite:
         if not self._is_closed:
             self._is_closed = True
             self._admitted.clear()  # so that every statement is looked at, and refused
+            self._turn.end()
             await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
@@ -186,6 +192,7 @@ class Sqlite:
 
     def _may_write_now(self) -> bool:
         """Take the gate, if writes may run on the loop and nobody else has it."""
+        self._turn.end()
         return self._writes_inline and self._writer.is_idle and self._gate.try_take()
 
     def _write_whole(self, sql: str, parameters: Sequence[object]) -> Rows:
@@ -196,6 +203,26 @@ class Sqlite:
         self._budget.ticks = 0
         cursor = self._inline.execute(sql, parameters)
         return cursor.fetchall() if cursor.description else [(cursor.rowcount,)]
+
+    async def _write_with_others(self, sql: str, parameters: Sequence[object]) -> Rows:
+        """Run a statement in the transaction of this turn of the loop, or else in the thread."""
+        if self._turn.join():
+            outcome = self._try_in_turn(sql, parameters)
+            if outcome is not None and await self._turn.is_committed():
+                if isinstance(outcome, Exception):
+                    raise outcome
+                return outcome
+        return (await self._writer.submit([(sql, parameters)], None))[0]
+
+    def _try_in_turn(self, sql: str, parameters: Sequence[object]) -> Rows | Exception | None:
+        """Return rows, or what the caller is to be told; None where a thread must try it."""
+        try:
+            return self._write_whole(sql, parameters)
+        except ERRORS as error:
+            if is_passing(error):
+                self._turn.end()
+                return None
+            return failure_of(error, self._inline, sql, parameters)
 
     def _write_inline(self, statements: Statements, at_most: int | None) -> list[Rows]:
         self._budget.ticks = 0

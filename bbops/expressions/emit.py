@@ -172,6 +172,8 @@ class Emitter:
         known = self.scope.type_of(node.of)
         if known.kind == "any":
             return self.operator("look", of, key)
+        if isinstance(node.of, s.Name) and node.of.name == "input" and _is_there(known, node.name):
+            return ast.Subscript(of, key, ast.Load())
         return self.operator("get_optional" if node.optional else "get", of, key)
 
     def index(self, node: s.Index) -> ast.expr:
@@ -206,3 +208,9 @@ class Emitter:
         if FUNCTIONS[node.name].needs_host:
             arguments.insert(0, self.names.root("host"))
         return call(function, *arguments)
+
+
+def _is_there(of: Type, name: str) -> bool:
+    """Return whether every body that passed its shape has this field: one that is never null."""
+    field = (of.fields or {}).get(name)
+    return field is not None and field.kind != "any" and not field.nullable

@@ -207,14 +207,13 @@ class Inference:
         return self.member_of_null(node, of, found)
 
     def member_of_null(self, node: s.Member, of: Type, found: Type) -> Type:
-        path = path_of(node.of, self.scope)
-        name, check = node.name, ""
+        if not t.may_be_null(of):
+            return found
+        path, hint = path_of(node.of, self.scope), f"write '?.{node.name}'"
         if path is not None:
-            check = f", or check '{spelt(path, self.scope)} != null' first"
-        known = self.without_null(
-            node.of, of, f"'.{name}'", f"write '?.{name}'{check}", at=node.name_start
-        )
-        return found if known is of else Type("any", private=found.hides)
+            hint += f", or check '{spelt(path, self.scope)} != null' first"
+        self.without_null(node.of, of, f"'.{node.name}'", hint, at=node.name_start)
+        return Type("any", private=found.hides)
 
     def unknown_field(self, node: s.Member, of: Type) -> Type:
         what, name = of.what or "this map", node.name

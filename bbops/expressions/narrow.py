@@ -38,7 +38,8 @@ def is_column(node: s.Name, scope: Scope) -> bool:
 
 def spelt(path: Path, scope: Scope) -> str:
     """Return a path as an expression spells it."""
-    name, *rest = path[1:] if path[0] == "row" and scope.columns is not None else path
+    is_bare = scope.columns is not None and path[0] == "row" and len(path) > 1
+    name, *rest = path[1:] if is_bare else path
     parts = [f".{part}" if isinstance(part, str) else f"[{part}]" for part in rest]
     return f"{name}{''.join(parts)}"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from time import perf_counter
@@ -13,7 +12,8 @@ import msgspec
 
 from bbops.runtime.cors import is_preflight
 from bbops.runtime.failures import NOTHING, DatabaseFailure, Failure, InvalidInput, Thrown
-from bbops.runtime.flow import Answer, Run, code_of, message_of
+from bbops.runtime.flow import Answer, Run, bound_run, code_of, message_of
+from bbops.runtime.headers import Headers, Written, set_headers, write
 from bbops.runtime.operators import text
 from bbops.runtime.table import RouteTable
 from bbops.runtime.tokens import Tokens
@@ -24,15 +24,8 @@ MAX_ANSWER = 10_000_000
 """Characters and members of an answer's value, all the way down."""
 
 _encode = msgspec.json.Encoder().encode
-_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}").fullmatch
-_OURS = frozenset({
-    "connection", "content-length", "content-type", "transfer-encoding", "x-release",
-    "x-request-id",
-})  # fmt: skip
 _JSON = (b"content-type", b"application/json")
 _BODYLESS = frozenset((204, 304))
-
-Headers = list[tuple[bytes, bytes]]
 
 
 class TooLarge(Thrown):
@@ -49,14 +42,14 @@ class Trace:
     costs them nothing.
     """
 
-    began: float
+    began: float = 0.0
     route: str = ""
     user: Any = None
     bytes_in: int = 0
     failure: str = ""
     step: str = ""
     request: str = ""
-    headers: Headers | None = None
+    headers: Written | None = None
     is_sent: bool = False
 
 
@@ -71,6 +64,10 @@ Answered = tuple[Any, ...]
 
 Record = Callable[[Answered], None]
 
+SendWhole = Callable[[Any, int, bytes, bytes], bool]
+"""Answers at once what ASGI needs two messages for: (send, status, header lines, body) → whether
+it did. A server may offer it; names are in lower case, and a body comes with its length."""
+
 
 class Answering:
     """How a release answers: its name on every answer, its errors, its environment."""
@@ -78,16 +75,22 @@ class Answering:
     def __init__(
         self, name: str, host: Any, env: Mapping[str, Any], tokens: Tokens | None, *,
         fuel: int, detailed: bool, history: Record | None = None,
+        send_whole: SendWhole | None = None,
     ) -> None:  # fmt: skip
-        self.host, self.env, self.tokens, self.fuel = host, env, tokens, fuel
+        self.host, self.tokens, self.fuel = host, tokens, fuel
+        self.make_run = bound_run(host, env, tokens)
         self.detailed, self.history, self.name = detailed, history, name
+        self.send_whole = send_whole
         self.release = (b"x-release", name.encode())
+        self.json_lines = b"%b: %b\r\n%b: %b\r\n" % (*_JSON, *self.release)
+        self.json_lines += b"content-length: %d\r\n"
         self.prefix, self.counter = host.random.token(8), count(1)
 
     def run(self) -> Run:
         """Return a Run with this release's doors, whose fuel pays for large values."""
-        run = Run(self.host, self.env, self.tokens, self.fuel)
-        FUEL.set(run.fuel)
+        run = self.make_run()
+        run.fuel = fuel = [self.fuel]
+        FUEL.set(fuel)
         return run
 
     async def refuse(
@@ -118,26 +121,58 @@ class Answering:
                 break
         await self.send(send, scope, 204, b"", headers)
 
+    def send_json(self, send: Any, scope: Any, answer: Answer) -> bool:
+        """Send what nearly every function returns, JSON without headers; False: `send` must.
+
+        Raises:
+            Failure: it cannot be written as JSON.
+        """
+        status, value, headers, content_type = answer
+        trace: Trace = scope["bbops"]
+        if (
+            self.send_whole is None or headers or content_type or value is NOTHING
+            or type(status) is not int or not 200 <= status <= 599
+            or status in _BODYLESS or scope["method"] == "HEAD"
+        ):  # fmt: skip
+            return False
+        body = encode(value)
+        lines = self.json_lines % len(body)
+        if trace.headers is not None:
+            lines += trace.headers.lines
+        if not self.send_whole(send, status, lines, body):
+            return False
+        trace.is_sent = True
+        if self.history is not None:
+            self.remember(scope, trace, status, len(body))
+        return True
+
     async def send(self, send: Any, scope: Any, status: int, body: bytes, headers: Headers) -> None:
         """Send one whole answer; HEAD, 204 and 304 have no body."""
-        headers.append(self.release)
+        trace: Trace = scope["bbops"]
+        every = [*headers, self.release]
+        if trace.headers is not None:
+            every += trace.headers.headers
         if status in _BODYLESS:
             body = b""
         else:
-            headers.append((b"content-length", b"%d" % len(body)))
-        trace: Trace = scope["bbops"]
-        if trace.headers:
-            headers += trace.headers
-        trace.is_sent = True
-        await send({"type": "http.response.start", "status": status, "headers": headers})
+            every.append((b"content-length", b"%d" % len(body)))
         sent = b"" if scope["method"] == "HEAD" else body
-        await send({"type": "http.response.body", "body": sent})
-        if self.history is not None:  # the query string may hold secrets and stays out
-            self.history((
-                trace.began, scope["method"], scope["path"], trace.route, status,
-                1000 * (perf_counter() - trace.began), trace.user, self.name, trace.bytes_in,
-                len(body), trace.failure, trace.step, trace.request,
-            ))  # fmt: skip
+        lines = write(every).lines
+        trace.is_sent = True
+        if self.send_whole is None or not self.send_whole(send, status, lines, sent):
+            await send({"type": "http.response.start", "status": status, "headers": every})
+            await send({"type": "http.response.body", "body": sent})
+        if self.history is not None:
+            self.remember(scope, trace, status, len(body))
+
+    def remember(self, scope: Any, trace: Trace, status: int, bytes_out: int) -> None:
+        """Tell the history; the query string may hold secrets and stays out."""
+        assert self.history is not None  # noqa: S101 - both callers have looked
+        self.history((
+            trace.began, scope["method"], scope["path"], trace.route, status,
+            1000 * (perf_counter() - trace.began), trace.user, self.name, trace.bytes_in,
+            bytes_out, trace.failure, trace.step, trace.request,
+        ))  # fmt: skip
 
     def render(self, answer: Answer) -> tuple[int, bytes, Headers]:
         """Return status, body and headers of what a function returned.
@@ -148,7 +183,7 @@ class Answering:
         status, value, headers, content_type = answer
         if type(status) is not int or not 200 <= status <= 599:
             raise Failure("the status of an answer is a whole number from 200 to 599")
-        sent = _headers(headers) if headers else []
+        sent = set_headers(headers)
         if value is NOTHING:
             return status, b"", sent
         if content_type is None:
@@ -171,7 +206,7 @@ class Answering:
         """Return status, body and headers of a failure's answer."""
         if isinstance(error, Thrown) and error.value is not NOTHING:
             check_size(error.value, MAX_ANSWER)
-            return error.status, encode(error.value), [*_headers(error.headers), _JSON]
+            return error.status, encode(error.value), [*set_headers(error.headers), _JSON]
         body, headers = self.explain(error, scope)
         status = error.status if isinstance(error, Failure) else 500
         if isinstance(error, TooLarge):  # the rest of the body is not read
@@ -182,7 +217,7 @@ class Answering:
         """Return the automatic body of an error, and its headers."""
         if isinstance(error, Thrown):
             code = error.code or code_of(error.status)
-            headers = _headers(error.headers)
+            headers = set_headers(error.headers)
             if error.status == 401:
                 headers.append((b"www-authenticate", b"Bearer"))
             return {"code": code, "message": error.message or message_of(error.status)}, headers
@@ -225,23 +260,3 @@ def encode(value: Any) -> bytes:
         return _encode(value)
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise Failure("the answer cannot be written as JSON") from error
-
-
-def can_set(header: str) -> bool:
-    """Return whether a function may set a header: it is a name, and not one of the server's."""
-    return _HEADER(header) is not None and header.lower() not in _OURS
-
-
-def _headers(headers: Any) -> Headers:
-    out: Headers = []
-    if not headers:
-        return out
-    if not isinstance(headers, dict):
-        raise Failure("'headers' needs a map of texts")
-    for name, value in headers.items():
-        lower = name.lower()
-        whole = text(value)
-        if not can_set(name) or any(ord(c) < 32 or ord(c) == 127 for c in whole):
-            raise Failure(f"header '{name[:60]}' cannot be set")
-        out.append((lower.encode(), whole.encode("latin-1", "replace")))
-    return out

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-Headers = list[tuple[bytes, bytes]]
+from bbops.runtime.headers import Headers, Written, write
 
 
 class Cors:
     """The policy of one channel, as bytes that are ready to be sent."""
 
-    __slots__ = ("any_origin", "credentials", "exposed", "origins", "preflight")
+    __slots__ = ("any_origin", "credentials", "exposed", "origins", "preflight", "written")
 
     def __init__(self, policy: Mapping[str, Any], methods: Sequence[str]) -> None:
         """Take a channel's `cors`; `methods` are what the route answers."""
@@ -30,11 +30,20 @@ class Cors:
         if policy["headers"]:
             listed = ", ".join(policy["headers"]).encode()
             self.preflight.append((b"access-control-allow-headers", listed))
+        self.written: dict[bytes | None, Written] = {}
         self.exposed = (b"access-control-expose-headers", b"x-release, x-request-id, retry-after")
 
-    def headers(self, scope: Any) -> Headers:
+    def headers(self, scope: Any) -> Written:
         """Return what an answer needs so that a page of the request's origin may read it."""
         origin = _header(scope, b"origin")
+        found = self.written.get(origin)
+        if found is None:
+            found = write(self._headers(origin))
+            if origin in self.origins or origin is None:  # others could be endless
+                self.written[origin] = found
+        return found
+
+    def _headers(self, origin: bytes | None) -> Headers:
         if self.any_origin and not self.credentials:
             return [(b"access-control-allow-origin", b"*"), self.exposed] if origin else []
         vary = (b"vary", b"origin")
@@ -47,7 +56,7 @@ class Cors:
 
     def answer_preflight(self, scope: Any) -> Headers:
         """Return the headers of the answer to an OPTIONS request that asks for permission."""
-        found = self.headers(scope)
+        found = [*self.headers(scope).headers]
         if not any(name == b"access-control-allow-origin" for name, _ in found):
             return found
         found += self.preflight

@@ -25,6 +25,7 @@ Receive = Callable[[], Awaitable[Any]]
 class Flight(Trace):
     """One request under way; `ended_by` says why its task was cancelled."""
 
+    answering: object = None
     task: asyncio.Task[Any] | None = None
     timeout_seconds = TIMEOUT_SECONDS
     is_read = False
@@ -52,6 +53,9 @@ class Flights:
 
     def __init__(self) -> None:
         self.flying: set[Flight] = set()
+        self.loop: asyncio.AbstractEventLoop | None = (
+            None  # known, a task is found in half the time
+        )
 
     def sweep(self) -> None:
         """End requests that are over their time; begin to watch the clients of slow ones."""
@@ -71,6 +75,7 @@ class Flights:
 
     async def keep_sweeping(self) -> None:
         """Sweep until cancelled."""
+        self.loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             self.sweep()

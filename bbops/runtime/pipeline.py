@@ -18,7 +18,7 @@ from bbops.runtime.answering import MAX_ANSWER, MAX_BODY_BYTES, Answering, TooLa
 from bbops.runtime.cors import Cors
 from bbops.runtime.failures import NOTHING, InvalidInput, Thrown
 from bbops.runtime.flights import Flight, Flights
-from bbops.runtime.flow import Function, Run
+from bbops.runtime.flow import Answer, Function, Run
 from bbops.runtime.limits import SlidingWindow
 from bbops.runtime.values import check_size
 
@@ -52,8 +52,9 @@ class Pipeline:
 
     __slots__ = (
         "answering", "authentication", "cors", "flights", "from_params", "from_query", "function",
-        "has_shapes", "is_guarded", "limit", "middleware", "needs_body", "needs_headers",
-        "needs_query", "needs_request", "reads", "route", "shape", "timeout_seconds", "unfolds",
+        "has_shapes", "has_vars", "is_guarded", "limit", "middleware", "needs_body",
+        "needs_headers", "needs_query", "needs_request", "reads", "route", "shape",
+        "timeout_seconds", "unfolds",
     )  # fmt: skip
 
     def __init__(self, function: Function, policy: Policy, answering: Answering) -> None:
@@ -67,6 +68,7 @@ class Pipeline:
         self.unfolds = any(one.unfolds for one in (function, *policy.middleware))
         self.needs_query = "query" in needs or function.query is not None
         self.needs_headers = "headers" in needs
+        self.has_vars = "vars" in needs
         self.needs_request = "request" in needs
         self.needs_body = has_body and (self.shape is not None or self.needs_request)
         self.from_query, self.from_params = function.from_query, function.from_params
@@ -77,51 +79,67 @@ class Pipeline:
     async def __call__(self, scope: Any, receive: Any, send: Any, params: dict[str, str]) -> None:
         """Answer one request, in the time it has and for as long as its client waits."""
         flight: Flight = scope["bbops"]
-        flight.task, flight.timeout_seconds = asyncio.current_task(), self.timeout_seconds
-        flight.route = self.route
-        self.flights.flying.add(flight)
+        flights, answering = self.flights, self.answering
+        flight.task, flight.answering = asyncio.current_task(flights.loop), answering
+        flight.timeout_seconds, flight.route = self.timeout_seconds, self.route
+        flights.flying.add(flight)
         try:
-            await self.answer(scope, receive, send, params, flight)
-        except asyncio.CancelledError:
-            if not flight.ended_by:
-                raise
-            if flight.task is not None:
-                flight.task.uncancel()
-            if flight.ended_by == "timeout" and not flight.is_sent:
-                late = Thrown(503, "it took too long", headers={"retry-after": "1"})
-                await self.answering.fail(send, late, scope)
-        finally:
-            self.flights.land(flight)
-
-    async def answer(
-        self, scope: Any, receive: Any, send: Any, params: dict[str, str], flight: Flight
-    ) -> None:
-        """Run middleware and function, and send what they return or throw."""
-        answering = self.answering
-        if self.cors is not None:
-            flight.headers = self.cors.headers(scope)
-        try:
-            run = answering.run()
-            run.params = params
-            if self.is_guarded:
-                self.admit(run, scope)
-            texts, body = await self.read(run, scope, receive) if self.reads else _NOTHING_READ
-            flight.is_read = True
-            for function in self.middleware:
-                answer = await function.flow(run)
-                if answer[1] is not NOTHING:
-                    break
-            else:
-                if self.has_shapes:
-                    self.apply_shapes(run, texts, body)
-                answer = await self.function.flow(run)
-            if self.unfolds:
-                check_size(answer[1], MAX_ANSWER)
-            await answering.send(send, scope, *answering.render(answer))
+            answer = await self.run(scope, receive, params, flight)
+            if not answering.send_json(send, scope, answer):
+                await answering.send(send, scope, *answering.render(answer))
         except Gone:
             pass
-        except Exception as error:  # noqa: BLE001 - the last place that can answer
-            await answering.fail(send, error, scope)
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the last place
+            await self.fail(scope, send, flight, error)
+        finally:
+            flights.land(flight)
+
+    async def fail(self, scope: Any, send: Any, flight: Flight, error: BaseException) -> None:
+        """Answer a failure; a request that was ended from outside has one only if it was late."""
+        try:
+            if not isinstance(error, asyncio.CancelledError):
+                await self.answering.fail(send, error, scope)
+                return
+        except asyncio.CancelledError as cancelled:
+            error = cancelled
+        if not flight.ended_by or flight.task is None:
+            raise error
+        flight.task.uncancel()
+        if flight.ended_by == "timeout" and not flight.is_sent:
+            late = Thrown(503, "it took too long", headers={"retry-after": "1"})
+            await self.answering.fail(send, late, scope)
+
+    async def run(
+        self, scope: Any, receive: Any, params: dict[str, str], flight: Flight
+    ) -> Answer:  # fmt: skip
+        """Return what middleware or function answer.
+
+        Raises:
+            Exception: whatever they throw; Thrown, InvalidInput and TooLarge where the request
+                does not reach them.
+            Gone: the client left.
+        """
+        if self.cors is not None:
+            flight.headers = self.cors.headers(scope)
+        run = self.answering.run()
+        run.params = params
+        if self.has_vars:
+            run.vars = {}
+        if self.is_guarded:
+            self.admit(run, scope)
+        texts, body = await self.read(run, scope, receive) if self.reads else _NOTHING_READ
+        flight.is_read = True
+        for function in self.middleware:
+            answer = await function.flow(run)
+            if answer[1] is not NOTHING:
+                break
+        else:
+            if self.has_shapes:
+                self.apply_shapes(run, texts, body)
+            answer = await self.function.flow(run)
+        if self.unfolds:
+            check_size(answer[1], MAX_ANSWER)
+        return answer
 
     def admit(self, run: Run, scope: Any) -> None:
         """Count the request against its channel's limit, and require its user.

@@ -32,6 +32,11 @@ def stored_datetime(value: datetime) -> str:
     return f"{value.isoformat(timespec='microseconds')[:26]}Z"
 
 
+def bind_datetime(value: datetime) -> str:
+    """Return a time of the clock, which is in UTC, as it is stored."""
+    return f"{value.isoformat(timespec='microseconds')[:26]}Z"
+
+
 def bind(value: Any) -> Any:
     """Return a value as a parameter of a comparison."""
     of = type(value)
@@ -94,7 +99,7 @@ def row_count(value: Any, what: str) -> int:
     raise FlowError(f"'{what}' needs a whole number from 0 on, got {kind(value)}")
 
 
-def first(rows: list[Any], *, required: bool) -> Any:
+def first(rows: list[Any], required: bool) -> Any:
     """Return the first row; without one null, or 404 where one is required."""
     if rows:
         return rows[0]
@@ -236,6 +241,10 @@ ENCODERS: dict[str, Callable[[Any, str], Any]] = {
 def from_boolean(value: Any) -> Any:
     """Decode a boolean."""
     return None if value is None else value != 0
+
+
+read_datetime = datetime.fromisoformat
+"""Decode a datetime that is not null."""
 
 
 def from_datetime(value: Any) -> Any:

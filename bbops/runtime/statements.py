@@ -14,11 +14,13 @@ _MAX_TEXTS = 256
 class Statement:
     """Renders a template (see `bbops.sql.template`) once per combination of switches."""
 
-    __slots__ = ("switch_count", "template", "texts")
+    __slots__ = ("sql", "switch_count", "template", "texts")
 
     def __init__(self, template: Any, switch_count: int) -> None:
         self.template, self.switch_count = template, switch_count
         self.texts: dict[tuple[Any, ...], tuple[str, tuple[int, ...] | None]] = {}
+        self.sql = "" if switch_count else _render(template, (), [])
+        """The text of a statement that has only one."""
 
     def __call__(
         self, switches: tuple[Any, ...], parameters: tuple[Any, ...]
@@ -43,6 +45,10 @@ class Statement:
         if len(self.texts) < _MAX_TEXTS:
             self.texts[switches] = found
         return found
+
+    def is_fixed(self, count: int) -> bool:
+        """Return whether `sql` is its only text, and takes all `count` parameters as given."""
+        return not self.switch_count and self.render((), count)[1] is None
 
     def samples(self) -> Iterator[str]:
         """Yield every text the statement can have, at most 64: a release prepares them all."""

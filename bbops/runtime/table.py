@@ -23,25 +23,33 @@ class _Node(Generic[Target]):
 
 
 class RouteTable(Generic[Target]):
-    """The routes of one release. Never changed once built; safe to share between threads."""
+    """The routes of one release. Never changed once it answers; safe to share between threads."""
 
     __slots__ = ("_root", "_static")
 
-    def __init__(self, routes: Iterable[tuple[str, str, Target]]) -> None:
-        """Take (method, path, target) triples; a path is `/` and segments, `:name` a parameter.
+    def __init__(self, routes: Iterable[tuple[str, str, Target]] = ()) -> None:
+        """Take (method, path, target) triples, see `add`."""
+        self._static: dict[str, dict[str, tuple[Target, tuple[str, ...]]]] = {}
+        self._root: _Node[Target] = _Node()
+        for method, path, target in routes:
+            self.add(method, path, target)
+
+    def add(self, method: str, path: str, target: Target) -> None:
+        """Add a route; a path is `/` and segments, `:name` a parameter. GET answers HEAD too.
 
         Raises:
             ValueError: two routes answer the same requests.
         """
-        self._static: dict[str, dict[str, tuple[Target, tuple[str, ...]]]] = {}
-        self._root: _Node[Target] = _Node()
-        heads = []
-        for method, path, target in routes:
-            self._add(method, path, target)
-            if method == "GET":
-                heads.append((path, target))
-        for path, target in heads:
-            self._add_head(path, target)
+        node, names = self._place(path)
+        answered = node.methods
+        heads_by_get = method == "HEAD" and answered.get("HEAD") is answered.get("GET")
+        if method in answered and not heads_by_get:
+            raise ValueError(f"two routes answer {method} '{path}'")
+        answered[method] = (target, names)
+        if method == "GET":
+            answered.setdefault("HEAD", answered["GET"])
+        if not names:
+            self._static[path] = answered
 
     def match(self, method: str, path: str) -> tuple[Target, Params] | tuple[None, tuple[str, ...]]:
         """Return the target and its parameters, or None and the methods the path does allow.
@@ -63,18 +71,6 @@ class RouteTable(Generic[Target]):
         if found is not None:
             return found
         return None, tuple(sorted(allowed | {"OPTIONS"})) if allowed else ()
-
-    def _add(self, method: str, path: str, target: Target) -> None:
-        node, names = self._place(path)
-        if method in node.methods:
-            raise ValueError(f"two routes answer {method} '{path}'")
-        node.methods[method] = (target, names)
-        if not names:
-            self._static[path] = node.methods
-
-    def _add_head(self, path: str, target: Target) -> None:
-        node, names = self._place(path)
-        node.methods.setdefault("HEAD", (target, names))
 
     def _place(self, path: str) -> tuple[_Node[Target], tuple[str, ...]]:
         node, names = self._root, []

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-import jwt
 import msgspec
 
 from bbops.host import Clock
@@ -93,6 +92,8 @@ class Tokens:
             "role": role,
         }
         payload = {name: value for name, value in given.items() if value is not None}
+        import jwt  # noqa: PLC0415 - takes 30 ms, and checking a project needs none of it
+
         token = jwt.encode({**_plain(claims or {}), **payload}, self._signing, self._algorithm)
         if len(token) > MAX_BYTES:
             raise FlowError(
@@ -117,6 +118,8 @@ class Tokens:
     def _verify_unknown(self, token: str, now: float) -> dict[str, Any] | None:
         if len(token) > MAX_BYTES:
             return None
+        import jwt  # noqa: PLC0415
+
         try:
             payload = jwt.decode(
                 token,
@@ -159,6 +162,8 @@ def _read_key(key: str, algorithm: str) -> tuple[Any, Any]:
     """Return the key that signs, None for a public key, and the key that verifies."""
     if algorithm not in ALGORITHMS:
         raise ValueError(f"'{algorithm}' is not one of {quoted(sorted(ALGORITHMS))}")
+    import jwt  # noqa: PLC0415
+
     try:
         prepared: Any = jwt.get_algorithm_by_name(algorithm).prepare_key(key)
     except (jwt.PyJWTError, ValueError, TypeError):

@@ -14,7 +14,7 @@ from bbops.expressions.narrow import Outcomes
 from bbops.expressions.scope import Report, Scope
 from bbops.expressions.types import ANY, Type, fits, joined, list_of, map_of
 from bbops.expressions.values import Bare, Expression, ListValue, MapValue, Value
-from bbops.runtime.answering import can_set
+from bbops.runtime.headers import can_set
 from bbops.sql.types import Table
 from bbops.yaml.document import Mark, Text
 

@@ -8,7 +8,7 @@ resolves. Only text that stands in a step's file can use attributes; expressions
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Protocol
 
@@ -17,13 +17,16 @@ from bbops.expressions.nodes import Node
 from bbops.expressions.scope import Scope
 from bbops.expressions.values import Bare, Constant, Expression, Value
 from bbops.runtime.rows import DECODERS
+from bbops.runtime.statements import Statement
 from bbops.sql.query import Query
 from bbops.sql.template import Template
-from bbops.sql.types import Table
+from bbops.sql.types import Column, Table
 from bbops.yaml.document import Mark
 
 FUEL = 100_000
 """Loop rounds and calls that one run may spend, with everything it calls."""
+
+_BOUND_AS_THEY_ARE = frozenset({"text", "integer"})
 
 Hole = ast.expr | list[ast.stmt] | str
 
@@ -191,26 +194,38 @@ class Flow:
             for at, switch in enumerate(query.switches)
         ]
         switches = ast.Tuple([load(f"s_{at}") for at in range(len(query.switches))], ast.Load())
+        given = ast.Tuple(query.parameters, ast.Load())
+        if Statement(template, len(query.switches)).is_fixed(len(query.parameters)):
+            pick = f"{sql} = statement.sql\n{parameters} = given"
+            return code + self.run(pick, statement=statement, given=given), sql, parameters
         code += self.run(
             f"{sql}, {parameters} = statement(switches, given)",
             statement=statement,
             switches=switches,
-            given=ast.Tuple(query.parameters, ast.Load()),
+            given=given,
         )
         return code, sql, parameters
 
-    def rows(self, columns: Mapping[str, str], rows: ast.expr) -> ast.expr:
-        """Return the code that turns tuples into rows: column name → column type, in order."""
-        values: list[ast.expr] = []
-        for at, of in enumerate(columns.values()):
-            cell: ast.expr = ast.Subscript(load("r"), ast.Constant(at), ast.Load())
-            if of in DECODERS:
-                decode = self.use(f"bbops.runtime.rows:{DECODERS[of].__name__}")
-                cell = ast.Call(decode, [cell], [])
-            values.append(cell)
-        row = ast.Dict([ast.Constant(name) for name in columns], values)
+    def rows(self, columns: Iterable[Column], rows: ast.expr) -> ast.expr:
+        """Return the code that turns tuples with these columns into rows."""
         over = ast.comprehension(ast.Name("r", ast.Store()), rows, [], 0)
-        return ast.ListComp(row, [over])
+        return ast.ListComp(self.row(columns), [over])
+
+    def row(self, columns: Iterable[Column]) -> ast.expr:
+        """Return the code that turns the tuple `r` into a row."""
+        columns = tuple(columns)
+        cells = [self.cell(at, column) for at, column in enumerate(columns)]
+        return ast.Dict([ast.Constant(str(column.name)) for column in columns], cells)
+
+    def cell(self, at: int, column: Column) -> ast.expr:
+        if column.type not in DECODERS:
+            return self.expression(f"r[{at}]")
+        if column.type == "boolean" and not column.nullable:
+            return self.expression(f"r[{at}] != 0")
+        if column.type == "datetime" and not column.nullable:
+            return self.expression(f"read(r[{at}])", read="bbops.runtime.rows:read_datetime")
+        decode = f"bbops.runtime.rows:{DECODERS[column.type].__name__}"
+        return self.expression(f"decode(r[{at}])", decode=decode)
 
     def is_static(self, value: Value | None) -> bool:
         """Return whether a value holds no expression."""
@@ -227,6 +242,8 @@ class _BoundQuery(Query):
         self.emitter, self.flow = emitter, flow
 
     def bound(self, node: Node, beside: str = "any") -> ast.expr:
+        if self.scope.type_of(node).kind in _BOUND_AS_THEY_ARE:
+            return self.host(node)
         if beside != "any" and self.scope.type_of(node).kind == "any":
             bind_as = self.flow.use("bbops.runtime.rows:bind_as")
             return ast.Call(bind_as, [self.host(node), ast.Constant(beside)], [])

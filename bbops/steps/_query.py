@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Literal
 
 from bbops.diagnostics import suggest
@@ -196,30 +197,59 @@ def _takes(column: Column, of: Type) -> bool:
 
 
 # ---- code
-def encoded(flow: Flow, table: str, column: Column, value: ast.expr) -> ast.expr:
-    """Return the code that checks and encodes a value for its column."""
+def encoded(flow: Flow, table: str, column: Column, value: Value) -> ast.expr:
+    """Return the code that checks and encodes a value for its column, as far as it must."""
+    if isinstance(value, Constant) and not isinstance(value.value, dict | list):
+        with suppress(FlowError):
+            return constant(ENCODERS[column.type](value.value, f"{table}.{column.name}"))
+    code = flow.value(value)
+    if isinstance(value, Expression):
+        kind = flow.emitter.scope.type_of(value.node).kind
+        if kind in {"text", "integer"} and kind == column.value_type.kind and column.type in _PLAIN:
+            return code
+    return _checked(flow, table, column, code)
+
+
+def _checked(flow: Flow, table: str, column: Column, code: ast.expr) -> ast.expr:
     name = {"string": "text", "bigint": "integer"}.get(column.type, column.type)
     encode = flow.use(f"bbops.runtime.rows:to_{name}")
-    return ast.Call(encode, [value, ast.Constant(f"{table}.{column.name}")], [])
+    return ast.Call(encode, [code, ast.Constant(f"{table}.{column.name}")], [])
 
 
-def filled(flow: Flow, table: Table, given: Mapping[str, ast.expr]) -> dict[str, ast.expr]:
+_PLAIN = frozenset({"string", "text", "integer", "bigint"})
+"""Column types that take text, or whole numbers, as they are."""
+
+
+def filled(flow: Flow, table: Table, given: Mapping[str, Value]) -> dict[str, ast.expr]:
     """Return encoded values of every column that an insert sets, given or by itself."""
     out: dict[str, ast.expr] = {}
     for name, column in table.columns.items():
-        value = given.get(name)
-        if value is None:
-            value = automatic(flow, column)
-        if value is not None:
-            out[name] = encoded(flow, table.name, column, value)
+        if name in given:
+            out[name] = encoded(flow, table.name, column, given[name])
+        elif column.auto is None and column.default is not None:
+            out[name] = encoded(flow, table.name, column, Constant(column.default, None))
+        elif column.auto in _MOMENTS:
+            out[name] = _stamped(flow, table.name, column)
+        elif (code := automatic(flow, column)) is not None:
+            out[name] = _checked(flow, table.name, column, code)
     return out
+
+
+_MOMENTS = frozenset({"created", "updated"})
+
+
+def _stamped(flow: Flow, table: str, column: Column) -> ast.expr:
+    """Return the code of the step's time, as this column stores it."""
+    if column.type == "datetime":
+        return flow.expression("bind(now)", bind="bbops.runtime.rows:bind_datetime", now=flow.now())
+    return _checked(flow, table, column, flow.now())
 
 
 def automatic(flow: Flow, column: Column) -> ast.expr | None:
     """Return the code of a value that the author may leave out, if there is one."""
     if column.auto == "uuid":
         return flow.expression("host.random.uuid()", host=flow.root("host"))
-    if column.auto in {"created", "updated"}:
+    if column.auto in _MOMENTS:
         return flow.now()
     if column.default is not None:
         return constant(column.default)
@@ -234,7 +264,7 @@ def assignments(flow: Flow, query: Query, table: Table, data: MapValue) -> Templ
         parts.append(seq(f"{quote(name)} = ", _assigned(flow, query, table, name, value)))
     for name, column in table.columns.items():
         if column.auto == "updated" and name not in given:
-            at = query.parameter(encoded(flow, table.name, column, flow.now()))
+            at = query.parameter(_stamped(flow, table.name, column))
             parts.append(seq(f"{quote(name)} = ", at))
     return commas(parts)
 
@@ -244,13 +274,13 @@ def _assigned(flow: Flow, query: Query, table: Table, name: str, value: Value) -
     if computed is not None:
         return computed
     column = table.columns[name]
-    return query.parameter(encoded(flow, table.name, column, flow.value(value)))
+    return query.parameter(encoded(flow, table.name, column, value))
 
 
-def returning(table: Table, columns: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """Return the list of columns as SQL, and their types by name."""
+def returning(table: Table, columns: Sequence[str]) -> tuple[str, list[Column]]:
+    """Return the list of columns as SQL, and the columns."""
     names = ", ".join(f"{quote(table.name)}.{quote(name)}" for name in columns)
-    return names, {str(name): table.columns[name].type for name in columns}
+    return names, [table.columns[name] for name in columns]
 
 
 def bare_columns(columns: Sequence[str]) -> str:
@@ -296,15 +326,17 @@ def write_rows(
     )
     if not one:
         return code + flow.store(as_, flow.expression("{'count': write}", write=write))
-    rows = flow.rows({name: c.type for name, c in table.columns.items()}, write)
-    return code + flow.store(as_, first_row(flow, rows, one))
+    return code + first_row(flow, as_, table.columns.values(), write, one)
 
 
-def first_row(flow: Flow, rows: ast.expr, one: One) -> ast.expr:
-    """Return the code that takes the first row, or null, or throws 404."""
-    return flow.expression(
-        "first(rows, required=required)",
-        first="bbops.runtime.rows:first",
-        rows=rows,
-        required=ast.Constant(one == "required"),
+def first_row(
+    flow: Flow, as_: str | None, columns: Iterable[Column], rows: ast.expr, one: One
+) -> list[ast.stmt]:  # fmt: skip
+    """Return the code that keeps the first row, or null, or throws 404."""
+    code = flow.run(
+        f"r = first(rows, {one == 'required'})", first="bbops.runtime.rows:first", rows=rows
     )
+    row = flow.row(columns)
+    if one != "required":
+        row = flow.expression("None if r is None else row", row=row)
+    return code + flow.store(as_, row)

@@ -108,7 +108,9 @@ class Call(Step):
         who, place = f"{part} '{name}{found.path}' of function '{function}'", self.place(part)
         if not found.is_null:
             message = f"{who} needs {found.wanted}, got {found.found}"
-            at.report(mark_of(given) or place, "type", message, conversion(found.found, found.wanted))
+            at.report(
+                mark_of(given) or place, "type", message, conversion(found.found, found.wanted)
+            )
         elif found.path or given is value:
             hint = "add '| default(…)' where it is made"
             message = f"{who} takes no null, and this may be null"

@@ -129,7 +129,7 @@ class Find(Step):
         find = self.find
         table = flow.tables[find.table]
         query = flow.query(table.name)
-        names, types = returning(table, find.select or tuple(table.columns))
+        names, columns = returning(table, find.select or tuple(table.columns))
         where: Template = "1"
         if isinstance(find.where, Expression):
             where = query.condition(find.where.node)
@@ -143,12 +143,12 @@ class Find(Step):
             template = seq(template, " OFFSET ", query.parameter(self.count(flow, "offset", 0)))
         code, sql, parameters = flow.statement(query, template)
         read = flow.expression(
-            f"charged(await host.database.read({sql}, {parameters}))",
-            charged="bbops.runtime.rows:charged",
-            host=flow.root("host"),
+            f"await host.database.read({sql}, {parameters})", host=flow.root("host")
         )
-        rows = flow.rows(types, read)
-        return code + flow.store(self.as_, first_row(flow, rows, find.one) if find.one else rows)
+        if find.one:
+            return code + first_row(flow, self.as_, columns, read, find.one)
+        rows = flow.expression("charged(rows)", charged="bbops.runtime.rows:charged", rows=read)
+        return code + flow.store(self.as_, flow.rows(columns, rows))
 
     def count(self, flow: Flow, name: str, default: int) -> ast.expr:
         value: Value | None = getattr(self.find, name)

@@ -141,7 +141,7 @@ class Insert(Step):
         table, data = flow.tables[self.insert.table], self.insert.data
         if not isinstance(data, MapValue):
             return self.dynamic(flow, table)
-        values = filled(flow, table, {name: flow.value(value) for name, value in data.items})
+        values = filled(flow, table, dict(data.items))
         query = flow.query(table.name, bare=False)
         holes: list[Template] = [query.parameter(value) for value in values.values()]
         row = seq(f"({bare_columns(list(values))}) VALUES (", commas(holes), ")")
@@ -154,8 +154,7 @@ class Insert(Step):
         write = flow.expression(
             f"await host.database.write({sql}, {parameters})", host=flow.root("host")
         )
-        rows = flow.rows({name: c.type for name, c in table.columns.items()}, write)
-        return code + flow.store(self.as_, first_row(flow, rows, one=True))
+        return code + first_row(flow, self.as_, table.columns.values(), write, one=True)
 
     def conflict(self, flow: Flow, query: Query, table: Table, given: list[str]) -> Template:
         conflict = self.insert.on_conflict

@@ -15,7 +15,7 @@ from bbops_server.host.log import start_logging
 from bbops_server.live.plane import Plane
 from bbops_server.reconciler.status import StatusSource
 from bbops_server.serving import Server, bind
-from bbops_server.settings import CONTROL_HOST, Settings
+from bbops_server.settings import Settings
 
 GRACE_SECONDS = 10.0
 """How long requests under way may take once the server was told to stop."""
@@ -45,7 +45,7 @@ async def run(settings: Settings, make: Callable[[Plane], Following]) -> None:
     with ExitStack() as sockets:
         data = sockets.enter_context(bind(settings.host, settings.port, option="--port"))
         control = sockets.enter_context(
-            bind(CONTROL_HOST, settings.control_port, option="--control-port")
+            bind(settings.control_host, settings.control_port, option="--control-port")
         )
         ports = data.getsockname()[1], control.getsockname()[1]
         plane = Plane(replace(settings, port=ports[0], control_port=ports[1]), data)

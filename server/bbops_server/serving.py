@@ -9,52 +9,26 @@ from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from bbops.errors import ServerError
+from bbops_server.connection import Connection, raise_descriptor_limit
 
-MAX_HEAD_BYTES = 256 << 10
-"""More than this never reaches an application; what is below it gets an answer from there."""
-
-KEEP_ALIVE_SECONDS = 75
 BACKLOG = 2048
 
-
-class BoundedProtocol(HttpToolsProtocol):
-    """HTTP/1.1 whose request head cannot grow for ever: httptools itself sets no bound."""
-
-    head_bytes = 0
-    is_in_head = False
-
-    def data_received(self, data: bytes) -> None:
-        """Parse what has come; of a head in several pieces, all but the first are counted."""
-        if self.is_in_head:
-            self.head_bytes += len(data)
-            if self.head_bytes > MAX_HEAD_BYTES:
-                self.send_400_response("The request's head is too long.")
-                return
-        super().data_received(data)
-
-    def on_message_begin(self) -> None:
-        """Begin to count."""
-        self.is_in_head, self.head_bytes = True, 0
-        super().on_message_begin()
-
-    def on_headers_complete(self) -> None:
-        """Stop counting: bodies have bounds of their own."""
-        self.is_in_head = False
-        super().on_headers_complete()
+_LOOKS_AT_ONCE = 500
 
 
 class Server(uvicorn.Server):
-    """A uvicorn server that leaves signals to its process."""
+    """A uvicorn server that leaves signals to its process, and waits for no client for ever."""
 
-    def __init__(self, app: Any) -> None:
+    ticks_per_look = 10
+
+    def __init__(self, app: Any, *, connection: type[Connection] = Connection) -> None:
         super().__init__(
             uvicorn.Config(
-                app, http=BoundedProtocol, ws="auto", lifespan="on", proxy_headers=False,
+                app, http=connection, ws="none", lifespan="on", proxy_headers=False,
                 server_header=False, access_log=False, log_config=None,
-                timeout_keep_alive=KEEP_ALIVE_SECONDS, backlog=BACKLOG,
+                timeout_keep_alive=round(connection.idle_seconds), backlog=BACKLOG,
             )
         )  # fmt: skip
         self._serving: asyncio.Task[None] | None = None
@@ -67,8 +41,20 @@ class Server(uvicorn.Server):
     def start(self, bound: socket.socket) -> asyncio.Task[None]:
         """Accept connections from now on; a second time does nothing."""
         if self._serving is None:
+            raise_descriptor_limit()
             self._serving = asyncio.create_task(self.serve(sockets=[bound]))
         return self._serving
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look at every connection about once a second; uvicorn ticks ten times a second."""
+        if counter % self.ticks_per_look == 0:
+            now = asyncio.get_running_loop().time()
+            for number, connection in enumerate(tuple(self.server_state.connections)):
+                if number % _LOOKS_AT_ONCE == _LOOKS_AT_ONCE - 1:
+                    await asyncio.sleep(0)
+                if isinstance(connection, Connection):
+                    connection.look(now)
+        return await super().on_tick(counter)
 
     async def stop(self, grace_seconds: float) -> None:
         """Accept no more, and wait until what was asked is answered, at most for the grace."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,6 +46,8 @@ def run(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     if not sys.platform.startswith("linux"):
         parser.error("the benchmark reads /proc, which only Linux has")
+    # what is installed has its byte code; the servers shall have it, whatever this shell says
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     effort, machine = QUICK if given.quick else Effort(), describe_machine()
     with TemporaryDirectory(prefix="bbops-bench-") as folder:
         duels, figures = measure_all(Path(folder), effort)

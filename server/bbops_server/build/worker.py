@@ -1,7 +1,7 @@
 """What the build process does. Whatever goes wrong is an answer; the process goes on.
 
 Most of it happens on one thread, which owns the repositories and the caches; the smoke test and
-what waits for a network do not hold it up.
+what waits for a network, each mirror on a thread of its own, do not hold it up.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from bbops_server.host.files import replace_file
 from bbops_server.host.log import start_logging
 from bbops_server.messages import Channel, Frame, answer_all
 
-_PROJECTS_KEPT = 8
+_BUILDS_KEPT = 2
+"""Of each project, between the build and the migration that follows it."""
 
 Tables = Mapping[str, Table]
 
@@ -36,9 +37,9 @@ class Builder:
 
     def __init__(self) -> None:
         self._sources, self._mirrors = Sources(), Mirrors()
-        self._tables: dict[str, Tables] = {}
+        self._tables: dict[Path, dict[str, Tables]] = {}
         self._thread = ThreadPoolExecutor(1, "bbops-build")
-        self._git_thread = ThreadPoolExecutor(1, "bbops-git")
+        self._git_threads: dict[str, ThreadPoolExecutor] = {}
 
     async def handle(self, request: Frame) -> Frame:
         """Do what one request says.
@@ -51,8 +52,15 @@ class Builder:
         if request["do"] == "stop":
             end_all()  # nothing that is under way there is needed now
         loop, work = asyncio.get_running_loop(), self._work(request)
-        thread = self._git_thread if request["do"] == "fetch" else self._thread
+        is_online = request["do"] == "fetch"
+        thread = self._git_thread(request["mirror"]) if is_online else self._thread
         return await loop.run_in_executor(thread, work)
+
+    def _git_thread(self, mirror: str) -> ThreadPoolExecutor:
+        """Return the thread of a mirror: a host that hangs must not hold up other projects."""
+        if mirror not in self._git_threads:
+            self._git_threads[mirror] = ThreadPoolExecutor(1, "bbops-git")
+        return self._git_threads[mirror]
 
     def _work(self, request: Frame) -> Callable[[], Frame]:
         verbs = {
@@ -104,7 +112,8 @@ class Builder:
                 hint="the state folder needs a disk that has room and may be written",
             ) from None
         settings = built.project.settings.model
-        self._remember(built.digest, {n: t.model for n, t in built.project.tables.items()})
+        tables = {name: found.model for name, found in built.project.tables.items()}
+        self._remember(artifacts.parent, built.digest, tables)
         return {
             "artifact": str(path),
             "env": declared_env(built.project),
@@ -112,14 +121,16 @@ class Builder:
             "durability": settings.database.durability,
         }
 
-    def _remember(self, digest: str, tables: Tables) -> None:
-        self._tables.pop(digest, None)
-        self._tables[digest] = tables
-        while len(self._tables) > _PROJECTS_KEPT:
-            del self._tables[next(iter(self._tables))]
+    def _remember(self, state: Path, digest: str, tables: Tables) -> None:
+        kept = self._tables.setdefault(state, {})
+        kept.pop(digest, None)
+        kept[digest] = tables
+        while len(kept) > _BUILDS_KEPT:
+            del kept[next(iter(kept))]
 
     def _migrate(self, request: Frame) -> Frame:
-        tables = self._tables.get(request["digest"])
+        state = Path(request["database"]).parent
+        tables = self._tables.get(state, {}).get(request["digest"])
         if tables is None:  # it was built by the process before this one
             digest = request["digest"][:12]
             raise ServerError(f"release '{digest}' was not built here", hint="build it again")

@@ -44,16 +44,21 @@ def require_platform() -> None:
         )
 
 
-def state_folder(repository: Path, state: Path | None, name: str = "state") -> Path:
+def state_folder(
+    repository: Path, state: Path | None, name: str = "state", *, inside: Path | None = None
+) -> Path:
     """Return the state folder, made for this user alone.
 
-    Inside a work tree by default, where `.bbops/` is ignored by git; a bare repository's is in
-    the current folder.
+    Inside a work tree by default, in `.bbops/`, which tells git to ignore it: what lies there must
+    never be committed. A bare repository's is in the current folder, that of a file of several
+    projects beside it.
     """
-    inside = repository if (repository / ".git").exists() else Path.cwd()
+    inside = inside or (repository if (repository / ".git").exists() else Path.cwd())
     folder = (state or inside / ".bbops" / name).absolute()
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if state is None and not (ignore := folder.parent / ".gitignore").exists():
+            ignore.write_text("*\n")
         probe = folder / ".probe"
         probe.touch()
         probe.unlink()

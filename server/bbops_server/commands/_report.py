@@ -12,23 +12,25 @@ import click
 from bbops.console import say, wants_color
 from bbops.diagnostics import Diagnostic, Place
 from bbops.render import printable, render
-from bbops_server.reconciler.loop import Event, Found, Published, Serving
+from bbops_server.reconciler.events import Applied, Event, Found, Published, Refused, Serving
 from bbops_server.reconciler.status import Stalled
 
+_KINDS = {
+    Serving: "serving", Published: "live", Found: "found", Applied: "applied", Refused: "refused",
+}  # fmt: skip
 
-def print_json(event: Event) -> None:
-    """Print an event as one line of JSON."""
-    if isinstance(event, Serving):
-        data: dict[str, Any] = {"event": "serving", **asdict(event)}
-    elif isinstance(event, Published):
-        data = {"event": "live", **asdict(event)}
-    elif isinstance(event, Found):
-        data = {"event": "found", **asdict(event)}
-    else:
-        data = {
+
+def print_json(project: str, event: Event) -> None:
+    """Print an event as one line of JSON; it names its project where a server has several."""
+    if isinstance(event, Stalled):
+        data: dict[str, Any] = {
             "event": "stalled", "reason": event.reason, "message": event.message,
             "hint": event.hint, "diagnostics": event.diagnostics,
         }  # fmt: skip
+    else:
+        data = {"event": _KINDS[type(event)], **asdict(event)}
+    if project:
+        data["project"] = project
     print(json.dumps(data), flush=True)  # noqa: T201 - a command's output
 
 
@@ -39,18 +41,31 @@ class Terminal:
         self.mode, self.tips = mode, tips
         self.url = ""
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, project: str, event: Event) -> None:
         """Print one event."""
+        name = f"{project}: " if project else ""
         match event:
             case Serving():
                 self.serving(event)
             case Published():
-                self.live(event)
+                self.live(event, name)
             case Found():
-                say(f"found    {printable(event.source)} again")
+                say(f"found    {name}{printable(event.source)} again")
             case Stalled():
-                self.stalled(event)
+                self.stalled(event, name)
+            case Applied():
+                self.applied(event)
+            case Refused():
+                say(f"{click.style('refused', fg='red', bold=True)}  the settings before serve on")
+                self.diagnostics(event.diagnostics)
         sys.stdout.flush()
+
+    def applied(self, event: Applied) -> None:
+        """Say what a change of the server's file did."""
+        touched = [("added", event.added), ("changed", event.changed), ("removed", event.removed)]
+        words = "; ".join(f"{verb} {', '.join(names)}" for verb, names in touched if names)
+        say(f"{click.style('applied', bold=True)}  {words or 'the settings'}")
+        self.diagnostics(event.diagnostics)
 
     def serving(self, event: Serving) -> None:
         """Say where everything is."""
@@ -58,13 +73,13 @@ class Terminal:
         say(f"{click.style('serving', bold=True)}  {event.source}")
         say(f"         {event.url} is the API, {event.control_url} the control plane")
 
-    def live(self, event: Published) -> None:
+    def live(self, event: Published, name: str) -> None:
         """Say that a release is live, and what that changed."""
         took = click.style(f"in {event.milliseconds:.0f} ms", dim=True)
         parts = [
             click.style("live", fg="green", bold=True),
             "   ",
-            event.release,
+            name + event.release,
             printable(event.subject),
         ]
         say("  ".join(part for part in parts if part) + f"  {took}")
@@ -75,14 +90,14 @@ class Terminal:
             say(f"\n{self.tips.format(url=self.url)}\n")
             self.tips = ""
 
-    def stalled(self, event: Stalled) -> None:
+    def stalled(self, event: Stalled, name: str) -> None:
         """Say why the newest revision is not live, and the cure."""
         if event.diagnostics:
-            say(f"{click.style('refused', fg='red', bold=True)}  {self.after}")
+            say(f"{click.style('refused', fg='red', bold=True)}  {name}{self.after}")
             self.diagnostics(event.diagnostics)
             return
         word = click.style("stalled", fg="red", bold=True)
-        say(f"{word}  {printable(event.message)} [{event.reason}]")
+        say(f"{word}  {name}{printable(event.message)} [{event.reason}]")
         if event.hint:
             say(f"         hint: {printable(event.hint)}")
 

@@ -12,13 +12,23 @@ from bbops_server.host.secrets import Secrets
 from bbops_server.live.plane import Plane
 from bbops_server.main import run
 from bbops_server.reconciler.attempt import Workshop
-from bbops_server.reconciler.loop import Reconciler
+from bbops_server.reconciler.events import Serving, Tell
+from bbops_server.reconciler.following import FollowedFile, Options
+from bbops_server.reconciler.projects import Projects
 from bbops_server.reconciler.sources import Source
-from bbops_server.settings import Settings
+from bbops_server.server_file.model import ServerFile
+from bbops_server.settings import ProjectSettings, Settings
 
 
-def run_server(settings: Settings, source: Source, *, as_json: bool, tips: str = "") -> None:
-    """Serve `source` until SIGTERM or Ctrl-C, then drain and return.
+def run_project(
+    settings: Settings,
+    project: ProjectSettings,
+    source: Source,
+    *,
+    as_json: bool,
+    tips: str = "",
+) -> None:
+    """Serve one project until SIGTERM or Ctrl-C, then drain and return.
 
     Args:
         tips: said once the first release is live.
@@ -27,13 +37,39 @@ def run_server(settings: Settings, source: Source, *, as_json: bool, tips: str =
         BbopsError: it cannot start; says what is in the way.
     """
     hold_state(settings)
-    secrets = Secrets.open(settings.state)
-    report = print_json if as_json else Terminal(mode=settings.mode, tips=tips)
+    secrets = Secrets.open(project.state)
+    tell: Tell = print_json if as_json else Terminal(mode=settings.mode, tips=tips)
 
-    def make(plane: Plane) -> Reconciler:
-        return Reconciler(Workshop(plane.settings, plane, secrets), source, report)
+    def make(plane: Plane) -> Projects:
+        async def work(projects: Projects) -> None:
+            tell("", _serving(plane, source.shown))
+            projects.start(Workshop(project, source, plane, secrets))
+            await asyncio.Event().wait()
+
+        return Projects(tell, work)
 
     asyncio.run(run(settings, make))
+
+
+def run_file(settings: Settings, file: ServerFile, options: Options, *, as_json: bool) -> None:
+    """Serve the projects of a file, as it is now and will be. Raises as `run_project`."""
+    hold_state(settings)
+    tell: Tell = print_json if as_json else Terminal(mode=settings.mode)
+
+    def make(plane: Plane) -> Projects:
+        followed = FollowedFile(options, file, plane)
+
+        async def work(projects: Projects) -> None:
+            tell("", _serving(plane, str(options.path)))
+            await followed.run(projects)
+
+        return Projects(tell, work)
+
+    asyncio.run(run(settings, make))
+
+
+def _serving(plane: Plane, source: str) -> Serving:
+    return Serving(plane.settings.data_url, plane.settings.control_url, source)
 
 
 def hold_state(settings: Settings) -> None:

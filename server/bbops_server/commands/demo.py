@@ -37,15 +37,15 @@ def command(
             tell(Path(temporary) / "my-backend")
         return
     make_project(folder)
-    from bbops_server.commands._run import run_server  # noqa: PLC0415
+    from bbops_server.commands._run import run_project  # noqa: PLC0415
     from bbops_server.reconciler.sources import BranchSource  # noqa: PLC0415
-    from bbops_server.settings import Settings  # noqa: PLC0415
+    from bbops_server.settings import ProjectSettings, Settings  # noqa: PLC0415
 
     settings = Settings(
-        repository=folder.absolute(), state=state_folder(folder, state), mode="serve",
-        host=host, port=port, control_port=control_port,
-    )  # fmt: skip
-    run_server(settings, BranchSource(folder, "main"), as_json=False, tips=tips(folder))
+        state_folder(folder, state), host=host, port=port, control_port=control_port
+    )
+    project, source = ProjectSettings(settings.state), BranchSource(folder, "main")
+    run_project(settings, project, source, as_json=False, tips=tips(folder))
 
 
 def make_project(folder: Path) -> None:

@@ -28,12 +28,13 @@ def command(
             f"there is no project.yaml in '{folder}'",
             hint="go to a project's folder, or make one with 'bbops init DIR'",
         )
-    from bbops_server.commands._run import run_server  # noqa: PLC0415 - after --help
+    from bbops_server.commands._run import run_project  # noqa: PLC0415 - after --help
     from bbops_server.reconciler.sources import FolderSource  # noqa: PLC0415
-    from bbops_server.settings import Settings  # noqa: PLC0415
+    from bbops_server.settings import ProjectSettings, Settings  # noqa: PLC0415
 
     settings = Settings(
-        repository=folder.absolute(), state=state_folder(folder, state, "dev"), mode="dev",
-        host=host, port=port, control_port=control_port, branch="",
+        state_folder(folder, state, "dev"), mode="dev", host=host, port=port,
+        control_port=control_port,
     )  # fmt: skip
-    run_server(settings, FolderSource(folder.absolute()), as_json=as_json)
+    project = ProjectSettings(settings.state, branch="")
+    run_project(settings, project, FolderSource(folder.absolute()), as_json=as_json)

@@ -1,12 +1,18 @@
-"""Serve a repository: each commit changes the live API."""
+"""Serve a repository, or several: each commit changes the live API."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
+from click.core import ParameterSource
 
+from bbops.errors import BbopsError, ProjectError
 from bbops_server.commands._options import address_options, require_platform, state_folder
+
+_OF_SERVER = ("host", "port", "control_port", "workers")
+_OF_PROJECT = ("branch", "path")
 
 
 @click.command("serve")
@@ -22,10 +28,15 @@ from bbops_server.commands._options import address_options, require_platform, st
     type=click.FloatRange(min=0.1, max=86_400),
     help="How often a repository elsewhere is looked at.",
 )
+@click.option(
+    "--workers", default=1, show_default=True, metavar="N", type=click.IntRange(1, 64),
+    help="Processes that answer requests.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON per event.")
+@click.pass_context
 def command(
-    repository: str, host: str, port: int, control_port: int, state: Path | None,
-    branch: str, path: str, poll: float, *, as_json: bool,
+    context: click.Context, repository: str, host: str, port: int, control_port: int,
+    state: Path | None, branch: str, path: str, poll: float, workers: int, *, as_json: bool,
 ) -> None:  # fmt: skip
     """Serve REPOSITORY (by default this folder) and follow its branch.
 
@@ -33,29 +44,82 @@ def command(
     at every --poll seconds. The API listens on --host and --port, the control plane on loopback.
     A commit is live within a second of being seen; one with a mistake is refused, and the last good
     release serves on. Stop it with Ctrl-C: requests that began are answered first.
+
+    A file such as server.yaml, or a folder that holds one, is a server of several projects; what
+    changes in it is in force within a second.
     """
     require_platform()
     from bbops.git.address import Address, require_branch  # noqa: PLC0415 - after --help
     from bbops.git.store import require_git  # noqa: PLC0415 - as all below; --help needs no git
-    from bbops_server.commands._run import run_server  # noqa: PLC0415
+    from bbops_server.commands._run import run_project  # noqa: PLC0415
     from bbops_server.reconciler.remote import RemoteSource  # noqa: PLC0415
     from bbops_server.reconciler.sources import BranchSource, Source  # noqa: PLC0415
-    from bbops_server.settings import Settings  # noqa: PLC0415
+    from bbops_server.settings import ProjectSettings, Settings  # noqa: PLC0415
 
     require_git()
+    if (file := find_file(repository)) is not None:
+        serve_file(context, file, state, poll, as_json=as_json)
+        return
     require_branch(branch)
     address = Address.parse(repository)
     source: Source
     if address is None:
         folder = Path(repository).absolute()
         source = local = BranchSource(folder, branch, path)
-        state, holds = state_folder(folder, state), local.place.is_bare
+        _ = local.place  # before a state folder is made in what is no repository
+        state = state_folder(folder, state)
     else:
-        state, holds = state_folder(Path.cwd(), state), True
-        folder = state / "mirror"
-        source = RemoteSource(address, branch, folder, path=path, every_seconds=poll)
-    settings = Settings(
-        repository=folder, state=state, mode="serve", host=host, port=port,
-        control_port=control_port, branch=branch, path=path, holds_rewrites=holds,
-    )  # fmt: skip
-    run_server(settings, source, as_json=as_json)
+        state = state_folder(Path.cwd(), state)
+        source = RemoteSource(address, branch, state / "mirror", path=path, every_seconds=poll)
+    settings = Settings(state, host=host, port=port, control_port=control_port, workers=workers)
+    project = ProjectSettings(state, branch=branch, path=path)
+    run_project(settings, project, source, as_json=as_json)
+
+
+def find_file(given: str) -> Path | None:
+    """Return the file of a server of several projects, None when something else is given."""
+    path = Path(given)
+    if path.suffix in {".yaml", ".yml"} and not path.is_dir() and "://" not in given:
+        return path.absolute()
+    inside = path / "server.yaml"
+    is_project = (path / "project.yaml").exists()
+    return inside.absolute() if inside.is_file() and not is_project else None
+
+
+def serve_file(
+    context: click.Context, path: Path, state: Path | None, poll: float, *, as_json: bool
+) -> None:
+    """Serve the projects of a file.
+
+    Raises:
+        ProjectError: the file has mistakes.
+        BbopsError: an option was given that belongs to one project.
+    """
+    from bbops_server.commands._run import run_file  # noqa: PLC0415 - after --help
+    from bbops_server.reconciler.following import Options  # noqa: PLC0415
+    from bbops_server.server_file.load import read_file  # noqa: PLC0415
+    from bbops_server.server_file.settings import server_settings  # noqa: PLC0415
+
+    given = given_options(context)
+    for name in _OF_PROJECT:
+        if name in given:
+            raise BbopsError(
+                f"'--{name}' is an option of one project", hint=f"say '{name}' in '{path.name}'"
+            )
+    read = read_file(path)
+    if read.file is None:
+        raise ProjectError(read.diagnostics)
+    own = {name: given[name] for name in _OF_SERVER if name in given}
+    folder = state_folder(path.parent, state, inside=path.parent)
+    settings = server_settings(read.file, folder, own)
+    run_file(settings, read.file, Options(path, poll, own), as_json=as_json)
+
+
+def given_options(context: click.Context) -> dict[str, Any]:
+    """Return the options that somebody gave, without those that have their default."""
+    defaults = {ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP}
+    return {
+        name: value
+        for name, value in context.params.items()
+        if context.get_parameter_source(name) not in defaults
+    }

@@ -19,7 +19,7 @@ from bbops.runtime.flow import code_of
 from bbops_server.control.guard import Guard
 from bbops_server.control.page import render_html, render_text
 from bbops_server.live.history import find
-from bbops_server.reconciler.status import Status, StatusSource
+from bbops_server.reconciler.status import ServerStatus, Status, StatusSource
 
 _PAGE_HEADERS = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'",
@@ -59,7 +59,13 @@ def create_control(status: StatusSource) -> Litestar:
         wants_html = "text/html" in request.headers.get("accept", "")
         render = render_html if wants_html else render_text
         kind = MediaType.HTML if wants_html else MediaType.TEXT
-        return Response(render(status.projects()), media_type=kind, headers=_PAGE_HEADERS)
+        content = render(status.server(), status.projects())
+        return Response(content, media_type=kind, headers=_PAGE_HEADERS)
+
+    @get("/api/server", sync_to_thread=False)
+    def read_server() -> ServerStatus:
+        """The file that names this server's projects, if there is one, and what is wrong in it."""
+        return status.server()
 
     @get("/api/projects", sync_to_thread=False)
     def list_projects() -> list[Summary]:
@@ -125,7 +131,7 @@ def create_control(status: StatusSource) -> Litestar:
         use_handler_docstrings=True,
     )
     return Litestar(
-        [page, list_projects, read_status, reconcile, accept, list_requests],
+        [page, read_server, list_projects, read_status, reconcile, accept, list_requests],
         openapi_config=schema,
         exception_handlers={HTTPException: _explain},
         middleware=[DefineMiddleware(Guard)],

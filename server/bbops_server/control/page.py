@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
+from typing import Any
 
-from bbops_server.reconciler.status import Status
+from bbops_server.reconciler.status import ServerStatus, Status
 
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:3rem auto;padding:0 1rem}"
@@ -13,14 +14,16 @@ _STYLE = (
 )
 
 
-def render_text(projects: Sequence[Status]) -> str:
+def render_text(server: ServerStatus, projects: Sequence[Status]) -> str:
     """Return the page as plain text."""
-    return "\n".join(_project(one) for one in projects) or "no project yet\n"
+    parts = [*_server(server), *(_project(one) for one in projects)]
+    return "\n".join(parts) or "no project yet\n"
 
 
-def render_html(projects: Sequence[Status]) -> str:
+def render_html(server: ServerStatus, projects: Sequence[Status]) -> str:
     """Return the page as HTML; nothing on it runs."""
-    parts = "".join(
+    parts = "".join(f"<pre>{escape(text)}</pre>" for text in _server(server))
+    parts += "".join(
         f'<h2><a href="{escape(one.url)}">{escape(one.name)}</a></h2>'
         f"<pre>{escape(_project(one))}</pre>"
         for one in projects
@@ -44,8 +47,15 @@ def _project(status: Status) -> str:
     for one in status.conditions:
         sign = "yes" if one.status else "no"
         lines.append(f"  {one.type:<12} {sign:<3} {one.reason}: {one.message}")
-    lines += [
-        "  {file}:{line}:{column}: {severity}: {message} [{code}]".format_map(found)
-        for found in status.diagnostics
-    ]
+    lines += map(_diagnostic, status.diagnostics)
     return "\n".join(lines) + "\n"
+
+
+def _server(server: ServerStatus) -> Iterator[str]:
+    """Yield what is to be said of the server itself; nothing where all is well."""
+    if server.diagnostics:
+        yield "\n".join([f"{server.file}", *map(_diagnostic, server.diagnostics)]) + "\n"
+
+
+def _diagnostic(found: dict[str, Any]) -> str:
+    return "  {file}:{line}:{column}: {severity}: {message} [{code}]".format_map(found)

@@ -1,4 +1,4 @@
-"""A data-plane process: one loop, one live release, one control channel to the parent."""
+"""A data-plane process: one loop, a live release of each project, one channel to the parent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from bbops.errors import ServerError
 from bbops_server.host.clock import SystemClock
 from bbops_server.host.log import start_logging
 from bbops_server.host.random import SystemRandom
+from bbops_server.live.directory import Directory
+from bbops_server.live.forwarded import Proxies
 from bbops_server.live.gateway import DataPlane
+from bbops_server.live.place import Place
 from bbops_server.live.swap import Live
 from bbops_server.messages import Channel, Frame, answer_all
 from bbops_server.serving import Server
@@ -26,23 +29,26 @@ ORPHAN_GRACE_SECONDS = 10.0
 class DataProcess:
     """What the parent can ask of a data-plane process."""
 
-    def __init__(self, live: Live, listening: socket.socket) -> None:
-        self._live, self._listening = live, listening
-        self._server = Server(DataPlane(live))
+    def __init__(self, directory: Directory, listening: socket.socket) -> None:
+        self._directory, self._listening = directory, listening
+        self._plane = DataPlane(directory)
+        self._server = Server(self._plane)
 
     async def handle(self, request: Frame) -> Frame:
         """Do what one request says.
 
         Raises:
-            ServerError: there is no such request; or what `Live` raises.
+            ServerError: there is no such request or project; or what `Live` raises.
         """
         verb = request["do"]
         if verb == "link":
             await self._link(request)
         elif verb == "swap":
-            self._live.swap(request["name"])
+            self._live(request).swap(request["name"])
         elif verb == "refuse":
-            self._live.refuse(request["diagnostics"])
+            self._live(request).refuse(request["diagnostics"])
+        elif verb == "arrange":
+            self._arrange(request)
         elif verb == "listen":
             self._server.start(self._listening)
         elif verb == "stop":
@@ -55,10 +61,10 @@ class DataProcess:
         """Accept no more requests, answer those under way, close the databases."""
         await self._server.stop(grace_seconds)
         self._listening.close()
-        await self._live.close()
+        await self._directory.close()
 
     async def _link(self, request: Frame) -> None:
-        await self._live.link(
+        await self._live(request).link(
             Path(request["artifact"]),
             name=request["name"],
             env=request["env"],
@@ -68,12 +74,27 @@ class DataProcess:
             history=request.get("history", True),
         )
 
+    def _arrange(self, request: Frame) -> None:
+        places = {
+            name: Place(tuple(place["hosts"]), place["prefix"], place["was_live"])
+            for name, place in request["projects"].items()
+        }
+        self._directory.arrange(places)
+        self._plane.proxies = Proxies(request["proxies"]) if request["proxies"] else None
+
+    def _live(self, request: Frame) -> Live:
+        name = request.get("project", "")
+        live = self._directory.projects.get(name)
+        if live is None:
+            raise ServerError(f"no project '{name}' is served")
+        return live
+
     def _status(self) -> Frame:
-        release = self._live.release
+        releases = [one.release for one in self._directory.projects.values() if one.release]
         return {
             "pid": os.getpid(),
-            "release": release.name if release else None,
-            "in_flight": release.in_flight if release else 0,
+            "release": releases[0].name if len(releases) == 1 else None,
+            "in_flight": sum(release.in_flight for release in releases),
         }
 
 
@@ -85,12 +106,16 @@ def run(*, control: int, listening: int) -> None:
 
 async def _run(control: int, listening: int) -> None:
     log = start_logging()
-    live = Live(clock=SystemClock(), random=SystemRandom(), log=log)
-    process = DataProcess(live, _adopt(listening))
+
+    def make() -> Live:
+        return Live(clock=SystemClock(), random=SystemRandom(), log=log)
+
+    process = DataProcess(Directory(make), _adopt(listening))
     channel = await Channel.open(_adopt(control))
     # a full collection over all that was imported would stop requests for tens of milliseconds
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
     await answer_all(channel, process.handle)
     await process.stop(ORPHAN_GRACE_SECONDS)
 

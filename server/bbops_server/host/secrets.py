@@ -1,6 +1,7 @@
 """Values of a project's env variables, encrypted at rest: they never stand in git.
 
-A value is read from this process's environment first, then from the store.
+A value is read from this process's environment first, then from the store; a project among several
+reads no environment, for what stands there may belong to another.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ Stamp = tuple[int, int, int] | None
 class Secrets:
     """The store of one state folder. Several processes may use it at once."""
 
-    def __init__(self, state: Path) -> None:
+    def __init__(self, state: Path, environment: Mapping[str, str] = os.environ) -> None:
         self._state, self._file = state, state / "env.json"
+        self._environment = environment
 
     @classmethod
     def open(cls, state: Path) -> Secrets:
@@ -106,7 +108,7 @@ class Secrets:
         return values, sorted(name for name in missing if values[name] is None)
 
     def _resolve(self, name: str, how: Mapping[str, Any], sealed: Mapping[str, str]) -> str | None:
-        if given := os.environ.get(name):
+        if given := self._environment.get(name):
             return given
         if name in sealed:
             return self._decrypt(name, sealed)

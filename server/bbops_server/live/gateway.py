@@ -1,4 +1,4 @@
-"""The data plane's door: a project's routes go to the live release, `/~…` goes to Litestar.
+"""The data plane's door: a project's routes go to its live release, `/~…` goes to Litestar.
 
 Project routes never touch Litestar's router, which is quadratic to build and has no backtracking.
 """
@@ -11,6 +11,8 @@ import msgspec
 from litestar import Litestar, Response, get
 
 from bbops.runtime.flow import code_of
+from bbops_server.live.directory import Directory
+from bbops_server.live.forwarded import Proxies
 from bbops_server.live.swap import Live
 
 MAX_HEADERS = 100
@@ -21,18 +23,23 @@ MAX_PATH_BYTES = 8 << 10
 _JSON = (b"content-type", b"application/json")
 _NO_STORE = (b"cache-control", b"no-store")
 _NOT_READY = b'{"error":{"code":"notReady","message":"no release is live yet"}}'
+_NO_PROJECT = b'{"error":{"code":"notFound","message":"no project answers here"}}'
 
 Headers = list[tuple[bytes, bytes]]
 Trouble = tuple[int, str]
 
 
 class DataPlane(Litestar):
-    """An ordinary Litestar application whose `__call__` tries the live release first."""
+    """An ordinary Litestar application whose `__call__` tries the live releases first.
 
-    def __init__(self, live: Live) -> None:
-        self._live = live
+    `proxies` are those in front of it whose word about a client is taken; None without any.
+    """
+
+    def __init__(self, directory: Directory) -> None:
+        self._directory = directory
+        self.proxies: Proxies | None = None
         super().__init__(
-            [_health, _readiness(live)], openapi_config=None, logging_config=None, debug=False
+            [_health, _readiness(directory)], openapi_config=None, logging_config=None, debug=False
         )
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -40,12 +47,18 @@ class DataPlane(Litestar):
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
             return
-        live = self._live
+        live = self._directory.only
         trouble = find_trouble(scope)
         if trouble is not None:
             await _refuse(scope, send, live, trouble)
-        elif scope["path"].startswith("/~"):
+            return
+        if self.proxies is not None:
+            self.proxies.apply(scope)
+        if scope["path"].startswith("/~"):
             await super().__call__(scope, receive, send)
+            return
+        if live is None and (live := self._directory.find(scope)) is None:
+            await _send(scope, send, 404, _NO_PROJECT, [])
         elif live.refusal is not None:
             await _send(scope, send, 503, live.refusal, [_NO_STORE, *_release(live)])
         elif live.release is None:
@@ -76,13 +89,18 @@ def find_trouble(scope: Any) -> Trouble | None:
     return None
 
 
-def _readiness(live: Live) -> Any:
+def _readiness(directory: Directory) -> Any:
     @get("/~ready", sync_to_thread=False)
-    def ready() -> Response[dict[str, str]]:
-        """Whether a release is live, and which."""
-        if live.release is None:
-            return Response({"status": "notReady"}, status_code=503)
-        return Response({"status": "ready", "release": live.release.name, "project": live.project})
+    def ready() -> Response[dict[str, Any]]:
+        """Whether every project that was ever live is, and the release of each."""
+        is_ready, releases = directory.readiness()
+        told: dict[str, Any] = {"status": "ready" if is_ready else "notReady"}
+        live = directory.only
+        if live is not None and live.release is not None:
+            told |= {"release": live.release.name, "project": live.project}
+        elif live is None:
+            told["projects"] = releases
+        return Response(told, status_code=200 if is_ready else 503)
 
     return ready
 
@@ -92,15 +110,17 @@ def _health() -> dict[str, str]:
     return {"status": "ok"}
 
 
-async def _refuse(scope: Any, send: Any, live: Live, trouble: Trouble) -> None:
+async def _refuse(scope: Any, send: Any, live: Live | None, trouble: Trouble) -> None:
     status, message = trouble
     body = msgspec.json.encode({"error": {"code": code_of(status), "message": message}})
     # what follows the request cannot be trusted either
     await _send(scope, send, status, body, [(b"connection", b"close"), *_release(live)])
 
 
-def _release(live: Live) -> Headers:
-    return [] if live.release is None else [(b"x-release", live.release.name.encode())]
+def _release(live: Live | None) -> Headers:
+    if live is None or live.release is None:
+        return []
+    return [(b"x-release", live.release.name.encode())]
 
 
 async def _send(scope: Any, send: Any, status: int, body: bytes, headers: Headers) -> None:

@@ -1,23 +1,28 @@
-"""The parent's side of the data plane: publish a release to every process, or refuse."""
+"""The parent's side of the data plane: publish a project's release to every process, or refuse."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
+from collections import defaultdict
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bbops.errors import BbopsError, ServerError
+from bbops_server.live.place import EVERYWHERE, Place
 from bbops_server.messages import Frame
-from bbops_server.processes import Child, LivingChild
+from bbops_server.processes import Child, ChildGone, LivingChild
 from bbops_server.settings import Durability, Settings
 
 BUILD_NICENESS = 10
 LINK_SECONDS = 60.0
 WORD_SECONDS = 10.0
 """How long a process may take for what is only a word."""
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +31,7 @@ class Link:
 
     artifact: Path
     name: str
+    project: str
     database: Path
     durability: Durability
     detailed: bool
@@ -35,6 +41,7 @@ class Link:
         """Return it as a request."""
         return {
             "do": "link",
+            "project": self.project,
             "artifact": str(self.artifact),
             "name": self.name,
             "database": str(self.database),
@@ -45,7 +52,20 @@ class Link:
 
     def swap(self) -> Frame:
         """Return the request that follows once every process has linked it."""
-        return {"do": "swap", "name": self.name}
+        return {"do": "swap", "project": self.project, "name": self.name}
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """Which projects answer, where, and whose word about clients is taken."""
+
+    places: Mapping[str, Place]
+    proxies: tuple[str, ...] = ()
+
+    def request(self) -> Frame:
+        """Return it as a request."""
+        projects = {name: place._asdict() for name, place in self.places.items()}
+        return {"do": "arrange", "projects": projects, "proxies": self.proxies}
 
 
 class Plane:
@@ -57,9 +77,10 @@ class Plane:
     def __init__(self, settings: Settings, listening: socket.socket) -> None:
         """`listening` is inherited by the data processes; nothing is started yet."""
         self.settings = settings
-        self._link: Link | None = None
-        self._refusal: list[Mapping[str, Any]] | None = None
-        self._publishing = asyncio.Lock()
+        self._arrangement = Arrangement({"": EVERYWHERE})
+        self._links: dict[str, Link] = {}
+        self._refusals: dict[str, list[Mapping[str, Any]]] = {}
+        self._publishing: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._build = LivingChild(_start_build)
 
         async def start_data() -> Child:
@@ -84,6 +105,22 @@ class Plane:
             await self.stop(0)
             raise
 
+    async def arrange(self, arrangement: Arrangement) -> None:
+        """Let these projects answer from now on, and no others.
+
+        Raises:
+            BbopsError: a process does not answer; it is arranged so when it does.
+        """
+        self._arrangement = arrangement
+        for kept in (self._links, self._refusals, self._publishing):
+            for name in kept.keys() - arrangement.places.keys():
+                del kept[name]
+        await _all(_tell(child, arrangement.request()) for child in self._data)
+
+    def is_live(self, project: str) -> bool:
+        """Return whether a release of a project answers."""
+        return project in self._links
+
     async def publish(
         self,
         *,
@@ -93,33 +130,45 @@ class Plane:
         database: Path,
         durability: Durability = "normal",
         detailed: bool = False,
+        project: str = "",
     ) -> None:
         """Link a release in every data process, then swap in all; returns when it is live.
 
         Raises:
             BbopsError: a process cannot link it; the release before goes on serving in all.
         """
-        link = Link(artifact, name, database, durability, detailed, env)
-        async with self._publishing:
+        link = Link(artifact, name, project, database, durability, detailed, env)
+        async with self._publishing[project]:
+            self._require(project)
             await _all(_tell(child, link.request()) for child in self._data)
+            self._require(project)
             # from here on, a process that takes the place of a dead one begins with this release
-            self._link, self._refusal = link, None
+            self._links[project] = link
+            self._refusals.pop(project, None)
             await _all(_swap(child, link) for child in self._data)
 
-    async def refuse(self, diagnostics: Sequence[Mapping[str, Any]]) -> None:
-        """Answer every project route with these diagnostics until the next `publish`; for `dev`."""
-        async with self._publishing:
-            self._refusal = list(diagnostics)
-            await _all(_tell(child, _refusal(self._refusal)) for child in self._data)
+    async def refuse(self, diagnostics: Sequence[Mapping[str, Any]], project: str = "") -> None:
+        """Answer every route of a project with these until its next `publish`; for `dev`."""
+        async with self._publishing[project]:
+            told = self._refusals[project] = list(diagnostics)
+            await _all(_tell(child, _refusal(project, told)) for child in self._data)
 
     async def status(self) -> Frame:
-        """Return {"release", "processes": [{"pid", "release", "in_flight"}]}, of those alive."""
+        """Return {"release", "processes": [{"pid", "release", "in_flight"}]}, of those alive.
+
+        `release` is that of the only project.
+        """
         asked = (child.ask({"do": "status"}, timeout_seconds=WORD_SECONDS) for child in self._data)
         answers = await asyncio.gather(*asked, return_exceptions=True)
+        names = [link.name for link in self._links.values()]
         return {
-            "release": self._link.name if self._link else None,
+            "release": names[0] if len(names) == 1 else None,
             "processes": [answer for answer in answers if isinstance(answer, dict)],
         }
+
+    def _require(self, project: str) -> None:
+        if project not in self._arrangement.places:
+            raise ServerError(f"project '{project}' is no longer served")
 
     async def stop(self, grace_seconds: float) -> None:
         """Stop accepting, wait for requests under way, end every process."""
@@ -128,20 +177,32 @@ class Plane:
 
     async def _prepare(self, child: Child) -> None:
         """Bring a new process up to date before it takes its first connection."""
-        if self._link is not None:
-            await child.ask(self._link.request(), timeout_seconds=LINK_SECONDS)
-            await child.ask(self._link.swap(), timeout_seconds=WORD_SECONDS)
-        if self._refusal is not None:
-            await child.ask(_refusal(self._refusal), timeout_seconds=WORD_SECONDS)
+        await child.ask(self._arrangement.request(), timeout_seconds=WORD_SECONDS)
+        for link in tuple(self._links.values()):
+            await self._begin_with(child, link)
+        for project, diagnostics in tuple(self._refusals.items()):
+            await child.ask(_refusal(project, diagnostics), timeout_seconds=WORD_SECONDS)
         await child.ask({"do": "listen"}, timeout_seconds=LINK_SECONDS)
+
+    async def _begin_with(self, child: Child, link: Link) -> None:
+        """Make a release live in a new process; one that fails must not keep the others away."""
+        try:
+            await child.ask(link.request(), timeout_seconds=LINK_SECONDS)
+            await child.ask(link.swap(), timeout_seconds=WORD_SECONDS)
+        except ChildGone:
+            raise
+        except BbopsError as error:
+            if len(self._links) == 1:
+                raise
+            _log.error("project '%s' is not live in a new process: %s", link.project, error)
 
 
 async def _start_build() -> Child:
     return await Child.start("bbops_server.build", nice=BUILD_NICENESS)
 
 
-def _refusal(diagnostics: Sequence[Mapping[str, Any]]) -> Frame:
-    return {"do": "refuse", "diagnostics": list(diagnostics)}
+def _refusal(project: str, diagnostics: Sequence[Mapping[str, Any]]) -> Frame:
+    return {"do": "refuse", "project": project, "diagnostics": list(diagnostics)}
 
 
 async def _tell(child: LivingChild, request: Frame) -> None:

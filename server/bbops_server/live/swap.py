@@ -8,6 +8,7 @@ import marshal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import msgspec
 
@@ -17,9 +18,10 @@ from bbops.host import Clock, Host, Log, Random
 from bbops.runtime.answering import Record
 from bbops.runtime.failures import Failure
 from bbops.runtime.lasting import Lasting
-from bbops.runtime.release import Release, link
+from bbops.runtime.release import Release, link_in_slices
 from bbops_server.live.history import History
 from bbops_server.settings import Durability
+from bbops_server.wire import send_whole
 
 DRAIN_SECONDS = 30.0
 """A release with a request older than this is left to the garbage collector."""
@@ -28,7 +30,7 @@ _LOOK_SECONDS = 0.05
 
 
 class Live:
-    """What one data-plane process serves. Databases stay open across releases."""
+    """One project in a data-plane process. Its databases stay open across releases."""
 
     def __init__(self, *, clock: Clock, random: Random, log: Log) -> None:
         self.release: Release | None = None
@@ -41,6 +43,7 @@ class Live:
         self._sweeping: asyncio.Task[None] | None = None
         self._histories: dict[Path, History] = {}
         self._drains: set[asyncio.Task[None]] = set()
+        self._old: WeakSet[Release] = WeakSet()
         self._one_at_a_time = asyncio.Lock()
 
     async def link(
@@ -67,9 +70,10 @@ class Live:
             clock, random, log = self._doors
             host = Host(clock, random, await self._open(database, durability), log)
             try:
-                release = link(
+                release = await link_in_slices(
                     data, name=name, host=host, env=env, detailed=detailed,
                     lasting=self._lasting, history=self._remember(database) if history else None,
+                    send_whole=send_whole,
                 )  # fmt: skip
             except Failure as failure:
                 raise ServerError(failure.message) from None
@@ -88,6 +92,7 @@ class Live:
         self.release, self.project = self._linked
         self._linked = self.refusal = None
         if old is not None:
+            self._old.add(old)
             task = asyncio.create_task(_drain(old))
             self._drains.add(task)
             task.add_done_callback(self._drains.discard)
@@ -101,6 +106,16 @@ class Live:
         )  # fmt: skip
         error = {"code": "projectInvalid", "message": message, "diagnostics": list(diagnostics)}
         self.refusal = msgspec.json.encode({"error": error})
+
+    async def retire(self) -> None:
+        """Close once every request under way has ended: no new one comes here."""
+        releases = [*self._old, *filter(None, [self.release])]
+        while any(one.in_flight for one in releases):  # noqa: ASYNC110 - as in `_drain`
+            await asyncio.sleep(_LOOK_SECONDS)
+        self._drop_linked()
+        await self.close()
+        for release in releases:
+            release.close()
 
     async def close(self) -> None:
         """Close the databases; nothing is answered after this."""

@@ -9,7 +9,8 @@ from typing import Any
 
 from bbops_server.host.secrets import Secrets
 from bbops_server.live.plane import Plane
-from bbops_server.settings import Settings
+from bbops_server.reconciler.sources import Source
+from bbops_server.settings import ProjectSettings
 
 
 @dataclass(slots=True)
@@ -31,21 +32,32 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """What the stages work with."""
+    """What the stages work with: one project, and what it shares with the others."""
 
-    settings: Settings
+    project: ProjectSettings
+    source: Source
     plane: Plane
     secrets: Secrets
 
     @property
+    def url(self) -> str:
+        """Where the project is reached."""
+        return self.plane.settings.url_of(self.project)
+
+    @property
+    def mode(self) -> str:
+        """`serve` or `dev`."""
+        return self.plane.settings.mode
+
+    @property
     def artifacts(self) -> Path:
         """Where artifacts lie, by content."""
-        return self.settings.state / "artifacts"
+        return self.project.state / "artifacts"
 
     @property
     def database(self) -> Path:
         """The project's data."""
-        return self.settings.state / "data.sqlite"
+        return self.project.state / "data.sqlite"
 
     @property
     def history(self) -> Path:
@@ -55,12 +67,12 @@ class Workshop:
     @property
     def record(self) -> Path:
         """What went live last."""
-        return self.settings.state / "publication.json"
+        return self.project.state / "publication.json"
 
     @property
     def accepted(self) -> Path:
         """Which rewritten history somebody has accepted."""
-        return self.settings.state / "accepted.json"
+        return self.project.state / "accepted.json"
 
 
 Stage = Callable[[Attempt, Workshop], Awaitable[None]]

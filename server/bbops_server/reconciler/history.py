@@ -23,12 +23,14 @@ _SHORT = 12
 class Rewritten(Stalled):
     """The newest commit does not descend from the live one."""
 
-    def __init__(self, old: str, new: str, branch: str, control_url: str) -> None:
+    def __init__(self, old: str, new: str, at: Workshop) -> None:
+        project = f" --project {at.project.name}" if at.project.name else ""
+        server = at.plane.settings.control_url
         super().__init__(
             "HistoryRewritten",
-            f"branch '{branch}' was rewritten: its newest commit {new[:_SHORT]}"
+            f"branch '{at.project.branch}' was rewritten: its newest commit {new[:_SHORT]}"
             f" does not follow {old[:_SHORT]}, which is live",
-            f"'bbops accept {new[:_SHORT]} --server {control_url}' serves it;"
+            f"'bbops accept {new[:_SHORT]}{project} --server {server}' serves it;"
             f" or push {old[:_SHORT]} back",
         )
         self.old, self.new = old, new
@@ -36,28 +38,30 @@ class Rewritten(Stalled):
 
 async def keep_history(attempt: Attempt, at: Workshop) -> None:
     """Refuse a commit that does not follow the live one, unless it was accepted."""
-    if not at.settings.holds_rewrites:
+    if not at.source.holds_rewrites:
         return
     old, new = applied_commit(at), attempt.source["commit"]
     if old is None or await _follows(old, new, attempt, at):
         return
     accepted = read_accepted(at, old)
     if accepted is None or not await _follows(accepted, new, attempt, at):
-        raise Rewritten(old, new, at.settings.branch, at.settings.control_url)
+        raise Rewritten(old, new, at)
 
 
-def missing_branch(branch: str, shown: str, applied: str | None) -> Stalled:
+def missing_branch(at: Workshop, applied: str | None) -> Stalled:
     """Return why nothing can be attempted: there is no such branch, or no longer."""
+    branch, shown = at.project.branch, at.source.shown
+    other = "another 'branch' in the server's file" if at.project.name else "another with --branch"
     if applied is None:
         return Stalled(
             "BranchNotFound", f"the repository has no branch '{branch}' with a commit",
-            "commit something, or name another branch with --branch",
+            f"commit something, or name {other}",
         )  # fmt: skip
     commit = applied.rpartition(":")[2][:_SHORT]
     return Stalled(
         "BranchNotFound", f"branch '{branch}' of {shown} is gone; commit {commit} is live",
         f"'git push REMOTE {commit}:refs/heads/{branch}' brings it back;"
-        " or name another branch with --branch",
+        f" or name {other}",
     )  # fmt: skip
 
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import replace
 from time import perf_counter
-from typing import Any
 
 from bbops.errors import BbopsError, GitError
 from bbops_server.reconciler.attempt import Attempt, Stage, Workshop
+from bbops_server.reconciler.events import Found, Published, Report
 from bbops_server.reconciler.history import accept, missing_branch
 from bbops_server.reconciler.record import read_record, record
-from bbops_server.reconciler.sources import Source
 from bbops_server.reconciler.stages import BEFORE_MIGRATION, FROM_MIGRATION, fill_env, swap
-from bbops_server.reconciler.status import Stalled, Status, StatusBoard
+from bbops_server.reconciler.status import Stalled, StatusBoard
+from bbops_server.settings import ProjectSettings
 
 MOST_OVERTAKEN = 2
 """Attempts in a row that give way to a newer commit: commits without a pause must not starve."""
@@ -28,88 +26,42 @@ Each time it fails again, the pause doubles.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
-    """What a report says of a publication."""
-
-    revision: str
-    release: str
-    subject: str
-    changes: list[str]
-    compiled: int
-    milliseconds: float
-    url: str
-    warnings: list[dict[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class Serving:
-    """Said once, when every process runs: where the API and the control plane are."""
-
-    url: str
-    control_url: str
-    source: str
-
-
 Stamp = tuple[object, object]
 """Of the source, and of the env values."""
 
 _UNKNOWN = object()
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Said when the source is in reach again; what is live has not changed by that."""
-
-    source: str
-
-
-Event = Serving | Published | Stalled | Found
-Report = Callable[[Event], None]
-
-
 class Reconciler:
     """Watches one source. The newest commit always wins; a failing one never blocks the fix."""
 
-    def __init__(self, workshop: Workshop, source: Source, report: Report) -> None:
-        settings = workshop.settings
+    def __init__(self, workshop: Workshop, report: Report) -> None:
+        project, source = workshop.project, workshop.source
         self.workshop, self.source, self.report = workshop, source, report
-        self.board = StatusBoard(source.name, settings.data_url, settings.branch)
+        self.board = StatusBoard(project.name, source.name, workshop.url, project.branch)
         self.asked = asyncio.Event()
         self.known: object = _UNKNOWN
         self.retries = 0
         self.overtaken = 0
+        self.finishing: asyncio.Task[None] | None = None
 
-    # ---- StatusSource, for the control plane
-    def projects(self) -> list[Status]:
-        """Return the status of the one project."""
-        return [self.board.status()]
-
-    def reconcile(self, name: str) -> bool:
-        """Ask for an attempt now; False when no project has that name."""
-        if name != self.board.name:
-            return False
+    def reconcile(self) -> None:
+        """Ask for an attempt now."""
         self.source.hurry()
         self.asked.set()
-        return True
 
-    def accept(self, name: str, commit: str) -> bool:
-        """Let a held commit be served; False when no project has that name."""
-        if name != self.board.name:
-            return False
+    def accept(self, commit: str) -> None:
+        """Let a held commit be served. Raises as `history.accept`."""
         accept(self.board.stalled, commit, self.workshop)
         self.asked.set()
-        return True
 
-    def history(self, name: str) -> Path | None:
-        """Return where the project's requests are remembered."""
-        return self.workshop.history if name == self.board.name else None
+    def move(self, project: ProjectSettings) -> None:
+        """Take over where the project answers from now on; what it follows stays the same."""
+        self.workshop = replace(self.workshop, project=project)
+        self.board.url = self.workshop.url
 
-    # ---- the loop
     async def run(self) -> None:
         """Serve the last good release, then follow the source until cancelled."""
-        settings = self.workshop.settings
-        self.report(Serving(settings.data_url, settings.control_url, self.source.shown))
         await self.restore()
         tried: object = None
         while True:
@@ -166,8 +118,9 @@ class Reconciler:
             return
         with contextlib.suppress(OSError, KeyError, ValueError, BbopsError, Stalled):
             attempt = Attempt(data["revision"], {}, data)
-            await fill_env(attempt, self.workshop)
-            await swap(attempt, self.workshop)
+            if not self.workshop.plane.is_live(self.workshop.project.name):
+                await fill_env(attempt, self.workshop)
+                await swap(attempt, self.workshop)
             self.board.restored(data["project"], data["revision"], attempt.release)
 
     async def attempt(self, stamp: Stamp) -> object:
@@ -188,11 +141,8 @@ class Reconciler:
                 return None
             self.overtaken = 0
             stamp = (stamp[0], newest[1])  # `generate` may have made a value of its own
-            await self.stages(attempt, FROM_MIGRATION)
-            unremembered = await self.remember(attempt)
-            self.published(attempt, 1000 * (perf_counter() - began))
-            if unremembered is not None:
-                await self.refuse(unremembered)
+            self.finishing = asyncio.create_task(self.finish(attempt, began))
+            await asyncio.shield(self.finishing)
         except Stalled as stalled:
             await self.refuse(stalled)
         except GitError as error:
@@ -204,11 +154,18 @@ class Reconciler:
             await self.refuse(Stalled("InternalError", message, is_passing=True))
         return stamp
 
+    async def finish(self, attempt: Attempt, began: float) -> None:
+        """Do what must not be left half done, even when the loop is cancelled meanwhile."""
+        await self.stages(attempt, FROM_MIGRATION)
+        unremembered = await self.remember(attempt)
+        self.published(attempt, 1000 * (perf_counter() - began))
+        if unremembered is not None:
+            await self.refuse(unremembered)
+
     async def begin(self) -> Attempt:
         found = await self.source.revision(self.workshop.plane.build)
         if found is None:
-            branch = self.workshop.settings.branch
-            raise missing_branch(branch, self.source.shown, self.board.applied)
+            raise missing_branch(self.workshop, self.board.applied)
         self.board.begin(found[0])
         return Attempt(*found)
 
@@ -237,7 +194,7 @@ class Reconciler:
                 attempt.changes,
                 built["compiled"],
                 milliseconds,
-                self.workshop.settings.data_url,
+                self.workshop.url,
                 built["diagnostics"],
             )
         )
@@ -245,8 +202,9 @@ class Reconciler:
     async def refuse(self, stalled: Stalled) -> None:
         """Say why; in `dev` the project's routes say it too."""
         self.stall(stalled)
-        if self.workshop.settings.mode == "dev":
-            await self.workshop.plane.refuse(stalled.diagnostics or [stalled.as_diagnostic()])
+        if self.workshop.mode == "dev":
+            found = stalled.diagnostics or [stalled.as_diagnostic()]
+            await self.workshop.plane.refuse(found, self.workshop.project.name)
 
     def stall(self, stalled: Stalled) -> None:
         if self.board.stall(stalled):

@@ -24,7 +24,7 @@ async def record(attempt: Attempt, at: Workshop) -> None:
     data = {
         "revision": attempt.revision, "release": attempt.release, "digest": built["digest"],
         "artifact": built["artifact"], "env": built["env"], "durability": built["durability"],
-        "project": built["project"],
+        "project": built["project"], "source": at.source.shown,
     }  # fmt: skip
     try:
         replace_file(at.record, msgspec.json.encode(data))
@@ -48,9 +48,11 @@ def read_record(at: Workshop) -> dict[str, Any] | None:
 
 
 def applied_commit(at: Workshop) -> str | None:
-    """Return the commit of the served branch that was live last."""
-    branch, _, commit = str((read_record(at) or {}).get("revision", "")).rpartition("@sha1:")
-    return commit if branch == at.settings.branch else None
+    """Return the commit that was live last, if it is of the branch and repository now served."""
+    found = read_record(at) or {}
+    branch, _, commit = str(found.get("revision", "")).rpartition("@sha1:")
+    is_same = found.get("source", at.source.shown) == at.source.shown
+    return commit if is_same and branch == at.project.branch else None
 
 
 def prune(artifacts: Path, live: str) -> None:

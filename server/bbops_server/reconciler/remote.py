@@ -27,6 +27,7 @@ class RemoteSource:
     """
 
     poll_seconds = 0.1  # of what is known here; see `every_seconds`
+    holds_rewrites = True
 
     def __init__(
         self, address: Address, branch: str, mirror: Path, *, path: str = "", every_seconds: float
@@ -87,4 +88,4 @@ def pause_seconds(every_seconds: float, failures: int) -> float:
     """
     longest = max(every_seconds, LONGEST_PAUSE_SECONDS)
     doubled = min(every_seconds * 2.0 ** min(failures, 30), longest)
-    return doubled * SystemRandom().integer(900, 1100) / 1000
+    return doubled * (SystemRandom().integer(900, 1100) / 1000)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bbops.errors import BbopsError, GitError
-from bbops.git.place import find_repository, stamp_branch
+from bbops.git.place import Place, find_repository, stamp_branch
 from bbops.tree import FolderTree
 from bbops_server.processes import LivingChild
 from bbops_server.reconciler.status import Stalled
@@ -23,6 +23,11 @@ class Source(Protocol):
     name: str
     shown: str
     """How people are told of it, without anything secret."""
+
+    @property
+    def holds_rewrites(self) -> bool:
+        """Whether others push there: a history that was rewritten waits for a decision."""
+        ...
 
     async def stamp(self, build: LivingChild) -> object:
         """Return a value that changes whenever the source may have changed.
@@ -47,10 +52,21 @@ class BranchSource:
     poll_seconds = 0.05
 
     def __init__(self, repository: Path, branch: str, path: str = "") -> None:
-        """Raises: GitError: there is no repository."""
         self.repository, self.branch, self.path = repository.absolute(), branch, path
-        self.place = find_repository(repository)
         self.name, self.shown = self.repository.name, str(self.repository)
+        self._place: Place | None = None
+
+    @property
+    def place(self) -> Place:
+        """Where git keeps it. Raises: GitError: there is no repository."""
+        if self._place is None:
+            self._place = find_repository(self.repository)
+        return self._place
+
+    @property
+    def holds_rewrites(self) -> bool:
+        """Only of a bare repository: in a work tree amending is everyday work."""
+        return self.place.is_bare
 
     async def stamp(self, build: LivingChild) -> object:
         """Return the stats of the branch's files; four `stat` calls."""
@@ -85,6 +101,7 @@ class FolderSource:
     """A working tree, saved or not committed: `bbops dev`."""
 
     poll_seconds = 0.2
+    holds_rewrites = False
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.tree = folder, FolderTree(folder)

@@ -35,10 +35,9 @@ async def fill_env(attempt: Attempt, at: Workshop) -> None:
     attempt.env, missing = at.secrets.resolve(attempt.built["env"])
     if missing:
         names = ", ".join(missing)
-        raise Stalled(
-            "EnvMissing", f"no value for {names}",
-            f"bbops env set {missing[0]} --state {at.settings.state}",
-        )  # fmt: skip
+        cure = f"bbops env set {missing[0]} --state {at.plane.settings.state}"
+        cure += f" --project {at.project.name}" if at.project.name else ""
+        raise Stalled("EnvMissing", f"no value for {names}", cure)
 
 
 async def migrate(attempt: Attempt, at: Workshop) -> None:
@@ -48,8 +47,8 @@ async def migrate(attempt: Attempt, at: Workshop) -> None:
         answer = await at.plane.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
     except MigrationRefused as refused:
         hint = refused.hint
-        if at.settings.mode == "dev":
-            hint = f"{hint}; or stop, delete '{at.settings.state}' and start afresh"
+        if at.mode == "dev":
+            hint = f"{hint}; or stop, delete '{at.project.state}' and start afresh"
         raise Stalled("MigrationRefused", refused.message, hint) from None
     attempt.changes = answer["changes"]
 
@@ -72,7 +71,8 @@ async def swap(attempt: Attempt, at: Workshop) -> None:
             env=attempt.env,
             database=at.database,
             durability=attempt.built["durability"],
-            detailed=at.settings.mode == "dev",
+            detailed=at.mode == "dev",
+            project=at.project.name,
         )
     except BbopsError as error:
         raise Stalled("LinkFailed", error.message, error.hint, is_passing=True) from None

@@ -81,8 +81,19 @@ class Status(msgspec.Struct, frozen=True):
         return any(one.type == "Ready" and one.status for one in self.conditions)
 
 
+class ServerStatus(msgspec.Struct, frozen=True):
+    """What is true of the server's own settings: their file, if any, and what is wrong in it."""
+
+    file: str | None = None
+    diagnostics: list[dict[str, Any]] = []
+
+
 class StatusSource(Protocol):
     """What the control plane asks."""
+
+    def server(self) -> ServerStatus:
+        """Return the status of the server's own settings."""
+        ...
 
     def projects(self) -> list[Status]:
         """Return every project's status."""
@@ -110,10 +121,14 @@ def _now() -> datetime:
 
 
 class StatusBoard:
-    """Keeps the conditions while the reconciler works."""
+    """Keeps the conditions while the reconciler works.
 
-    def __init__(self, name: str, url: str, branch: str) -> None:
-        self.name, self.url, self.branch = name, url, branch
+    A project that the server has given no name is called by its own, once that is known.
+    """
+
+    def __init__(self, given_name: str, name: str, url: str, branch: str) -> None:
+        self.given_name, self.name = given_name, given_name or name
+        self.url, self.branch = url, branch
         self.attempted: str | None = None
         self.applied: str | None = None
         self.release: str | None = None
@@ -163,7 +178,8 @@ class StatusBoard:
 
     def restored(self, name: str, revision: str, release: str) -> None:
         """Record that the last good release serves again after a restart."""
-        self.name, self.applied, self.release = name, revision, release
+        self.name = self.given_name or name
+        self.applied, self.release = revision, release
         self.put("Ready", status=True, reason="Restored", message=f"{release} is live")
 
     def begin(self, revision: str) -> None:
@@ -177,7 +193,8 @@ class StatusBoard:
 
     def publish(self, name: str, revision: str, release: str, milliseconds: float) -> None:
         """Record that a revision went live."""
-        self.name, self.applied, self.release = name, revision, release
+        self.name = self.given_name or name
+        self.applied, self.release = revision, release
         self.stalled, self.diagnostics = None, []
         self.publications.append(Publication(revision, _now(), "live", round(milliseconds, 1)))
         message = f"{release} is live"

@@ -1,0 +1,62 @@
+"""Headers of an answer: which a function may set, and how HTTP/1.1 writes them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from bbops.runtime.failures import Failure
+from bbops.runtime.operators import text
+
+Headers = list[tuple[bytes, bytes]]
+"""Names in lower case, and values."""
+
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}").fullmatch
+_OURS = frozenset({
+    "connection", "content-length", "content-type", "transfer-encoding", "x-release",
+    "x-request-id",
+})  # fmt: skip
+
+
+class Written(NamedTuple):
+    """Headers, and the same as lines."""
+
+    headers: Headers
+    lines: bytes
+
+
+def write(headers: Headers) -> Written:
+    """Return headers with their lines.
+
+    Raises:
+        Failure: one of them holds a line break, and would become two.
+    """
+    lines = b"".join([b"%b: %b\r\n" % one for one in headers])
+    if lines.count(b"\n") != len(headers):
+        raise Failure("a header holds a line break")
+    return Written(headers, lines)
+
+
+def can_set(header: str) -> bool:
+    """Return whether a function may set a header: it is a name, and not one of the server's."""
+    return _HEADER(header) is not None and header.lower() not in _OURS
+
+
+def set_headers(headers: Any) -> Headers:
+    """Return the headers that a function gives its answer.
+
+    Raises:
+        Failure: one of them cannot be set.
+    """
+    out: Headers = []
+    if not headers:
+        return out
+    if not isinstance(headers, dict):
+        raise Failure("'headers' needs a map of texts")
+    for name, value in headers.items():
+        lower = name.lower()
+        whole = text(value)
+        if not can_set(name) or any(ord(c) < 32 or ord(c) == 127 for c in whole):
+            raise Failure(f"header '{name[:60]}' cannot be set")
+        out.append((lower.encode(), whole.encode("latin-1", "replace")))
+    return out

@@ -1,0 +1,128 @@
+"""The projects of a server: one loop each, and what the control plane asks about all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bbops.errors import BbopsError
+from bbops_server.host.secrets import Secrets
+from bbops_server.reconciler.attempt import Workshop
+from bbops_server.reconciler.events import Tell
+from bbops_server.reconciler.loop import Reconciler
+from bbops_server.reconciler.status import ServerStatus, Stalled, Status
+from bbops_server.settings import ProjectSettings
+
+RESTART_SECONDS = 5.0
+"""How long a loop that failed, which is a mistake of ours, waits before it begins anew."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    reconciler: Reconciler
+    task: asyncio.Task[None]
+
+
+class Projects:
+    """Starts, changes and ends the loops. What happens to one of them is nothing to the others."""
+
+    def __init__(self, tell: Tell, work: Callable[[Projects], Awaitable[None]]) -> None:
+        """`work` starts them, and goes on until it is cancelled."""
+        self.settings = ServerStatus()
+        self.tell, self._work = tell, work
+        self._entries: dict[str, _Entry] = {}
+        self._ending: dict[str, asyncio.Task[None]] = {}
+
+    # ---- StatusSource, for the control plane
+    def server(self) -> ServerStatus:
+        """Return the status of the server's own settings."""
+        return self.settings
+
+    def projects(self) -> list[Status]:
+        """Return the status of every project, in the order of their names."""
+        return sorted((one.board.status() for one in self._all()), key=lambda found: found.name)
+
+    def reconcile(self, name: str) -> bool:
+        """Ask for an attempt now; False when no project has that name."""
+        found = self._find(name)
+        if found is not None:
+            found.reconcile()
+        return found is not None
+
+    def accept(self, name: str, commit: str) -> bool:
+        """Let a held commit be served; False when no project has that name."""
+        found = self._find(name)
+        if found is not None:
+            found.accept(commit)
+        return found is not None
+
+    def history(self, name: str) -> Path | None:
+        """Return where a project's requests are remembered."""
+        found = self._find(name)
+        return found.workshop.history if found is not None else None
+
+    # ---- their loops
+    async def run(self) -> None:
+        """Work until cancelled."""
+        try:
+            await self._work(self)
+        finally:
+            tasks = [entry.task for entry in self._entries.values()]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def start(self, workshop: Workshop) -> None:
+        """Follow a project; a loop of the same name that still ends is waited for."""
+        name = workshop.project.name
+        reconciler = Reconciler(workshop, lambda event: self.tell(name, event))
+        task = asyncio.create_task(self._run(reconciler, self._ending.get(name)))
+        self._entries[name] = _Entry(reconciler, task)
+
+    def move(self, project: ProjectSettings) -> None:
+        """Take over where a project answers from now on."""
+        self._entries[project.name].reconciler.move(project)
+
+    def end(self, name: str) -> None:
+        """Follow a project no more; a publication that has begun to migrate is finished first."""
+        entry = self._entries.pop(name)
+        task = self._ending[name] = asyncio.create_task(_end(entry, self._ending.get(name)))
+        task.add_done_callback(lambda done: self._forget(name, done))
+
+    async def _run(self, reconciler: Reconciler, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await asyncio.wait({before})
+        while True:
+            try:
+                Secrets.open(reconciler.workshop.project.state)  # makes the folder
+                await reconciler.run()
+            except BbopsError as error:
+                stalled = Stalled("StateNotWritable", error.message, error.hint, is_passing=True)
+                reconciler.stall(stalled)
+            except Exception as error:  # noqa: BLE001 - the others serve on
+                _log.exception("the loop of project '%s' failed", reconciler.board.name)
+                message = f"unexpected {type(error).__name__}"
+                reconciler.stall(Stalled("InternalError", message, is_passing=True))
+            await asyncio.sleep(RESTART_SECONDS)
+
+    def _all(self) -> Iterator[Reconciler]:
+        return (entry.reconciler for entry in self._entries.values())
+
+    def _find(self, name: str) -> Reconciler | None:
+        return next((one for one in self._all() if one.board.name == name), None)
+
+    def _forget(self, name: str, done: asyncio.Task[None]) -> None:
+        if self._ending.get(name) is done:
+            del self._ending[name]
+
+
+async def _end(entry: _Entry, before: asyncio.Task[None] | None) -> None:
+    entry.reconciler.report = lambda _: None  # nobody asks about it any more
+    entry.task.cancel()
+    unfinished = entry.reconciler.finishing
+    await asyncio.wait({entry.task, *filter(None, [before, unfinished])})

@@ -1,0 +1,1 @@
+"""`server.yaml`: a server's own settings, and the projects it runs."""

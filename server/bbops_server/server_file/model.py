@@ -1,0 +1,159 @@
+"""What `server.yaml` may say. Later versions read more: an unknown key is a mistake today."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import ip_address, ip_network
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
+from pydantic_core import PydanticCustomError
+
+from bbops.errors import GitError
+from bbops.git.address import Address, require_branch
+from bbops.model import Model
+from bbops_server.settings import MAX_WORKERS
+
+_LISTEN = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):(?P<port>[0-9]{1,5})").fullmatch
+_HOST = re.compile(
+    r"(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*"
+).fullmatch
+_PREFIX = re.compile(r"(?:/[A-Za-z0-9._-][A-Za-z0-9._~-]*)+").fullmatch
+_FOLDER = re.compile(r"(?!.*(?:^|/)\.{1,2}(?:/|$))[^/\x00-\x1f][^\x00-\x1f]*").fullmatch
+_MAX_PORT = 65_535
+
+
+def _wrong(message: str, hint: str = "") -> PydanticCustomError:
+    return PydanticCustomError("bad_value", "{message}", {"message": message, "hint": hint})
+
+
+def split_listen(text: str) -> tuple[str, int]:
+    """Return host and port of `127.0.0.1:8000` or `[::1]:8000`."""
+    host, _, port = text.rpartition(":")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def _check_listen(text: str) -> str:
+    match = _LISTEN(text)
+    if match is None or int(match["port"]) > _MAX_PORT:
+        raise _wrong(f"expected an address and a port, got '{text}'", "such as 127.0.0.1:8000")
+    return text
+
+
+def _check_control(text: str) -> str:
+    host, _ = split_listen(_check_listen(text))
+    try:
+        is_here = ip_address(host).is_loopback
+    except ValueError:
+        is_here = host == "localhost"
+    if not is_here:
+        raise _wrong(
+            f"the control plane answers this machine only, not '{host}'", "such as 127.0.0.1:8001"
+        )
+    return text
+
+
+def _check_url(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+        is_odd = parts.username or parts.query or parts.fragment
+        is_url = parts.scheme in {"http", "https"} and parts.hostname and not is_odd
+    except ValueError:
+        is_url = False
+    if not is_url:
+        raise _wrong(f"expected an address, got '{text}'", "such as https://api.example.com")
+    return text.rstrip("/")
+
+
+def _check_host(text: str) -> str:
+    if not _HOST(text):
+        raise _wrong(
+            f"expected the name of a host in lower case, got '{text}'",
+            "such as shop.example.com: no scheme, no port, no '*'",
+        )
+    return text
+
+
+def _check_prefix(text: str) -> str:
+    if not _PREFIX(text) or any(part in {".", ".."} for part in text.split("/")):
+        raise _wrong(
+            f"expected the beginning of a path, got '{text}'",
+            "such as /shop: letters, digits and '-._', without a slash at its end",
+        )
+    return text
+
+
+def _check_network(text: str) -> str:
+    try:
+        ip_network(text)
+    except ValueError:
+        raise _wrong(
+            f"expected an address or a network, got '{text}'", "such as 10.0.0.7 or 10.0.0.0/8"
+        ) from None
+    return text
+
+
+def _check_folder(text: str) -> str:
+    if not _FOLDER(text):
+        raise _wrong(f"expected a folder inside the repository, got '{text}'", "such as apps/shop")
+    return text.strip("/")
+
+
+def _check_repository(text: str) -> str:
+    try:
+        Address.parse(text)
+    except GitError as error:
+        raise _wrong(error.message, error.hint) from None
+    return text
+
+
+def _check_branch(text: str) -> str:
+    try:
+        return require_branch(text)
+    except GitError as error:
+        raise _wrong(error.message, error.hint) from None
+
+
+def _number(value: Any) -> Any:
+    """Take a number that came as text: the environment has nothing else."""
+    return int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value) else value
+
+
+Url = Annotated[str, AfterValidator(_check_url)]
+ProjectName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,62}$")]
+
+
+class Urls(Model):
+    """The addresses people are told, where those are others than what is bound."""
+
+    data: Url | None = None
+    control: Url | None = None
+
+
+class Bind(Model):
+    """Where the server listens; the control plane on this machine only."""
+
+    data: Annotated[str, AfterValidator(_check_listen)] = "127.0.0.1:8000"
+    control: Annotated[str, AfterValidator(_check_control)] = "127.0.0.1:8001"
+
+
+class ServedProject(Model):
+    """A project: what it follows, and where it answers."""
+
+    repository: Annotated[str, Field(min_length=1), AfterValidator(_check_repository)]
+    branch: Annotated[str, AfterValidator(_check_branch)] = "main"
+    path: Annotated[str, AfterValidator(_check_folder)] = ""
+    hosts: list[Annotated[str, AfterValidator(_check_host)]] = []
+    path_prefix: Annotated[str, AfterValidator(_check_prefix)] = ""
+
+
+class ServerFile(Model):
+    """All of `server.yaml`."""
+
+    urls: Urls = Urls()
+    bind: Bind = Bind()
+    proxies: list[Annotated[str, AfterValidator(_check_network)]] = []
+    workers: Annotated[int, BeforeValidator(_number), Field(ge=1, le=MAX_WORKERS)] = 1
+    projects: dict[ProjectName, ServedProject]

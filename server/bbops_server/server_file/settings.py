@@ -1,0 +1,72 @@
+"""What a server's file means for the server, and for each of its projects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bbops.diagnostics import Diagnostic
+from bbops.yaml.document import Document
+from bbops_server.server_file.load import place_of
+from bbops_server.server_file.model import ServerFile, split_listen
+from bbops_server.settings import ProjectSettings, Settings
+
+_FIXED: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("bind", "data"), ("host", "port")),
+    (("bind", "control"), ("control_port",)),
+    (("workers",), ("workers",)),
+)
+"""What only a restart changes, and the settings it becomes."""
+
+
+def server_settings(file: ServerFile, state: Path, given: Mapping[str, Any]) -> Settings:
+    """Return a server's settings; those `given` on the command line come before the file's."""
+    host, port = split_listen(file.bind.data)
+    control_host, control_port = split_listen(file.bind.control)
+    found = Settings(
+        state, host=host, port=port, control_host=control_host, control_port=control_port,
+        workers=file.workers, data_shown=file.urls.data or "",
+        control_shown=file.urls.control or "",
+    )  # fmt: skip
+    return replace(found, **given)
+
+
+def project_settings(file: ServerFile, state: Path) -> dict[str, ProjectSettings]:
+    """Return the settings of each project by its name."""
+    return {
+        name: ProjectSettings(
+            state / "projects" / name, name, one.branch, one.path, tuple(one.hosts), one.path_prefix
+        )
+        for name, one in file.projects.items()
+    }
+
+
+def find_restarts(
+    name: str, document: Document, old: ServerFile, new: ServerFile, given: Mapping[str, Any]
+) -> Iterator[Diagnostic]:
+    """Yield a warning for each change that only a restart brings into force.
+
+    Args:
+        name: what diagnostics call the file.
+        document: of the new file.
+        old: what the server was started with.
+        new: what the file says now.
+        given: settings of the command line; what the file says of them never counts.
+    """
+    for path, settings in _FIXED:
+        before, now = _value(old, path), _value(new, path)
+        if before != now and not set(settings) <= given.keys():
+            yield Diagnostic(
+                place_of(name, document, path), "needs-restart",
+                f"'{path[-1]}' stays '{before}' until the server is started again",
+                "everything else in this file is in force", severity="warning",
+            )  # fmt: skip
+
+
+def _value(file: ServerFile, path: tuple[str, ...]) -> Any:
+    found: Any = file
+    for part in path:
+        found = getattr(found, part)
+    return found

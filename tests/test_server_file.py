@@ -1,0 +1,101 @@
+"""`server.yaml`: what it may say, and what is said of one with mistakes.
+
+Golden folders: a new case is a new folder under tests/golden/server; `pytest --update-golden`
+writes `expected.txt`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bbops_server.server_file.load import Read, load, read_file
+from bbops_server.server_file.settings import find_restarts, project_settings, server_settings
+from bbops_server.settings import ProjectSettings, Settings
+from tests.conftest import ROOT
+
+CASES = sorted(path.parent for path in (ROOT / "tests/golden/server").glob("*/server.yaml"))
+ENV = {"DATA": "0.0.0.0:9000", "WORKERS": "3", "TEAM": "ours", "HOST": "www.example.com"}
+
+
+def read(text: str) -> Read:
+    return load("server.yaml", text.encode(), ENV)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_file_is_told_what_the_golden_folder_expects(
+    case: Path, request: pytest.FixtureRequest
+) -> None:
+    result = read_file(case / "server.yaml", ENV)
+    found = "".join(f"{one}\n" for one in result.diagnostics) or "no problems\n"
+    expected = case / "expected.txt"
+    if request.config.getoption("--update-golden"):
+        expected.write_text(found)
+    assert found == expected.read_text()
+    assert (result.file is None) == bool(result.diagnostics)
+
+
+def test_a_file_that_is_not_there_is_a_diagnostic(tmp_path: Path) -> None:
+    (found,) = read_file(tmp_path / "server.yaml").diagnostics
+    assert str(found) == (
+        "server.yaml:1:1: error: the file cannot be read: no such file or directory [unreadable]"
+    )
+
+
+def test_values_come_from_the_environment_and_options_before_all(tmp_path: Path) -> None:
+    file = read_file(ROOT / "tests/golden/server/ok-everything/server.yaml", ENV).file
+    assert file is not None
+    assert file.projects["shop"].repository == "https://git.example.com/ours/shop.git"
+    settings = server_settings(file, tmp_path, {})
+    assert settings == Settings(
+        tmp_path, host="0.0.0.0", port=9000, control_host="::1", control_port=8001, workers=3,
+        data_shown="https://api.example.com", control_shown="http://127.0.0.1:9001",
+    )  # fmt: skip
+    given = server_settings(file, tmp_path, {"port": 0, "workers": 1})
+    assert (given.host, given.port, given.workers) == ("0.0.0.0", 0, 1)
+    shop = project_settings(file, tmp_path)["shop"]
+    assert shop == ProjectSettings(
+        tmp_path / "projects/shop", "shop", "release/next", "apps/shop",
+        ("shop.example.com", "www.example.com"), "/v1/shop",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("data_shown", "hosts", "prefix", "url"),
+    [
+        ("", (), "", "http://127.0.0.1:8000"),
+        ("", (), "/shop", "http://127.0.0.1:8000/shop"),
+        ("", ("shop.test", "b.test"), "/v1", "http://shop.test:8000/v1"),
+        ("https://api.example.com", (), "/shop", "https://api.example.com/shop"),
+        ("https://api.example.com", ("shop.test",), "", "https://shop.test"),
+        (
+            "https://api.example.com:8443/all",
+            ("shop.test",),
+            "/v1",
+            "https://shop.test:8443/all/v1",
+        ),
+    ],
+)
+def test_a_project_is_told_to_be_where_people_reach_it(
+    tmp_path: Path, data_shown: str, hosts: tuple[str, ...], prefix: str, url: str
+) -> None:
+    project = ProjectSettings(tmp_path, "shop", hosts=hosts, prefix=prefix)
+    assert Settings(tmp_path, data_shown=data_shown).url_of(project) == url
+
+
+def test_what_only_a_restart_changes_is_told_at_its_place() -> None:
+    old, new = read("projects: {}\n"), read("workers: 2\nbind: {data: '[::1]:1'}\nprojects: {}\n")
+    assert old.file is not None
+    assert new.file is not None
+    assert new.document is not None
+    found = list(find_restarts("server.yaml", new.document, old.file, new.file, {}))
+    assert [(str(one.place), one.message, one.severity) for one in found] == [
+        (place, f"{what} until the server is started again", "warning")
+        for place, what in (
+            ("server.yaml:2:15", "'data' stays '127.0.0.1:8000'"),
+            ("server.yaml:1:10", "'workers' stays '1'"),
+        )
+    ]
+    given = {"workers": 4, "host": "127.0.0.1", "port": 1}
+    assert not list(find_restarts("server.yaml", new.document, old.file, new.file, given))
