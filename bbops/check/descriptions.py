@@ -16,5 +16,5 @@ def check(project: Project) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 endpoint.place(), "no-description", "the endpoint has no 'description'",
                 "say what it does for those who call it, or set 'docsVisibility: hidden'",
-                "warning",
+                severity="warning",
             )  # fmt: skip

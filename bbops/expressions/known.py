@@ -52,15 +52,19 @@ class Known:
             self.blamed.discard(found)
 
     def narrowed(self, path: Path, of: Type) -> Type:
+        """Return the type of the value at a path for those who read it."""
+        return of.not_null() if path in self.blamed else self.proved(path, of)
+
+    def proved(self, path: Path, of: Type) -> Type:
         """Return the type of the value at a path, as far as conditions say more of it."""
         fact = self.facts.get(path)
         if fact is False and of.nullable:
             return replace(of, kind="null", nullable=True, item=None, fields=None, rest=None)
-        return of.not_null() if fact or path in self.blamed else of
+        return of.not_null() if fact else of
 
     def variable(self, name: str) -> Type:
         """Return the type of a variable that is set."""
-        return self.narrowed(("vars", name), self.vars[name])
+        return self.proved(("vars", name), self.vars[name])
 
     def may_lack(self, names: Sequence[str], why: str) -> None:
         """Take that a step may come back to here with these variables set, or not."""
