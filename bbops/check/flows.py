@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
 from itertools import count
 
 from bbops.check._before import known_before
@@ -13,7 +13,7 @@ from bbops.check._surroundings import arguments, missing, readable
 from bbops.diagnostics import Diagnostic, has_errors
 from bbops.expressions.known import Known, rejoined
 from bbops.expressions.scope import Scope
-from bbops.expressions.types import ANY, NEVER, NULL, Type, concealed, join, joined
+from bbops.expressions.types import ANY, NEVER, NULL, Type, concealed, join
 from bbops.project import Project, Resource
 from bbops.resources.function import Function
 from bbops.steps._checking import MOST_TRIES, Arguments, Checking, Signature
@@ -85,14 +85,16 @@ class Flows:
     # ---- order
     def check_group(self, group: tuple[str, ...]) -> None:
         """Check a function, or a circle of them until what they return changes no more."""
+        members = frozenset(group)
         self.gives |= dict.fromkeys(group, NEVER)
-        is_circle = any(one in group for name in group for one in self.graph[name])
+        is_circle = any(one in members for name in group for one in self.graph[name])
         found: dict[str, CheckedFlow] = {}
         for attempt in count():
-            found, before = {name: self.check(name) for name in group}, dict(self.gives)
-            for name, flow in found.items():
-                self.gives[name] = _next(self.gives[name], flow.gives, attempt)
-            if not is_circle or self.gives == before:
+            before = [self.gives[name] for name in group]
+            for name in reversed(group):
+                found[name] = self.check(name)
+                self.gives[name] = _next(self.gives[name], found[name].gives, attempt)
+            if not is_circle or before == [self.gives[name] for name in group]:
                 break
         self.gives |= {name: replace(ANY, nullable=False) for name in group
                        if self.gives[name] is NEVER}  # fmt: skip
@@ -204,7 +206,7 @@ def _endings(at: Checking) -> tuple[Type, Known]:
         gives.append(NULL)
         leaves.append(end)
     left = rejoined([("", known) for known in leaves]) if leaves else Known(ended=True)
-    return joined(gives) if gives else NEVER, left
+    return reduce(join, gives, NEVER), left
 
 
 def _warn_of_endings(at: Checking, function: Resource[Function], *, in_use: bool) -> None:

@@ -37,7 +37,7 @@ def check_value(value: AnyValue, scope: Scope) -> Type:
         case Broken():
             problem = value.problem
             scope.report(value.mark, problem.start, problem.code, problem.message, problem.hint)
-            return Type("any")
+            return t.NEVER
 
 
 def check_condition(value: Expression, scope: Scope) -> Outcomes:

@@ -78,7 +78,7 @@ def check_filter(at: Checks, node: s.Filter) -> Type:
     kinds = ("text",) if node.name == "contains" and of.kind == "text" else None
     args = _check_arguments(at, node, args, kinds or _ARGUMENTS.get(node.name, ()))
     if _has_wrong_members(at, node, of) or _misnames(at, node, of):
-        return Type("any", private=of.hides)
+        return t.mistaken(hides=of.hides)
     return _filtered(node, of, args, known.gives)
 
 

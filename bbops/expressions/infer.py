@@ -37,7 +37,7 @@ class Inference:
         """Report a mistake and return the type of what it stands in."""
         self.scope.wrong.add(id(self.whole))
         self.scope.report(self.mark, offset, code, message, hint)
-        return Type("any", private=hides)
+        return t.mistaken(hides=hides)
 
     def infer(self, node: s.Node) -> Type:
         """Return the type of a node; mistakes go to the scope's report."""
@@ -173,13 +173,13 @@ class Inference:
             return scope.known.vars[name]
         if name in scope.known.unset:
             return self.unset(node, name, scope.known.unset[name])
-        return self.unknown_field(node, self.variables()) if scope.is_complete else Type("any")
+        return self.unknown_field(node, self.variables()) if scope.is_complete else t.NEVER
 
     def unset(self, node: s.Member, name: str, why: str) -> Type:
         """Report a variable that is set on some paths only, once."""
         path = ("vars", name)
         if path in self.scope.known.blamed:
-            return Type("any")
+            return t.NEVER
         self.scope.known.blamed.add(path)
         message = f"'vars.{name}' is not set on every path to this step"
         return self.wrong(node.name_start, "maybe-unset", message, why)
@@ -213,7 +213,7 @@ class Inference:
         if path is not None:
             hint += f", or check '{spelt(path, self.scope)} != null' first"
         self.without_null(node.of, of, f"'.{node.name}'", hint, at=node.name_start)
-        return Type("any", private=found.hides)
+        return t.mistaken(hides=found.hides)
 
     def unknown_field(self, node: s.Member, of: Type) -> Type:
         what, name = of.what or "this map", node.name

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 TEXT_COLUMNS = frozenset({"string", "text", "uuid", "time"})
 TEXT_FIELDS = TEXT_COLUMNS | {"email", "url"}
@@ -61,6 +62,11 @@ class Type:
         name = f"list of {self.item}" if self.kind == "list" and self.item else self.kind
         return f"{name} or null" if self.nullable and self.kind not in {"any", "null"} else name
 
+    @property
+    def is_never(self) -> bool:
+        """Whether there are no values of this type."""
+        return self.what == "no value"
+
     def parts(self) -> Iterable[Type]:
         """Return the types directly inside."""
         inner = [one for one in (self.item, self.rest) if one is not None]
@@ -68,11 +74,15 @@ class Type:
 
     def or_null(self) -> Type:
         """Return this type with null allowed."""
+        if self.is_never:
+            return NULL
         done = self.nullable and not self.absent
         return self if done else replace(self, nullable=True, absent=False)
 
     def or_absent(self) -> Type:
         """Return this type as a map's field that may be left out."""
+        if self.is_never:
+            return replace(NULL, absent=True)
         return self if self.nullable else replace(self, nullable=True, absent=True)
 
     def not_null(self) -> Type:
@@ -88,8 +98,8 @@ class Type:
 
 ANY = Type("any", nullable=True)
 NULL = Type("null", nullable=True)
-NEVER = Type("any", what="nothing yet")
-"""What a function gives of which no `return` is known yet; joined with a type it is that type."""
+NEVER = Type("any", what="no value")
+"""The type without values: members of `[]`, what a mistake gives. Joined it is the other type."""
 TEXT = Type("text")
 INTEGER = Type("integer")
 NUMBER = Type("number")
@@ -113,6 +123,11 @@ def map_of(fields: Mapping[str, Type], what: str = "", *, rest: Type | None = No
     return Type("map", fields=dict(fields), rest=rest, what=what)
 
 
+def mistaken(*, hides: bool) -> Type:
+    """Return the type of what a mistake stands in: nothing follows from it."""
+    return replace(NEVER, private=True) if hides else NEVER
+
+
 def named(name: str) -> Type:
     """Return the type that a column's or a shape's type name stands for."""
     return TEXT if name in TEXT_FIELDS else _SIMPLE[name]
@@ -120,9 +135,9 @@ def named(name: str) -> Type:
 
 def join(left: Type, right: Type) -> Type:
     """Return a type that both values have; `any` when they share nothing."""
-    if left is right or right is NEVER:
+    if left is right or right.is_never:
         return left
-    if left is NEVER or left == right:
+    if left.is_never or left == right:
         return right
     if "null" in {left.kind, right.kind}:
         other = right if left.kind == "null" else left
@@ -144,11 +159,8 @@ def join(left: Type, right: Type) -> Type:
 
 
 def joined(types: Iterable[Type]) -> Type:
-    """Return a type that all values have; `any` where there are none."""
-    found = NEVER
-    for one in types:
-        found = join(found, one)
-    return ANY if found is NEVER else found
+    """Return a type that all values have."""
+    return reduce(join, types, NEVER)
 
 
 def _join_maps(left: Type, right: Type) -> Type:

@@ -12,7 +12,7 @@ from bbops.expressions.check import check_condition, check_value, refuse_null
 from bbops.expressions.known import Facts, Known, rejoined
 from bbops.expressions.narrow import Outcomes
 from bbops.expressions.scope import Report, Scope
-from bbops.expressions.types import ANY, Type, fits, joined, list_of, map_of
+from bbops.expressions.types import ANY, Type, fits, joined, list_of, map_of, mistaken
 from bbops.expressions.values import Bare, Expression, ListValue, MapValue, Value
 from bbops.runtime.headers import can_set
 from bbops.sql.types import Table
@@ -130,7 +130,7 @@ class Checking:
         wanted = " or ".join(_WORDS.get(kind, kind) for kind in words)
         hint = "add '| toNumber'" if of.kind == "text" and "number" in words else ""
         self.report(mark_of(value) or place, "type", f"{what} needs {wanted}, got {of}", hint)
-        return Type("any", private=of.hides)
+        return mistaken(hides=of.hides)
 
     def refuse_null(
         self, value: Value, of: Type, what: str, place: Mark | None, cure: str = ""

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from bbops.diagnostics import suggest
 from bbops.expressions.infer import conversion
-from bbops.expressions.types import Type, find_misfit, map_of
+from bbops.expressions.types import NEVER, Type, find_misfit, map_of
 from bbops.expressions.values import MapValue, Value, ValueField
 from bbops.model import Model
 from bbops.steps._base import Checking, Example, Static, Step, mark_of
@@ -50,7 +50,7 @@ class Call(Step):
             if known is not None:
                 private |= self.check_part(at, part, value, of, known)
         if known is None:
-            return Type("any")
+            return NEVER
         gives, leaks = known.call(frozenset(private))
         for where in leaks:
             at.report(
