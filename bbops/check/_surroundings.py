@@ -5,6 +5,7 @@ A new kind of resource that runs functions adds its names here (`event`, `trigge
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from bbops.expressions.types import ANY, TEXT, Type, map_of
@@ -21,6 +22,7 @@ _LATER = {
     "row": "only 'where', and single columns of 'update' and 'do', have the stored row",
 }
 _REQUEST = map_of(dict.fromkeys(("id", "method", "path", "url", "ip", "body"), TEXT), "request")
+_HEADERS = map_of({}, "headers", rest=TEXT.or_null())
 PARTS = ("input", "params", "query")
 """What a function is given, by a request or a call."""
 
@@ -34,15 +36,15 @@ def readable(project: Project, name: str, private: Arguments) -> dict[str, Type]
     model, routes = project.functions[name].model, project.routes_of(name)
     is_before = name in project.middleware
     found = {
-        "env": _env(project),
-        "headers": map_of({}, "headers", rest=TEXT.or_null()),
+        "env": _once(project, "env", _env),
+        "headers": _HEADERS,
         "request": _REQUEST,
         "query": _given(None if is_before else model.query, "query", open_=bool(routes)),
         "params": _params(project, name, None if is_before else model.params),
         "input": _given(None if is_before else model.input, "input", open_=False),
     }
     if not why_no_auth(project, name):
-        found["auth"] = _auth(project)
+        found["auth"] = _once(project, "auth", _auth)
     for part, argument in private:
         fields = found[part].fields or {}
         if argument in fields:
@@ -94,6 +96,14 @@ def chain_before(route: Route, name: str) -> tuple[str, ...]:
     """Return the middleware that runs before a function on a route."""
     chain = route.middleware
     return chain[: chain.index(name)] if name in chain else chain
+
+
+def _once(project: Project, what: str, make: Callable[[Project], Type]) -> Type:
+    """Return a type that all functions share, made once per project."""
+    found = project.memo.get(what)
+    if not isinstance(found, Type):
+        found = project.memo[what] = make(project)
+    return found
 
 
 def _env(project: Project) -> Type:

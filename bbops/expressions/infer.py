@@ -171,16 +171,14 @@ class Inference:
             return scope.roots["auth"]
         if name in scope.known.vars:
             return scope.known.vars[name]
+        if ("vars", name) in scope.known.blamed or not scope.is_complete:
+            return t.NEVER
+        scope.known.blamed.add(("vars", name))  # said once, though it be read often
         if name in scope.known.unset:
             return self.unset(node, name, scope.known.unset[name])
-        return self.unknown_field(node, self.variables()) if scope.is_complete else t.NEVER
+        return self.unknown_field(node, self.variables())
 
     def unset(self, node: s.Member, name: str, why: str) -> Type:
-        """Report a variable that is set on some paths only, once."""
-        path = ("vars", name)
-        if path in self.scope.known.blamed:
-            return t.NEVER
-        self.scope.known.blamed.add(path)
         message = f"'vars.{name}' is not set on every path to this step"
         return self.wrong(node.name_start, "maybe-unset", message, why)
 

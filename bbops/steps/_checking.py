@@ -12,7 +12,7 @@ from bbops.expressions.check import check_condition, check_value, refuse_null
 from bbops.expressions.known import Facts, Known, rejoined
 from bbops.expressions.narrow import Outcomes
 from bbops.expressions.scope import Report, Scope
-from bbops.expressions.types import ANY, Type, fits, joined, list_of, map_of, mistaken
+from bbops.expressions.types import ANY, Type, fits, joined, list_of, map_of, may_be_null, mistaken
 from bbops.expressions.values import Bare, Expression, ListValue, MapValue, Value
 from bbops.runtime.headers import can_set
 from bbops.sql.types import Table
@@ -136,8 +136,9 @@ class Checking:
         self, value: Value, of: Type, what: str, place: Mark | None, cure: str = ""
     ) -> Type:
         """Report a checked value of which null is possible, and return what it then is."""
-        marked = replace(value, mark=mark_of(value) or place or self.step)
-        return refuse_null(marked, of, self.scope, what, cure)
+        if may_be_null(of) and value.mark is None:
+            value = replace(value, mark=place or self.step)
+        return refuse_null(value, of, self.scope, what, cure)
 
     def is_sound(self, expression: Expression) -> bool:
         """Return whether checking an expression reported nothing."""
@@ -148,8 +149,9 @@ class Checking:
     ) -> Outcomes:
         """Check an expression that must be true or false; return what it proves either way."""
         if isinstance(expression, Expression):
-            marked = replace(expression, mark=expression.mark or place)
-            return check_condition(marked, within or self.scope)
+            if expression.mark is None:
+                expression = replace(expression, mark=place)
+            return check_condition(expression, within or self.scope)
         self.value(expression)
         return {}, {}
 
