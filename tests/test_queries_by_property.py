@@ -218,7 +218,7 @@ def test_a_value_is_never_part_of_the_statement(text: str, bench: Bench) -> None
 
 
 @SLOW
-@given(name=HOSTILE.filter(lambda name: name != "string"))
+@given(name=HOSTILE.filter(lambda name: f"  {name}:" not in ALL))
 def test_a_key_from_outside_is_a_column_or_refused(name: str, bench: Bench) -> None:
     function = 'input: { x: json }\nsteps:\n  - insert: { table: all, data: "${ input.x }" }\n'
     client = bench.client(function)
