@@ -97,7 +97,7 @@ def _diagnostic(file: str, document: Document, model: type[BaseModel], item: Any
     return Diagnostic(at, code, message, context.get("hint", ""))
 
 
-_OWN = {"unknown_type", "bad_pattern", "step", "static", "columns", "default"}
+_OWN = {"unknown_type", "bad_pattern", "step", "static", "columns", "default", "retry", "try"}
 _ENV_HINT = "declare the name under 'env'; its value never stands in the repository"
 _LIMITS = {
     "greater_than_equal": "at least", "less_than_equal": "at most", "string_too_long": "at most",

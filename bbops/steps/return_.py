@@ -28,6 +28,9 @@ class Return(Step):
     """Answer with `value` as JSON, or as text where `contentType` is another type."""
 
     title: ClassVar[str] = "Return"
+    waits: ClassVar[bool] = False
+    fits_transaction: ClassVar[bool] = True
+    leaves: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "Answer with a new resource",
