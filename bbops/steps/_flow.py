@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from bbops.expressions.emit import Emitter, load
 from bbops.expressions.nodes import Node
 from bbops.expressions.scope import Scope
+from bbops.expressions.types import Type
 from bbops.expressions.values import Bare, Constant, Expression, Value
 from bbops.runtime.rows import DECODERS
 from bbops.runtime.statements import Statement
@@ -105,6 +106,14 @@ class Flow:
     def value(self, value: Value | None) -> ast.expr:
         """Return the code of a value; null where it was left out."""
         return ast.Constant(None) if value is None else self.emitter.value(value)
+
+    def type_of(self, value: Expression) -> Type:
+        """Return the type that the check found for an expression."""
+        return self.emitter.scope.type_of(value.node)
+
+    def html(self, value: Value) -> ast.expr:
+        """Return the code of a value as HTML: what its expressions give is escaped."""
+        return self.emitter.html(value)
 
     def condition(self, bare: Bare) -> ast.expr:
         """Return the code of a condition."""
