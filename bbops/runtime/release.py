@@ -28,7 +28,7 @@ FUEL = 100_000
 """Loop rounds and calls that one request may spend."""
 
 
-FORMAT = f"2 {MAGIC_NUMBER.hex()}"
+FORMAT = f"3 {MAGIC_NUMBER.hex()}"
 """Of artifacts: how they are laid out, and whose byte code is in them."""
 
 SLICE_SECONDS = 0.001
@@ -145,7 +145,7 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
         for local, callee in calls.items():
             space[local] = functions[callee]
     lasting = given.get("lasting") or Lasting()
-    answering = _answering(data["auth"], lasting, given)
+    answering = _answering(data, lasting, given)
     table: RouteTable[Any] = RouteTable()
     for route in data["routes"]:
         target = _pipeline(route, functions, answering, lasting)
@@ -157,13 +157,13 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
 
 
 def _answering(
-    auth: Mapping[str, Any] | None, lasting: Lasting, given: Given
+    data: Mapping[str, Any], lasting: Lasting, given: Given
 ) -> Answering:  # fmt: skip
     return Answering(
         given["name"], given["host"], dict(given["env"]),
-        _tokens(auth, given["env"], given["host"], lasting),
+        _tokens(data["auth"], given["env"], given["host"], lasting),
         fuel=FUEL, detailed=given.get("detailed", False), history=given.get("history"),
-        send_whole=given.get("send_whole"),
+        send_whole=given.get("send_whole"), addons=data["addons"],
     )  # fmt: skip
 
 
