@@ -96,7 +96,7 @@ class Project:
     channels: Mapping[str, Resource[Channel]]
     broken: frozenset[tuple[str, str]] = frozenset()
     memo: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
-    """What `bbops.check.flows` found of each function, so that compiling need not check again."""
+    """What `bbops.check.flows` found, so that compiling need not check again."""
 
     @cached_property
     def routes(self) -> tuple[Route, ...]:
@@ -135,13 +135,14 @@ class Project:
         return found
 
     @cached_property
+    def callees(self) -> dict[str, tuple[str, ...]]:
+        """For each function the names of those that its steps call."""
+        return {name: tuple(_called(one.model.steps)) for name, one in self.functions.items()}
+
+    @cached_property
     def callers(self) -> dict[str, str]:
         """For each function that another one calls: the name of one that does."""
-        return {
-            callee: name
-            for name, function in self.functions.items()
-            for callee in _called(function.model.steps)
-        }
+        return {callee: name for name, callees in self.callees.items() for callee in callees}
 
     @cached_property
     def middleware(self) -> frozenset[str]:

@@ -60,6 +60,7 @@ def sample(**files: str) -> Files:
 def with_function(function: str, *, method: str = "POST", auth: str = "None") -> Files:
     """Return the sample project with one function, answered at /run."""
     endpoint = f"method: {method}\npath: /run\nfunction: run\nauthentication: {auth}\n"
+    endpoint += "description: Tried out here.\n"
     return sample(functions__run=function, endpoints__run=endpoint)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
@@ -29,6 +30,8 @@ class Part:
 
 
 Parts: TypeAlias = st.SearchStrategy[Part]
+Sure: TypeAlias = frozenset[str]
+NOTHING: Sure = frozenset()
 
 
 def name(text: str) -> Part:
@@ -92,13 +95,24 @@ def instead(value: Any, other: Any) -> Any:
     return other if value is None else value
 
 
-def numbers(depth: int, prefix: str = "") -> Parts:
-    """Return expressions of numbers."""
-    fields = [name(prefix + "i"), name(prefix + "n"), given_input("x")]
-    leaves = st.sampled_from(fields) | LITERALS
+def read(text: str, sure: Sure, instead_of_null: Parts) -> Parts:
+    """Return a name where null is no problem: as it is if it cannot be null, else defaulted."""
+    if text.startswith("input.") or text in sure:
+        return st.just(name(text))
+    return made("({} | default({}))", instead, st.just(name(text)), instead_of_null)
+
+
+@cache
+def numbers(depth: int, prefix: str = "", sure: Sure = NOTHING) -> Parts:
+    """Return expressions of numbers; in a query only the `sure` columns are known not to be null.
+
+    Every other column is used as the language asks for it: with a default, or behind a check.
+    """
+    i, n = (read(prefix + text, sure, LITERALS) for text in "in")
+    leaves = st.one_of(i, n, st.just(given_input("x")), LITERALS)
     if depth == 0:
         return leaves
-    a = numbers(depth - 1, prefix)
+    a = numbers(depth - 1, prefix, sure)
     return leaves | st.one_of(
         made("{} + {}", known(lambda x, y: x + y), a, a),
         made("{} - {}", known(lambda x, y: x - y), a, a),
@@ -110,19 +124,23 @@ def numbers(depth: int, prefix: str = "") -> Parts:
         made("{} | min({})", known(min), a, LITERALS),
         made("{} | max({})", known(max), a, LITERALS),
         made("{} | default({})", instead, a, LITERALS),
-        made(
-            "{} if {} else {}", lambda x, y, z: x if y else z, a, conditions(depth - 1, prefix), a
+        made("{} if {} else {}", chosen, a, conditions(depth - 1, prefix, sure), a),
+        made("{} | length", known(len), texts(depth - 1, prefix, sure)),
+        *(
+            made("{} if {} != null else {}", lambda then, x, other: other if x is None else then,
+                 numbers(depth - 1, prefix, sure | {column}), st.just(name(column)), a)
+            for column in unsure(prefix, sure)
         ),
-        made("{} | length", known(len), texts(depth - 1, prefix)),
-    )
+    )  # fmt: skip
 
 
-def texts(depth: int, prefix: str = "") -> Parts:
+@cache
+def texts(depth: int, prefix: str = "", sure: Sure = NOTHING) -> Parts:
     """Return expressions of texts."""
-    leaves = st.sampled_from([name(prefix + "s"), given_input("t")]) | WORDS
+    leaves = st.one_of(read(prefix + "s", sure, WORDS), st.just(given_input("t")), WORDS)
     if depth == 0:
         return leaves
-    a = texts(depth - 1, prefix)
+    a = texts(depth - 1, prefix, sure)
     return leaves | st.one_of(
         made("{} + {}", known(lambda x, y: x + y), a, a),
         made("{} | lower", known(str.lower), a),
@@ -132,6 +150,15 @@ def texts(depth: int, prefix: str = "") -> Parts:
         made("{} | replace('a', 'bb')", known(lambda x: x.replace("a", "bb")), a),
         made("{} | default({})", instead, a, WORDS),
     )
+
+
+def chosen(then: Any, test: Any, other: Any) -> Any:
+    return then if test else other
+
+
+def unsure(prefix: str, sure: Sure) -> list[str]:
+    """Return the columns that may be null."""
+    return [] if prefix else [column for column in "insb" if column not in sure]
 
 
 def compared(parts: Parts) -> Parts:
@@ -154,24 +181,28 @@ def listed(parts: Parts, items: Parts, *, null: bool) -> Parts:
     return st.builds(build, parts, st.lists(items, max_size=3), st.booleans())
 
 
-def conditions(depth: int, prefix: str = "") -> Parts:
+@cache
+def conditions(depth: int, prefix: str = "", sure: Sure = NOTHING) -> Parts:
     """Return expressions that are true or false."""
     b = prefix + "b"
     leaves = st.sampled_from([
-        name(b), given_input("f"), literal(value=True), literal(value=False),
+        given_input("f"), literal(value=True), literal(value=False),
         Part(f"{prefix}i == null", lambda row: row["i"] is None),
         Part(f"{prefix}s != null", lambda row: row["s"] is not None),
         Part(f"{b} == null", lambda row: row["b"] is None),
         Part(f"{b} == false", lambda row: row["b"] is False),
         Part(f"{b} != true", lambda row: row["b"] is not True),
         Part("input.nothing == null", lambda _: True),
-    ])  # fmt: skip
+    ]) | read(b, sure, st.sampled_from([literal(value=True), literal(value=False)]))  # fmt: skip
     if depth == 0:
         return leaves
-    a, n, s = conditions(depth - 1, prefix), numbers(depth - 1, prefix), texts(depth - 1, prefix)
+    less = depth - 1
+    a, n, s = (of(less, prefix, sure) for of in (conditions, numbers, texts))
     return leaves | st.one_of(
         compared(n),
         compared(s),
+        made("{} == {}", same, st.just(name(prefix + "i")), n),
+        made("{} != {}", lambda x, y: not same(x, y), s, st.just(name(prefix + "s"))),
         listed(n, LITERALS, null=False),
         listed(st.just(name(prefix + "i")), LITERALS, null=True),
         listed(st.just(name(prefix + "s")), WORDS, null=True),
@@ -183,4 +214,21 @@ def conditions(depth: int, prefix: str = "") -> Parts:
         made("{} or {}", lambda x, y: bool(x or y), a, a),
         made("{} == true", lambda x: x is True, compared(n)),
         made("{} == false", lambda x: x is False, compared(s)),
+        *(
+            guarded(column, conditions(less, prefix, sure | {column}), a)
+            for column in unsure(prefix, sure)
+        ),
     )
+
+
+def guarded(column: str, inner: Parts, other: Parts) -> Parts:
+    """Return conditions that use a column behind a check that it is not null."""
+    of = st.just(name(column))
+    return st.one_of(
+        made("{} != null and {}", lambda x, y: x is not None and y, of, inner),
+        made("{} == null or {}", lambda x, y: x is None or y, of, inner),
+        made("{} and {} != null and {}", lambda x, y, z: x and y is not None and z,
+             other, of, inner),
+        made("not ({} or {} == null) and {}", lambda x, y, z: not x and y is not None and z,
+             other, of, inner),
+    )  # fmt: skip

@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+
+def endpoint(method: str, path: str, function: str) -> str:
+    """Return the text of a public endpoint."""
+    return (
+        f"method: {method}\npath: {path}\nfunction: {function}\nauthentication: None\n"
+        "description: One of four.\n"
+    )
+
+
 FILES = {
     "project.yaml": (
         "bbops: 1\nname: small\nenv:\n  GREETING: { default: hello }\n"
@@ -30,10 +39,10 @@ FILES = {
         "steps:\n  - hashPassword: { password: secret, rounds: 14 }\n    as: hash\n"
         "  - return: { value: { done: true } }\n"
     ),
-    "endpoints/hello.yaml": "method: GET\npath: /hello\nfunction: hello\nauthentication: None\n",
-    "endpoints/add.yaml": "method: POST\npath: /notes\nfunction: add\nauthentication: None\n",
-    "endpoints/list.yaml": "method: GET\npath: /notes\nfunction: list\nauthentication: None\n",
-    "endpoints/slow.yaml": "method: GET\npath: /slow\nfunction: slow\nauthentication: None\n",
+    "endpoints/hello.yaml": endpoint("GET", "/hello", "hello"),
+    "endpoints/add.yaml": endpoint("POST", "/notes", "add"),
+    "endpoints/list.yaml": endpoint("GET", "/notes", "list"),
+    "endpoints/slow.yaml": endpoint("GET", "/slow", "slow"),
 }
 
 

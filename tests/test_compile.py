@@ -244,7 +244,8 @@ def test_every_failure_points_into_its_step(steps: str, line: int, serving: Serv
 
 def test_a_failure_in_a_called_function_points_there(ask: Ask, serving: Serving) -> None:
     outer = "steps:\n  - call: { function: inner }\n"
-    inner = "steps:\n  - set: { a: null }\n  - set: { b: '${ vars.a.c }' }\n"
+    inner = "steps:\n  - set: { a: \"${ '1' | parseJson }\" }\n"
+    inner += "  - log: { message: '${ vars.a.c + 1 }' }\n"
 
     async def tell(client: Any) -> None:
         assert (await client.ask("POST", "/run")).status == 500

@@ -165,8 +165,8 @@ def mistakes(value: str) -> list[str]:
         ("input.list | length > 2 and true", True),
         ("not (input.text | contains('z'))", True),
         ("input.list | first", 1),
-        ("[[1, 2], [3]] | first | last", 2),
-        ("(input.list | last) + 1", 4),
+        ("[[1, 2], [3]] | first | default([]) | last", 2),
+        ("(input.list | last | default(0)) + 1", 4),
         ("-3 | abs", 3),
         ("-(3 | abs)", -3),
         ("2 - 3 * -(1 | abs)", 5),
@@ -221,9 +221,14 @@ def test_double_braces_are_a_mistake(text: str) -> None:
     assert mistakes(text) == ["double-braces"]
 
 
-@pytest.mark.parametrize("value", ["${ null } x", "x ${ input.none }", "x${ input.json }"])
+@pytest.mark.parametrize("value", ["x${ input.json }", "x${ input.json.n }", "${ input.json }x"])
 def test_null_and_maps_are_no_part_of_a_text(value: str, bench: Bench) -> None:
     assert bench.ask(bench.client(function(value)), SENT).status == 500
+
+
+@pytest.mark.parametrize("value", ["${ null } x", "x ${ input.none }"])
+def test_what_may_be_null_in_a_text_is_a_mistake(value: str) -> None:
+    assert mistakes(value) == ["maybe-null"]
 
 
 @pytest.mark.parametrize("value", ["x ${ input.list }", "x ${ input.map }", "x${ [1] }"])

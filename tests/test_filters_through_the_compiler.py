@@ -29,7 +29,7 @@ def test_the_example_gives_its_result(name: str, example: tuple[str, object], be
 
 @pytest.mark.parametrize("name", [name for name, one in FILTERS.items() if not one.accepts_null])
 def test_null_in_is_an_error(name: str, bench: Bench) -> None:
-    arguments = ", ".join(["1"] * FILTERS[name].least)
+    arguments = ", ".join(["input.y"] * FILTERS[name].least)
     value = f"value: ${{ input.x | {name}({arguments}) }}"
-    text = f"input: {{ x: json? }}\nsteps:\n  - return:\n      {value}\n"
-    assert bench.ask(bench.client(text), {"x": None}).status == 500
+    text = f"input: {{ x: json?, y: json }}\nsteps:\n  - return:\n      {value}\n"
+    assert bench.ask(bench.client(text), {"x": None, "y": "1"}).status == 500

@@ -80,12 +80,13 @@ def test_another_content_type_sends_the_value_as_text(ask: Ask) -> None:
 
 
 def test_a_map_is_no_text_of_another_content_type(ask: Ask) -> None:
-    assert answer(ask, returned("value: { a: 1 }, contentType: text/plain")).status == 500
+    text = returned("value: '${ input.value }', contentType: text/plain")
+    assert answer(ask, text, {"a": 1}).status == 500
 
 
 def test_binary_is_sent_as_it_is(serving: Serving) -> None:
     files = with_function(
-        "steps:\n  - find: { table: files, one: true }\n    as: file\n"
+        "steps:\n  - find: { table: files, one: required }\n    as: file\n"
         "  - return:\n      value: ${ vars.file.data }\n      contentType: image/png\n"
     )
     files["tables/files.yaml"] = (

@@ -143,7 +143,8 @@ steps:
     as: row
   - find:
       table: all
-      where: id == vars.row.id and NAME == vars.row.NAME and NAME in VALUE
+      where: >-
+        id == vars.row.id and vars.row.NAME != null and NAME == vars.row.NAME and NAME in VALUE
     as: found
   - return:
       value: ${ vars.found | length }
@@ -193,14 +194,16 @@ steps:
   - update:
       table: all
       where: >-
-        id == vars.row.id and string == input.x and string in [input.x]
-        and (string | endsWith(input.x))
+        id == vars.row.id and input.x != null and string == input.x and string in [input.x]
+        and string != null and (string | endsWith(input.x)) and text != null
       data: { text: "${ row.text }${ input.x }" }
       one: required
     as: row
   - find:
       table: all
-      where: string != input.x and (string | contains(input.x + 'never there'))
+      where: >-
+        input.x != null and string != input.x and string != null
+        and (string | contains(input.x + 'never there'))
     as: none
   - return:
       value: ["${ vars.row.string }", "${ vars.row.text }", "${ vars.none }"]
@@ -215,7 +218,7 @@ def test_a_value_is_never_part_of_the_statement(text: str, bench: Bench) -> None
 
 
 @SLOW
-@given(name=HOSTILE.filter(lambda name: name != "string"))
+@given(name=HOSTILE.filter(lambda name: f"  {name}:" not in ALL))
 def test_a_key_from_outside_is_a_column_or_refused(name: str, bench: Bench) -> None:
     function = 'input: { x: json }\nsteps:\n  - insert: { table: all, data: "${ input.x }" }\n'
     client = bench.client(function)

@@ -237,6 +237,18 @@ def test_a_request_for_another_protocol_is_answered_as_if_it_had_not_asked(
     assert [answer.status for answer in told] == [200, 201, 200, 404, 200]
 
 
+def test_a_large_body_of_such_a_request_is_no_head(server: Running) -> None:
+    note = b'{"title": "%s"}' % (b"x" * 600_000)
+    asked = post(*UPGRADES["h2c"], f"Content-Length: {len(note)}", body=note)
+    assert [answer.status for answer in send(server.url, asked + LAST)] == [201, 200]
+
+
+def test_many_such_requests_are_as_good_as_one(server: Running) -> None:
+    asked = head("GET /hello HTTP/1.1", *UPGRADES["h2c"]) * 900
+    told = send(server.url, asked + LAST)
+    assert [answer.status for answer in told] == [200] * 901
+
+
 def test_what_follows_connection_close_is_not_read(server: Running) -> None:
     assert len(send(server.url, LAST + HELLO)) == 1
 

@@ -21,7 +21,7 @@ EXAMPLES = [(kind, example) for kind in KINDS for example in step_kinds()[kind].
 
 def function_of(example: Example) -> str:
     fields = {bool: "boolean", int: "integer", str: "string", list: "integer[]"}
-    shape = "".join(f"  {k}?: {fields[type(v)]}\n" for k, v in (example.input or {}).items())
+    shape = "".join(f"  {k}: {fields[type(v)]}\n" for k, v in (example.input or {}).items())
     head = f"input:\n{shape}" if shape else ""
     if "input.word" in example.steps and not shape:
         head = "input:\n  word?: string\n"

@@ -174,3 +174,16 @@ def test_many_answers_do_not_wait_for_the_loop() -> None:
         assert len(pipe.written) == 64
 
     asyncio.run(run())
+
+
+def test_a_client_that_left_takes_nobody_elses_answer_along() -> None:
+    async def main() -> None:
+        corks, pipes = Corks(asyncio.get_running_loop()), [Pipe() for _ in range(3)]
+        for pipe in pipes:
+            Corked(pipe, corks).write(b"answer")
+        pipes[1].close()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert [pipe.written for pipe in pipes] == [[b"answer"], [], [b"answer"]]
+
+    asyncio.run(main())

@@ -98,7 +98,7 @@ def test_a_conflict_is_refused_ignored_or_updates_the_row(bench: Bench) -> None:
     assert bench.run(conflict("ignore")) is None
     assert bench.sql("SELECT size FROM items WHERE id = 1") == [(3,)]
     assert bench.run(conflict("update")) == 8
-    assert bench.run(conflict("{ size: '${ row.size + 100 }' }")) == 108
+    assert bench.run(conflict("{ size: '${ (row.size | default(0)) + 100 }' }")) == 108
     assert bench.run(conflict("update", "{ name: yak, size: 1 }")) == 1
     assert bench.sql("SELECT count(*) FROM items") == [(6,)]
 

@@ -1,41 +1,51 @@
-"""Functions: every name, table, column and function in their steps."""
+"""Functions: every name, type, table, column and function in their steps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
+from itertools import count
 
-from bbops.diagnostics import Diagnostic
-from bbops.expressions.scope import Report, Scope
-from bbops.expressions.types import ANY, TEXT, Type, map_of
-from bbops.project import Project, Resource, Route
-from bbops.resources._shape import Shape, shape_types
+from bbops.check._before import known_before
+from bbops.check._order import Graph, dependencies, in_order
+from bbops.check._surroundings import arguments, missing, readable
+from bbops.diagnostics import Diagnostic, has_errors
+from bbops.expressions.known import Known, rejoined
+from bbops.expressions.scope import Scope
+from bbops.expressions.types import ANY, NEVER, NULL, Type, concealed, join
+from bbops.project import Project, Resource
 from bbops.resources.function import Function
-from bbops.steps._base import Checking, Signature, Step
+from bbops.steps._checking import MOST_TRIES, Arguments, Checking, Signature
 from bbops.yaml.document import Mark
 
-_LATER = {
-    "env": "declare it under 'env' in project.yaml",
-    "event": "only functions of triggers have an event",
-    "trigger": "only functions of triggers have it",
-    "error": "only 'catch' has it",
-    "row": "only 'where', and single columns of 'update' and 'do', have the stored row",
-}
-_REQUEST = map_of(dict.fromkeys(("id", "method", "path", "url", "ip", "body"), TEXT), "request")
+WARNINGS = frozenset({"unused-variable", "unreachable", "missing-return", "forgotten-braces"})
+"""Codes of what may be meant so."""
+
+MOST_CALLS = 12
+"""Calls in calls through which a private argument is followed."""
+
+_PRIVATE = replace(ANY, private=True)
+_NONE: Arguments = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedFlow:
     """A function whose names are resolved: the types of its expressions, and its mistakes.
 
-    `reads` are (kind, name) of the resources it was checked against, `inherits` the variables
-    that middleware may have set before it runs.
+    Attributes:
+        reads: (kind, name) of every resource that the types depend on.
+        inherits: the variables that middleware may have set before it runs.
+        gives: the type of what it returns.
+        left: what is known where it ends without a value.
     """
 
     scope: Scope
     diagnostics: tuple[Diagnostic, ...]
     reads: frozenset[tuple[str, str]]
     inherits: frozenset[str]
+    gives: Type
+    left: Known
 
 
 def check(project: Project) -> Iterator[Diagnostic]:
@@ -45,176 +55,186 @@ def check(project: Project) -> Iterator[Diagnostic]:
 
 
 def check_flow(project: Project, name: str) -> CheckedFlow:
-    """Check one function in its surroundings. O(steps), once per project."""
-    found = project.memo.get(name)
-    if not isinstance(found, CheckedFlow):
-        project.memo[name] = None  # under way: middleware that meets itself sees no types
-        found = project.memo[name] = _check_flow(project, name)
-    return found
+    """Check one function in its surroundings. O(steps of all functions), once per project."""
+    flows = project.memo.get("flows")
+    if not isinstance(flows, Flows):
+        flows = project.memo["flows"] = Flows(project, dependencies(project))
+        for group in in_order(flows.graph):
+            flows.check_group(group)
+    return flows.done[name]
 
 
-def _check_flow(project: Project, name: str) -> CheckedFlow:
-    function = project.functions[name]
-    found: list[Diagnostic] = []
+@dataclass(slots=True)
+class Flows:
+    """The functions of a project, each checked after those that it builds on.
 
-    def report(mark: Mark | None, offset: int, code: str, message: str, hint: str) -> None:
-        place = function.at(mark, offset) if mark else function.at(current.step)
-        found.append(Diagnostic(place, code, message, hint))
+    Attributes:
+        done: the functions that are checked.
+        gives: what each one returns; in a circle of functions under check, as far as it is known.
+        told: what a call with private arguments gives, and where it would give them away.
+        depth: how many calls with private arguments are being followed.
+    """
 
-    scope = _scope(project, function, report)
-    inherits = frozenset(scope.vars)
-    current = Checking(scope, project.sql_tables, _Signatures(project), None, broken=project.broken)
-    found += _bodies(project, function)
-    found += _middleware(project, function)
-    for step in function.model.steps:
-        current = replace(current, step=step.mark)
-        current.one(step)
-    return CheckedFlow(scope, tuple(found), frozenset(current.reads), inherits)
+    project: Project
+    graph: Graph
+    done: dict[str, CheckedFlow] = field(default_factory=dict)
+    gives: dict[str, Type] = field(default_factory=dict)
+    told: dict[tuple[str, Arguments], tuple[Type, tuple[str, ...]]] = field(default_factory=dict)
+    depth: int = 0
 
+    # ---- order
+    def check_group(self, group: tuple[str, ...]) -> None:
+        """Check a function, or a circle of them until what they return changes no more."""
+        members = frozenset(group)
+        self.gives |= dict.fromkeys(group, NEVER)
+        is_circle = any(one in members for name in group for one in self.graph[name])
+        found: dict[str, CheckedFlow] = {}
+        for attempt in count():
+            before = [self.gives[name] for name in group]
+            for name in reversed(group):
+                found[name] = self.check(name)
+                self.gives[name] = _next(self.gives[name], found[name].gives, attempt)
+            if not is_circle or before == [self.gives[name] for name in group]:
+                break
+        self.gives |= {name: replace(ANY, nullable=False) for name in group
+                       if self.gives[name] is NEVER}  # fmt: skip
+        self.keep(found)
+        if is_circle:  # from here on their calls are followed too
+            self.keep({name: self.check(name) for name in group})
 
-def _scope(project: Project, function: Resource[Function], report: Report) -> Scope:
-    model, routes = function.model, project.routes_of(function.name)
-    is_before = function.name in project.middleware
-    roots: dict[str, Type] = {
-        "env": _env(project),
-        "headers": map_of({}, "headers", rest=TEXT.or_null()),
-        "request": _REQUEST,
-        "query": _given(None if is_before else model.query, "query", open_=bool(routes)),
-        "params": _params(None if is_before else model.params, routes),
-        "input": _given(None if is_before else model.input, "input", open_=False),
-    }
-    missing = dict(_LATER)
-    if is_before:
-        missing["input"] = "middleware runs before the body is read"
-    elif model.input is None:
-        missing["input"] = "declare its fields under 'input' of this function"
-    if not model.params and not routes:
-        missing["params"] = "declare them under 'params' of this function"
-    refused = _no_auth(project, function.name, routes)
-    if refused:
-        missing["vars.auth"] = refused
-    else:
-        roots["auth"] = _auth(project)
-    if project.settings.model.auth is None:
-        missing["no-auth"] = "add 'auth: { signingKey: … }' to project.yaml"
-    return Scope(roots, report, _before(project, function.name, routes), missing=missing)
+    def keep(self, found: Mapping[str, CheckedFlow]) -> None:
+        """Keep checked functions, each with everything that its types depend on."""
+        reads = {one for flow in found.values() for one in flow.reads}
+        for name in found:
+            for other in self.graph[name]:
+                reads |= {("function", other)}
+                reads |= self.done[other].reads if other in self.done else set()
+        for name, flow in found.items():
+            self.done[name] = replace(flow, reads=frozenset(reads))
 
+    # ---- calls
+    def signature(self, name: str) -> Signature:
+        """Return what a call has to know of a function."""
+        types, required = arguments(self.project.functions[name].model)
+        return Signature(types, required, partial(self.call, name))
 
-def _no_auth(project: Project, name: str, routes: tuple[Route, ...]) -> str:
-    """Return why a function has no `vars.auth`; empty when every way to it has JWT."""
-    for route in routes:
-        if route.authentication != "JWT":
-            return f"endpoint '{route.endpoint.name}' has authentication: {route.authentication}"
-    if name in project.callers:
-        caller = project.callers[name]
-        return f"function '{caller}' calls this one; hand the user over as 'input'"
-    return ""
+    def call(self, name: str, private: Arguments) -> tuple[Type, tuple[str, ...]]:
+        """Return the type of a call's result, and where private arguments would be given away."""
+        gives = self.gives[name]
+        if not private:
+            return gives, ()
+        hidden = concealed(gives, by=[_PRIVATE])
+        if name not in self.done:
+            return hidden, ()
+        if self.depth == MOST_CALLS:
+            return hidden, (f"{self.project.functions[name].file}, too many calls deep to follow",)
+        if (name, private) not in self.told:
+            self.told[name, private] = hidden, ()  # as long as it calls itself
+            self.depth += 1
+            flow = self.check(name, private)
+            self.depth -= 1
+            usual = {one.place for one in self.done[name].diagnostics if one.code == "private-data"}
+            found = [one.place for one in flow.diagnostics if one.code == "private-data"]
+            leaks = tuple(str(place) for place in found if place not in usual)
+            self.told[name, private] = flow.gives, leaks
+        return self.told[name, private]
 
+    # ---- one function
+    def check(self, name: str, private: Arguments = _NONE) -> CheckedFlow:
+        """Check a function; where `private` arguments are given to it, for what becomes of them."""
+        project, function = self.project, self.project.functions[name]
+        found: list[Diagnostic] = []
 
-def _env(project: Project) -> Type:
-    fields: dict[str, Type] = {}
-    for name, variable in project.settings.model.env.items():
-        of = replace(TEXT, private=True) if variable.secret else TEXT
-        given = variable.required or variable.default is not None or variable.generate
-        fields[name] = of if given else of.or_null()
-    return map_of(fields, "env")
+        def report(mark: Mark | None, offset: int, code: str, message: str, hint: str) -> None:
+            severity = "warning" if code in WARNINGS else "error"
+            found.append(
+                Diagnostic(function.at(mark, offset), code, message, hint, severity)  # type: ignore[arg-type]
+            )
 
+        scope = Scope(readable(project, name, private), report, missing=missing(project, function))
+        scope.known, scope.is_complete = known_before(project, name, self.left_by)
+        inherits = frozenset({**scope.known.vars, **scope.known.unset})
+        is_public = bool(project.routes_of(name)) or name not in project.callers
+        at = Checking(
+            scope, project.sql_tables, _Signatures(self), None, broken=project.broken,
+            answers=is_public and not private,
+        )  # fmt: skip
+        at.steps(function.model.steps)
+        gives, left = _endings(at)
+        _warn_of_endings(at, function, in_use=name in project.middleware)
+        return CheckedFlow(
+            scope, _told(found, private), frozenset(at.notes.reads), inherits, gives, left
+        )
 
-def _auth(project: Project) -> Type:
-    user = TEXT
-    auth = project.settings.model.auth
-    table = project.sql_tables.get(auth.users or "") if auth else None
-    if table is not None and len(table.key) == 1:
-        user = table.columns[table.key[0]].value_type
-    fields = {"userId": user, "email": TEXT.or_null(), "role": TEXT.or_null(), "claims": ANY}
-    return map_of(fields, "vars.auth")
-
-
-def _given(shape: Shape | None, what: str, *, open_: bool) -> Type:
-    return map_of(shape_types(shape or {}), what, rest=TEXT.or_null() if open_ else None)
-
-
-def _params(shape: Shape | None, routes: tuple[Route, ...]) -> Type:
-    found = dict.fromkeys((name for route in routes for name in route.parameters), TEXT)
-    return map_of({**found, **shape_types(shape or {})}, "params")
-
-
-def _before(project: Project, name: str, routes: tuple[Route, ...]) -> dict[str, Type]:
-    """Return the variables that middleware has set before this function runs."""
-    found: dict[str, Type] = {}
-    for route in routes:
-        chain = route.middleware
-        if name in chain:
-            chain = chain[: chain.index(name)]
-        for function in chain:
-            if function in project.functions:
-                found |= _left_by(project, function)
-    return found
-
-
-def _left_by(project: Project, middleware: str) -> dict[str, Type]:
-    names = set(variables(project.functions[middleware].model.steps))
-    under_way = middleware in project.memo and project.memo[middleware] is None
-    types = {} if under_way else check_flow(project, middleware).scope.vars
-    return {name: types.get(name, ANY) for name in names}
-
-
-def variables(steps: Iterable[Step]) -> Iterator[str]:
-    """Yield every variable that steps set, at any depth."""
-    for step in steps:
-        yield from step.sets()
-        for block in step.blocks():
-            yield from variables(block)
+    def left_by(self, middleware: str) -> Known | None:
+        """Return what middleware leaves to what runs after it; None while it is under check."""
+        flow = self.done.get(middleware)
+        return flow.left if flow else None
 
 
 class _Signatures(Mapping[str, Signature]):
     """Signatures made only for the functions that are called."""
 
-    def __init__(self, project: Project) -> None:
-        self.project = project
+    def __init__(self, flows: Flows) -> None:
+        self.flows = flows
 
     def __getitem__(self, name: str) -> Signature:
-        model = self.project.functions[name].model
-        return Signature(
-            {part: _names(getattr(model, part)) for part in ("input", "params", "query")}
-        )
+        if name not in self.flows.project.functions:
+            raise KeyError(name)
+        return self.flows.signature(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.project.functions)
+        return iter(self.flows.project.functions)
 
     def __len__(self) -> int:
-        return len(self.project.functions)
+        return len(self.flows.project.functions)
 
 
-def _names(shape: Shape | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    declared = tuple(name.rstrip("?") for name in shape or {})
-    required = tuple(
-        name for name, field in (shape or {}).items()
-        if not name.endswith("?") and field.default is None
+def _next(known: Type, found: Type, attempt: int) -> Type:
+    """Return what a function of a circle returns, after one more check of it."""
+    of = join(known, found)
+    if attempt < MOST_TRIES or of == known:
+        return of
+    return replace(ANY, private=of.hides)
+
+
+def _endings(at: Checking) -> tuple[Type, Known]:
+    """Return what a function returns, and what is known where it ends without a value."""
+    notes, end = at.notes, at.scope.known
+    gives, leaves = list(notes.gives), list(notes.leaves)
+    if not end.ended:
+        gives.append(NULL)
+        leaves.append(end)
+    left = rejoined([("", known) for known in leaves]) if leaves else Known(ended=True)
+    return reduce(join, gives, NEVER), left
+
+
+def _warn_of_endings(at: Checking, function: Resource[Function], *, in_use: bool) -> None:
+    """Warn of variables that nothing reads, and of an end without `return` beside one with it.
+
+    Args:
+        in_use: it is middleware, whose variables others read.
+    """
+    if in_use:
+        return
+    if not at.scope.known.ended and any(of is not NULL for of in at.notes.gives):
+        at.report(
+            function.model.steps[-1].mark, "missing-return",
+            "the steps may end here without a 'return', though others return a value",
+            "add a 'return' behind this step",
+        )  # fmt: skip
+    for name, place in at.notes.places.items():
+        if name not in at.scope.reads:
+            message = f"nothing reads the variable '{name}'"
+            at.report(place, "unused-variable", message, f"leave it out, or use 'vars.{name}'")
+
+
+def _told(found: list[Diagnostic], private: Arguments) -> tuple[Diagnostic, ...]:
+    """Leave out warnings that a mistake explains."""
+    if not has_errors(found) or private:
+        return tuple(found)
+    wrong = {one.place for one in found if one.severity == "error"}
+    return tuple(
+        one for one in found
+        if one.severity == "error" or (one.code != "unused-variable" and one.place not in wrong)
     )  # fmt: skip
-    return declared, required
-
-
-def _middleware(project: Project, function: Resource[Function]) -> Iterator[Diagnostic]:
-    if function.name not in project.middleware:
-        return
-    for part in ("input", "query", "params"):
-        if getattr(function.model, part) is not None:
-            yield Diagnostic(
-                function.place(part, key=True), "middleware",
-                f"middleware declares no '{part}': it runs before the request's values are typed",
-                "read 'query' and 'params' as texts here, and type them with a filter",
-            )  # fmt: skip
-
-
-def _bodies(project: Project, function: Resource[Function]) -> Iterator[Diagnostic]:
-    if function.model.input is None:
-        return
-    for route in project.routes_of(function.name):
-        is_own = route.endpoint.model.function == function.name
-        if is_own and route.method in {"GET", "DELETE"}:
-            yield Diagnostic(
-                route.endpoint.place("method"), "no-body",
-                f"a {route.method} has no body, but function '{function.name}' declares 'input'",
-                "use 'query' or 'params', or another method",
-            )  # fmt: skip

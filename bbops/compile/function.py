@@ -12,10 +12,11 @@ from importlib.util import MAGIC_NUMBER
 from typing import Any
 
 from bbops import __version__
-from bbops.check.flows import CheckedFlow, variables
+from bbops.check.flows import CheckedFlow
 from bbops.expressions.emit import load
 from bbops.project import Project
 from bbops.resources._shape import Shape, shape_spec
+from bbops.steps._base import variables
 from bbops.steps._flow import Flow
 
 _FLOW = "flow"

@@ -11,21 +11,39 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from bbops.errors import DatabaseError
-from bbops.runtime.failures import DatabaseFailure, FlowError
+from bbops.runtime.failures import DatabaseFailure, FlowError, Unavailable
 
 ERRORS: Final = (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError, TypeError)
 """Everything `sqlite3` raises when it runs a statement."""
 
-_STORAGE: Final = {
-    sqlite3.SQLITE_FULL: "the disk of the database is full",
-    sqlite3.SQLITE_READONLY: "the database is read-only",
+_DAMAGE: Final = {
     sqlite3.SQLITE_CORRUPT: "the database file is damaged",
     sqlite3.SQLITE_NOTADB: "the database file is no database",
-    sqlite3.SQLITE_IOERR: "the disk of the database fails",
-    sqlite3.SQLITE_CANTOPEN: "the database file cannot be opened",
-    sqlite3.SQLITE_BUSY: "the database is locked by another program",
-    sqlite3.SQLITE_LOCKED: "the database is locked by another program",
 }
+_BUSY: Final = (
+    "storageBusy", "the database is locked by another program",
+    "end the program that holds the database, such as a shell with an open transaction", 1,
+)  # fmt: skip
+_FAILS: Final = (
+    "storageFailed", "the disk of the database fails",
+    "see that the disk of the state folder has room and works", 10,
+)  # fmt: skip
+_PASSING: Final = {
+    sqlite3.SQLITE_FULL: (
+        "storageFull", "the disk of the database is full",
+        "make room on the disk of the state folder: writing then works again by itself", 10,
+    ),
+    sqlite3.SQLITE_READONLY: (
+        "storageReadOnly", "the database is read-only",
+        "make the database file and its folder writable for the server", 10,
+    ),
+    sqlite3.SQLITE_IOERR: _FAILS,
+    sqlite3.SQLITE_CANTOPEN: _FAILS,
+    sqlite3.SQLITE_BUSY: _BUSY,
+    sqlite3.SQLITE_LOCKED: _BUSY,
+}  # fmt: skip
+"""Code, message, hint and the seconds after which to try again."""
+
 _TARGET: Final = re.compile(
     r"\b(?P<verb>insert|replace|update|delete)\s+(?:or\s+\w+\s+)?(?:into\s+|from\s+)?"
     r"[\"`\[]?(?P<table>\w+)",
@@ -47,8 +65,11 @@ def failure_of(
     if isinstance(error, sqlite3.IntegrityError):
         return _violation(str(error), connection, sql, parameters)
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code in _STORAGE:
-        return DatabaseError(_STORAGE[code])
+    if code in _DAMAGE:
+        return DatabaseError(_DAMAGE[code])
+    if code in _PASSING:
+        name, message, hint, seconds = _PASSING[code]
+        return Unavailable(name, message, hint=hint, retry_seconds=seconds)
     return FlowError(f"the statement failed: {_words(error, connection, sql)}")
 
 

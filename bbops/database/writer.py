@@ -167,8 +167,10 @@ class Writer:
         if len(jobs) > 1:
             try:
                 return self._commit_together(jobs)
-            except sqlite3.Error:
+            except sqlite3.Error as error:
                 self._connection.rollback()
+                if is_passing(error):  # each would wait for the same lock as long once more
+                    return [(job, failure_of(error, self._connection)) for job in jobs]
         return [(job, self._attempt(run_alone, job)) for job in jobs]
 
     def _commit_together(self, jobs: list[_Job]) -> list[_Outcome]:

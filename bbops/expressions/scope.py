@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from bbops.expressions.known import Facts, Known
 from bbops.expressions.nodes import Node
-from bbops.expressions.types import Type, join
+from bbops.expressions.types import Type
 from bbops.yaml.document import Mark
 
 Report = Callable[[Mark | None, int, str, str, str], None]
@@ -19,37 +21,47 @@ class Scope:
 
     Attributes:
         roots: input, query, params, headers, env … by name; `vars` is kept apart.
-        vars: variables set so far.
         report: takes a mistake.
+        known: the variables and facts here.
         types: the type found for each node, by identity; the emitter reads them.
         wrong: whole expressions in which a mistake was found, by identity.
+        reads: the variables that some expression has read.
         columns: the columns a bare name may mean, inside a query; None elsewhere.
         table: the table those columns are of.
         missing: why a name that exists elsewhere does not exist here, for hints.
+        is_complete: every variable is known; not behind middleware that could not be read.
     """
 
     roots: Mapping[str, Type]
     report: Report
-    vars: dict[str, Type] = field(default_factory=dict)
+    known: Known = field(default_factory=Known)
     types: dict[int, Type] = field(default_factory=dict)
     wrong: set[int] = field(default_factory=set)
+    reads: set[str] = field(default_factory=set)
     columns: Mapping[str, Type] | None = None
     table: str = ""
     missing: Mapping[str, str] = field(default_factory=dict)
-
-    def set(self, name: str, of: Type) -> None:
-        """Record that a step sets `vars.<name>`."""
-        self.vars[name] = join(self.vars[name], of) if name in self.vars else of
+    is_complete: bool = True
 
     def inside(self, table: str, columns: Mapping[str, Type], *, bare: bool = True) -> Scope:
         """Return the scope of a query on `table`: `row.<column>`, and with `bare` also names."""
         row = Type("map", fields=columns, what=f"table '{table}'")
         roots = {**self.roots, "row": row}
+        self.known.forget("row")
         return Scope(
-            roots, self.report, self.vars, self.types, self.wrong,
-            columns if bare else None, table, self.missing,
+            roots, self.report, self.known, self.types, self.wrong, self.reads,
+            columns if bare else None, table, self.missing, self.is_complete,
         )  # fmt: skip
 
     def type_of(self, node: Node) -> Type:
         """Return the type that the check found for `node`."""
         return self.types[id(node)]
+
+    @contextmanager
+    def knowing(self, facts: Facts) -> Iterator[None]:
+        """While it lasts, more is known: for the part of an expression that a condition guards."""
+        before = self.known.facts
+        if facts:
+            self.known.facts = {**before, **facts}
+        yield
+        self.known.facts = before

@@ -6,10 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import reduce
 
 TEXT_COLUMNS = frozenset({"string", "text", "uuid", "time"})
 TEXT_FIELDS = TEXT_COLUMNS | {"email", "url"}
+MAX_SIZE = 5_000
+"""Parts of a type; one with more is `any`, so that no check takes long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,9 @@ class Type:
         rest: the type of names that `fields` does not hold; None refuses them.
         private: must not reach a client.
         what: how a message names it, for example `table 'users'`.
+        absent: of a map's field: it reads as null only where the map has no such key.
+        hides: a private value is in it, at any depth.
+        size: how many parts it has.
     """
 
     kind: str
@@ -34,22 +40,66 @@ class Type:
     rest: Type | None = None
     private: bool = False
     what: str = ""
+    absent: bool = False
+    hides: bool = field(default=False, init=False, compare=False, repr=False)
+    size: int = field(default=1, init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        hides, size = self.private, 1
+        if self.item is not None or self.fields or self.rest is not None:
+            for part in self.parts():
+                hides, size = hides or part.hides, size + part.size
+        if size > MAX_SIZE:
+            for name, value in (("kind", "any"), ("nullable", True), ("private", hides)):
+                object.__setattr__(self, name, value)
+            for name in ("item", "fields", "rest"):
+                object.__setattr__(self, name, None)
+            size = 1
+        object.__setattr__(self, "hides", hides)
+        object.__setattr__(self, "size", size)
 
     def __str__(self) -> str:
         name = f"list of {self.item}" if self.kind == "list" and self.item else self.kind
         return f"{name} or null" if self.nullable and self.kind not in {"any", "null"} else name
 
+    @property
+    def is_never(self) -> bool:
+        """Whether there are no values of this type."""
+        return self.what == "no value"
+
+    def parts(self) -> Iterable[Type]:
+        """Return the types directly inside."""
+        inner = [one for one in (self.item, self.rest) if one is not None]
+        return [*inner, *self.fields.values()] if self.fields else inner
+
     def or_null(self) -> Type:
         """Return this type with null allowed."""
-        return self if self.kind in {"any", "null"} else replace(self, nullable=True)
+        if self.is_never:
+            return NULL
+        done = self.nullable and not self.absent
+        return self if done else replace(self, nullable=True, absent=False)
+
+    def or_absent(self) -> Type:
+        """Return this type as a map's field that may be left out."""
+        if self.is_never:
+            return replace(NULL, absent=True)
+        return self if self.nullable else replace(self, nullable=True, absent=True)
 
     def not_null(self) -> Type:
-        """Return this type without null."""
-        return replace(self, nullable=False) if self.kind != "null" else ANY
+        """Return this type without null; of null itself nothing is left to know."""
+        if self.kind == "null":
+            return replace(ANY, nullable=False, private=self.private)
+        return replace(self, nullable=False, absent=False) if self.nullable else self
+
+    def as_read(self) -> Type:
+        """Return the type of a field once it was read: a key left out is null like another."""
+        return replace(self, absent=False) if self.absent else self
 
 
 ANY = Type("any", nullable=True)
 NULL = Type("null", nullable=True)
+NEVER = Type("any", what="no value")
+"""The type without values: members of `[]`, what a mistake gives. Joined it is the other type."""
 TEXT = Type("text")
 INTEGER = Type("integer")
 NUMBER = Type("number")
@@ -65,12 +115,17 @@ _SIMPLE = {
 
 def list_of(item: Type) -> Type:
     """Return the type of a list of `item`."""
-    return Type("list", item=item)
+    return Type("list", item=item.as_read())
 
 
 def map_of(fields: Mapping[str, Type], what: str = "", *, rest: Type | None = None) -> Type:
     """Return the type of a map with these fields, and `rest` under any other name."""
     return Type("map", fields=dict(fields), rest=rest, what=what)
+
+
+def mistaken(*, hides: bool) -> Type:
+    """Return the type of what a mistake stands in: nothing follows from it."""
+    return replace(NEVER, private=True) if hides else NEVER
 
 
 def named(name: str) -> Type:
@@ -80,18 +135,62 @@ def named(name: str) -> Type:
 
 def join(left: Type, right: Type) -> Type:
     """Return a type that both values have; `any` when they share nothing."""
-    if left == right:
+    if left is right or right.is_never:
         return left
-    if left.kind == "null":
-        return right.or_null()
-    if right.kind == "null":
-        return left.or_null()
+    if left.is_never or left == right:
+        return right
+    if "null" in {left.kind, right.kind}:
+        other = right if left.kind == "null" else left
+        private = left.private or right.private
+        return replace(other.or_null(), private=private or other.private)
+    nullable = left.nullable or right.nullable
+    absent = nullable and all(one.absent or not one.nullable for one in (left, right))
+    if left.kind == right.kind == "map":
+        return replace(_join_maps(left, right), nullable=nullable, absent=absent)
     private = left.private or right.private
-    if left.kind == right.kind and left.kind not in {"list", "map"}:
-        return replace(left, nullable=left.nullable or right.nullable, private=private)
+    if left.kind == right.kind == "list":
+        item = join(left.item or ANY, right.item or ANY)
+        return Type("list", nullable, item, private=private, absent=absent)
+    if left.kind == right.kind:
+        return replace(left, nullable=nullable, private=private, absent=absent)
     if {left.kind, right.kind} == {"integer", "number"}:
-        return Type("number", left.nullable or right.nullable, private=private)
-    return replace(ANY, private=has_private(left) or has_private(right))
+        return Type("number", nullable, private=private, absent=absent)
+    return replace(ANY, nullable=nullable, private=left.hides or right.hides)
+
+
+def joined(types: Iterable[Type]) -> Type:
+    """Return a type that all values have."""
+    return reduce(join, types, NEVER)
+
+
+def _join_maps(left: Type, right: Type) -> Type:
+    if left.fields is None or right.fields is None:
+        return Type("map", private=left.hides or right.hides)
+    names = {**left.fields, **right.fields}
+    fields = {name: _join_fields(*(one.fields.get(name, one.rest) if one.fields else None
+                                   for one in (left, right))) for name in names}  # fmt: skip
+    rest = _join_fields(left.rest, right.rest) if left.rest or right.rest else None
+    what = left.what if left.what == right.what else ""
+    private = left.private or right.private
+    return Type("map", fields=fields, rest=rest, private=private, what=what)
+
+
+def _join_fields(left: Type | None, right: Type | None) -> Type:
+    if left is None or right is None:
+        return (left or right or ANY).or_absent()
+    return join(left, right)
+
+
+def merged(left: Type, right: Type) -> Type:
+    """Return the type of the left map with the fields of the right one in their place."""
+    if left.fields is None or right.fields is None:
+        return Type("map", private=left.hides or right.hides)
+    fields = dict(left.fields)
+    for name, of in right.fields.items():
+        kept = fields.get(name)
+        fields[name] = join(kept, of.not_null()) if of.absent and kept is not None else of
+    rest = left.rest if right.rest is None else right.rest
+    return Type("map", fields=fields, rest=rest, private=left.private or right.private)
 
 
 def fits(of: Type, kind: str) -> bool:
@@ -103,6 +202,8 @@ def fits(of: Type, kind: str) -> bool:
 
 _ALSO = {"number": {"integer", "decimal"}, "integer": {"number"}, "bytes": {"binary"}}
 _UNORDERED = frozenset({"boolean", "list", "map", "binary"})
+_WRITTEN = frozenset({"datetime", "date"})
+"""Kinds that a shape also takes as text."""
 
 
 def comparable(left: Type, right: Type, *, ordered: bool) -> bool:
@@ -113,15 +214,51 @@ def comparable(left: Type, right: Type, *, ordered: bool) -> bool:
     return len({"number" if fits(of, "number") else of.kind for of in known}) < 2
 
 
+def may_be_null(of: Type) -> bool:
+    """Return whether null is known to be possible; of `any` it is found out at run time."""
+    return of.nullable and of.kind != "any"
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """Why a value cannot be what is wanted: where inside it, the two types, whether by null."""
+
+    path: str
+    found: Type
+    wanted: Type
+    is_null: bool
+
+
+def find_misfit(found: Type, wanted: Type, path: str = "") -> Misfit | None:
+    """Return why a shape's field of type `wanted` would not take such a value; None if it would."""
+    if wanted.kind == "any":
+        return None
+    if may_be_null(found) and not wanted.nullable:
+        return Misfit(path, found, wanted, is_null=True)
+    if not fits(found, wanted.kind) and not (found.kind == "text" and wanted.kind in _WRITTEN):
+        return Misfit(path, found, wanted, is_null=False)
+    if wanted.item is not None and found.item is not None:
+        return find_misfit(found.item, wanted.item, f"{path}[]")
+    if found.fields is None or wanted.fields is None:
+        return None
+    inner = (
+        _find_field_misfit(found.fields.get(name, found.rest), of, f"{path}.{name}")
+        for name, of in wanted.fields.items()
+    )
+    return next(filter(None, inner), None)
+
+
+def _find_field_misfit(found: Type | None, wanted: Type, path: str) -> Misfit | None:
+    """A field that may be left out takes no null all the same."""
+    if not wanted.absent:
+        return find_misfit(found or NULL, wanted, path)
+    if found is None:
+        return None
+    return find_misfit(found.not_null() if found.absent else found, wanted.not_null(), path)
+
+
 def concealed(found: Type, *, by: Iterable[Type]) -> Type:
     """Return a type made private where something it was made from is; a boolean tells nothing."""
-    if found.kind == "boolean" or not any(map(has_private, by)):
+    if found.kind == "boolean" or found.private or not any(one.hides for one in by):
         return found
     return replace(found, private=True)
-
-
-def has_private(of: Type) -> bool:
-    """Return whether a private value is in it, at any depth."""
-    if of.private or (of.item is not None and has_private(of.item)):
-        return True
-    return any(map(has_private, (of.fields or {}).values()))

@@ -162,17 +162,24 @@ class Field(Model):
             found["default"] = self.default
         return found
 
-    def value_type(self, *, optional: bool) -> Type:
-        """Return the type an expression sees."""
+    def value_type(self, *, optional: bool, given: bool = False) -> Type:
+        """Return the type an expression sees; with `given` the one that a call hands over."""
         base, many, nullable = self.parts
         if base == "list":
-            found = list_of(self.items.value_type(optional=False) if self.items else ANY)
+            found = list_of(
+                self.items.value_type(optional=False, given=given) if self.items else ANY
+            )
         elif base == "object":
-            found = map_of(shape_types(self.fields or {})) if self.fields else Type("map")
+            found = Type("map")
+            if self.fields:
+                found = map_of(shape_types(self.fields, given=given))
         else:
             found = named(base)
         found = list_of(found) if many else found
-        return found.or_null() if nullable or (optional and self.default is None) else found
+        found = found.or_null() if nullable else found
+        has_default = self.default is not None
+        is_absent = optional or has_default if given else optional and not has_default
+        return found.or_absent() if is_absent else found
 
 
 Shape = dict[FieldName, Field]
@@ -186,9 +193,9 @@ def shape_spec(shape: Shape) -> dict[str, Any]:
     }
 
 
-def shape_types(shape: Shape) -> dict[str, Type]:
-    """Return each field's type by its name."""
+def shape_types(shape: Shape, *, given: bool = False) -> dict[str, Type]:
+    """Return each field's type by its name; with `given` as a call hands it over."""
     return {
-        name.rstrip("?"): field.value_type(optional=name.endswith("?"))
+        name.rstrip("?"): field.value_type(optional=name.endswith("?"), given=given)
         for name, field in shape.items()
     }

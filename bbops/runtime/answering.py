@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
+from math import inf
 from time import perf_counter
 from traceback import walk_tb
 from typing import Any
@@ -11,7 +12,14 @@ from typing import Any
 import msgspec
 
 from bbops.runtime.cors import is_preflight
-from bbops.runtime.failures import NOTHING, DatabaseFailure, Failure, InvalidInput, Thrown
+from bbops.runtime.failures import (
+    NOTHING,
+    DatabaseFailure,
+    Failure,
+    InvalidInput,
+    Thrown,
+    Unavailable,
+)
 from bbops.runtime.flow import Answer, Run, bound_run, code_of, message_of
 from bbops.runtime.headers import Headers, Written, set_headers, write
 from bbops.runtime.operators import text
@@ -22,6 +30,8 @@ from bbops.runtime.values import FUEL, check_size
 MAX_BODY_BYTES = 1 << 20
 MAX_ANSWER = 10_000_000
 """Characters and members of an answer's value, all the way down."""
+COMPLAIN_SECONDS = 10.0
+"""How often the log repeats a failure that is not one request's."""
 
 _encode = msgspec.json.Encoder().encode
 _JSON = (b"content-type", b"application/json")
@@ -81,6 +91,7 @@ class Answering:
         self.make_run = bound_run(host, env, tokens, addons or {})
         self.detailed, self.history, self.name = detailed, history, name
         self.send_whole = send_whole
+        self.complained: dict[str, float] = {}
         self.release = (b"x-release", name.encode())
         self.json_lines = b"%b: %b\r\n%b: %b\r\n" % (*_JSON, *self.release)
         self.json_lines += b"content-length: %d\r\n"
@@ -227,7 +238,19 @@ class Answering:
             code = "conflict" if error.status == 409 else "invalidInput"
             fields = {column: [error.message] for column in error.columns}
             return {"code": code, "message": error.message, "fields": fields}, []
+        if isinstance(error, Unavailable):
+            self.complain(error, scope)
+            retry = (b"retry-after", b"%d" % error.retry_seconds)
+            return {"code": error.code, "message": error.message}, [retry]
         return self.surprise(error, scope)
+
+    def complain(self, error: Unavailable, scope: Any) -> None:
+        """Log what only the operator can mend; now and then, for it happens to every request."""
+        scope["bbops"].failure = error.message
+        now = perf_counter()
+        if now - self.complained.get(error.code, -inf) > COMPLAIN_SECONDS:
+            self.complained[error.code] = now
+            self.host.log.write("error", error.message, {"code": error.code, "hint": error.hint})
 
     def surprise(self, error: BaseException, scope: Any) -> tuple[dict[str, Any], Headers]:
         """Log a failure nobody meant; its answer says only the request's id."""

@@ -4,6 +4,7 @@
   + Thrown                the author's `throw`, or an answer the server gives by itself
   + InvalidInput          400: every wrong field with its messages
   + DatabaseFailure       a broken rule of the database, by table and columns
+  + Unavailable           503: the database cannot do it now, whatever the request
   + FlowError             a mistake in the function itself: the client sees only a 500
     + OutOfFuel           more loop rounds or calls than a run may spend
 """
@@ -77,6 +78,19 @@ class DatabaseFailure(Failure):
         super().__init__(message)
         self.code, self.table, self.columns = code, table, tuple(columns)
         self.status = 409 if code in {"unique", "foreignKey"} else 400
+
+
+class Unavailable(Failure):
+    """The database cannot do it now: the disk is full, another program holds the lock.
+
+    `hint` is the cure, for the log; the client hears when to come back.
+    """
+
+    status = 503
+
+    def __init__(self, code: str, message: str, *, hint: str, retry_seconds: int) -> None:
+        super().__init__(message)
+        self.code, self.hint, self.retry_seconds = code, hint, retry_seconds
 
 
 class FlowError(Failure):

@@ -6,23 +6,33 @@ from collections.abc import Callable, Hashable
 
 from bbops.host import Clock
 from bbops.runtime.flights import Flights
-from bbops.runtime.limits import SlidingWindow
+from bbops.runtime.lanes import Lanes
+from bbops.runtime.limits import Limit, SharedWindow, SlidingWindow
 from bbops.runtime.tokens import Tokens
 
 
 class Lasting:
-    """One per data-plane process. A changed limit or key begins anew; an equal one goes on."""
+    """One per project and process. A changed limit or key begins anew; an equal one goes on.
 
-    def __init__(self) -> None:
+    With `lanes`, limits count together with those of other processes that have the same `scope`.
+    """
+
+    def __init__(self, lanes: Lanes | None = None) -> None:
         self.flights = Flights()
-        self._limits: dict[tuple[str, int], SlidingWindow] = {}
+        self.scope = ""
+        self._lanes = lanes
+        self._limits: dict[tuple[str, int], Limit] = {}
         self._tokens: dict[Hashable, Tokens] = {}
 
-    def limit(self, channel: str, per_minute: int, clock: Clock) -> SlidingWindow:
+    def limit(self, channel: str, per_minute: int, clock: Clock) -> Limit:
         """Return the counter of a channel."""
         key = (channel, per_minute)
         if key not in self._limits:
-            self._limits[key] = SlidingWindow(per_minute, clock)
+            self._limits[key] = (
+                SlidingWindow(per_minute, clock)
+                if self._lanes is None
+                else SharedWindow(per_minute, clock, self._lanes, f"{self.scope}\0{channel}")
+            )
         return self._limits[key]
 
     def tokens(self, key: Hashable, make: Callable[[], Tokens]) -> Tokens:

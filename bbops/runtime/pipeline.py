@@ -19,7 +19,7 @@ from bbops.runtime.cors import Cors
 from bbops.runtime.failures import NOTHING, InvalidInput, Thrown
 from bbops.runtime.flights import Flight, Flights
 from bbops.runtime.flow import Answer, Function, Run
-from bbops.runtime.limits import SlidingWindow
+from bbops.runtime.limits import Limit
 from bbops.runtime.values import check_size
 
 MAX_QUERY_FIELDS = 1_000
@@ -41,7 +41,7 @@ class Policy:
     path: str
     timeout_seconds: float
     flights: Flights
-    limit: SlidingWindow | None
+    limit: Limit | None
     cors: Cors | None
     authentication: str
     middleware: tuple[Function, ...]
@@ -208,7 +208,7 @@ class Pipeline:
             raise InvalidInput(errors)
 
 
-def check_limit(limit: SlidingWindow, claims: Mapping[str, Any] | None, scope: Any) -> None:
+def check_limit(limit: Limit, claims: Mapping[str, Any] | None, scope: Any) -> None:
     """Count a request against its channel: by user where one signed in, else by address.
 
     Raises:

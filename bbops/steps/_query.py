@@ -9,9 +9,12 @@ from typing import Literal
 
 from bbops.diagnostics import suggest
 from bbops.expressions import nodes as s
+from bbops.expressions.check import braces_hint
 from bbops.expressions.emit import constant
+from bbops.expressions.infer import conversion
+from bbops.expressions.known import Facts
 from bbops.expressions.scope import Scope
-from bbops.expressions.types import INTEGER, Type, map_of
+from bbops.expressions.types import INTEGER, Type, map_of, may_be_null
 from bbops.expressions.values import (
     Bare,
     Broken,
@@ -40,17 +43,17 @@ def query_scope(at: Checking, table: Table, *, bare: bool = True) -> Scope:
     return at.scope.inside(table.name, table.column_types, bare=bare)
 
 
-def check_where(at: Checking, table: Table, where: Bare) -> None:
-    """Report what is wrong with a condition, also what SQL could not do."""
+def check_where(at: Checking, table: Table, where: Bare, place: Mark | None) -> Facts:
+    """Report what is wrong with a condition, also what SQL could not do.
+
+    Returns:
+        What is known of the rows that it finds.
+    """
     scope = query_scope(at, table)
-    found = at.bare(where, within=scope)
-    if found.kind not in {"boolean", "any"}:
-        at.report(
-            where.mark, "condition", f"'where' needs a condition, got {found}",
-            "'where: true' means all rows",
-        )  # fmt: skip
+    facts, _ = at.condition(where, place, within=scope)
     if isinstance(where, Expression):
         try_sql(at, where, Query(table, scope, _nothing, bare=True))
+    return facts
 
 
 def try_sql(at: Checking, value: Expression, query: Query) -> None:
@@ -112,27 +115,62 @@ def report_column(at: Checking, table: Table, name: str, mark: Mark | None) -> N
 
 
 def check_data(
-    at: Checking, table: Table, data: Value, *, row: bool, place: Mark | None = None
-) -> None:
-    """Report unknown columns and bad values of `data`, which stands at `place`."""
+    at: Checking, table: Table, data: Value, *, row: bool, place: Mark | None = None,
+    facts: Facts | None = None,
+) -> Type:  # fmt: skip
+    """Report unknown columns and bad values of `data`, which stands at `place`.
+
+    Args:
+        row: whether values may read `row`, the stored one, of which `facts` are known.
+    """
     if not isinstance(data, MapValue):
-        found = at.value(data)
-        if found.kind not in {"any", "map", "list"} or not isinstance(data, Expression | Broken):
-            at.report(place, "data", f"'data' is a map of columns, got {found}")
-        return
+        return _check_whole(at, table, data, place)
     scope = query_scope(at, table, bare=False) if row else at.scope
-    for name, value in data.items:
-        found = at.value(value, within=scope)
-        mark = getattr(value, "mark", None) or (data.keys_at or {}).get(name)
+    found: dict[str, Type] = {}
+    with scope.knowing(facts or {}):
+        for name, value in data.items:
+            found[name] = at.value(value, within=scope)
+            mark = mark_of(value) or (data.keys_at or {}).get(name)
+            if name not in table.columns:
+                report_column(at, table, name, (data.keys_at or {}).get(name))
+            elif isinstance(value, Constant):
+                _check_constant(at, table.columns[name], value, mark)
+            elif _check_column(at, table.columns[name], value, found[name], mark) and row:
+                try_assigned(at, value, Query(table, scope, _nothing, bare=False), mark)
+    return map_of(found)
+
+
+def _check_column(
+    at: Checking, column: Column, value: Value, of: Type, mark: Mark | None
+) -> bool:  # fmt: skip
+    """Report a value that a column cannot hold; return whether it can."""
+    if not _takes(column, of):
+        message = f"column '{column.name}' of type {column.type} cannot hold {of}"
+        at.report(mark, "type", message, conversion(of, column.value_type))
+        return False
+    if not column.nullable:
+        at.refuse_null(value, of, f"column '{column.name}'", mark)
+    return column.nullable or not may_be_null(of)
+
+
+def _check_whole(at: Checking, table: Table, data: Value, place: Mark | None) -> Type:
+    """Check `data: ${ … }`, whose map may be known."""
+    of = at.refuse_null(data, at.value(data), "'data'", place)
+    place = mark_of(data) or place
+    if of.kind not in {"any", "map", "list"} or not isinstance(data, Expression | Broken):
+        at.report(place, "data", f"'data' is a map of columns, got {of}")
+        return of
+    given = of.item if of.kind == "list" else of
+    for name, one in (given.fields or {} if given else {}).items():
         if name not in table.columns:
-            report_column(at, table, name, (data.keys_at or {}).get(name))
-        elif isinstance(value, Constant):
-            _check_constant(at, table.columns[name], value, mark)
-        elif not _takes(table.columns[name], found):
-            wanted = table.columns[name].type
-            at.report(mark, "type", f"column '{name}' of type {wanted} cannot hold {found}")
-        elif row:
-            try_assigned(at, value, Query(table, scope, _nothing, bare=False), mark)
+            report_column(at, table, name, place)
+        elif one.absent or not may_be_null(one) or table.columns[name].nullable:
+            _check_column(at, table.columns[name], data, one.not_null(), place)
+        else:
+            message = f"field '{name}' may be null, and column '{name}' takes no null"
+            hint = f"leave it out with '| omit', or set 'data' to a map with '{name}'"
+            at.report(place, "maybe-null", message, hint)
+    return of
 
 
 def _check_constant(at: Checking, column: Column, value: Constant, mark: Mark | None) -> None:
@@ -142,7 +180,7 @@ def _check_constant(at: Checking, column: Column, value: Constant, mark: Mark | 
     try:
         ENCODERS[column.type](value.value, column.name)
     except FlowError as problem:
-        at.report(mark, "type", problem.message)
+        at.report(mark, "type", problem.message, braces_hint(value.value, at.scope))
 
 
 _ALSO = {

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from bbops.diagnostics import suggest
-from bbops.expressions.types import ANY, Type
-from bbops.expressions.values import MapValue, ValueField
+from bbops.expressions.infer import conversion
+from bbops.expressions.types import NEVER, Type, find_misfit, map_of
+from bbops.expressions.values import MapValue, Value, ValueField
 from bbops.model import Model
 from bbops.steps._base import Checking, Example, Static, Step, mark_of
+from bbops.steps._checking import Signature
 from bbops.steps._flow import Flow
 
 
@@ -41,35 +43,81 @@ class Call(Step):
 
     def check(self, at: Checking) -> Type:
         known = at.function(self.call.function)
+        private: set[tuple[str, str]] = set()
         for part in ("input", "params", "query"):
-            value = getattr(self.call, part)
-            at.value(value)
-            if known is not None and (value is None or isinstance(value, MapValue)):
-                self.compare(at, part, value, *known.inputs.get(part, ((), ())))
-        return ANY
+            value: Value | None = getattr(self.call, part)
+            of = map_of({}) if value is None else at.value(value)
+            if known is not None:
+                private |= self.check_part(at, part, value, of, known)
+        if known is None:
+            return NEVER
+        gives, leaks = known.call(frozenset(private))
+        for where in leaks:
+            at.report(
+                mark_of(self.call.function), "private-data",
+                f"function '{self.call.function}' would give away a private value it is given here",
+                f"it does so in {where}",
+            )  # fmt: skip
+        return gives
 
     def calls(self) -> Sequence[str]:
         return (str(self.call.function),)
 
-    def compare(
-        self, at: Checking, part: str, value: MapValue | None,
-        declared: Sequence[str], required: Sequence[str],
-    ) -> None:  # fmt: skip
-        given = dict(value.items) if value else {}
-        where = value.keys_at if value else None
-        for key in given:
+    def check_part(
+        self, at: Checking, part: str, value: Value | None, of: Type, known: Signature
+    ) -> set[tuple[str, str]]:
+        """Check `input`, `params` or `query`; return the private ones of its arguments."""
+        place = mark_of(value) or self.place(part)
+        if value is not None and of.kind not in {"map", "any", "null"}:
+            at.report(place, "type", f"'{part}' needs a map, got {of}")
+        if isinstance(value, MapValue):
+            self.refuse_unknown(at, part, value, known)
+        declared = known.arguments[part].fields or {}
+        if of.fields is None:
+            return {(part, name) for name in declared if of.hides}
+        for name, wanted in declared.items():
+            self.check_argument(at, part, name, value, of.fields.get(name, of.rest), wanted, known)
+        return {(part, name) for name in declared if name in of.fields and of.fields[name].hides}
+
+    def refuse_unknown(self, at: Checking, part: str, value: MapValue, known: Signature) -> None:
+        declared = known.arguments[part].fields or {}
+        for key, _ in value.items:
             if key not in declared:
                 at.report(
-                    (where or {}).get(key), "unknown-field",
+                    (value.keys_at or {}).get(key), "unknown-field",
                     f"function '{self.call.function}' declares no {part} '{key}'",
                     suggest(key, declared),
                 )  # fmt: skip
-        for key in required:
-            if key not in given:
-                at.report(
-                    mark_of(self.call.function), "missing-argument",
-                    f"function '{self.call.function}' needs {part} '{key}'",
-                )  # fmt: skip
+
+    def check_argument(
+        self, at: Checking, part: str, name: str, value: Value | None, of: Type | None,
+        wanted: Type, known: Signature,
+    ) -> None:  # fmt: skip
+        function = self.call.function
+        needs = (part, name) in known.required
+        if of is None or (of.absent and needs):
+            if needs:
+                message = f"function '{function}' needs {part} '{name}'"
+                at.report(mark_of(function), "missing-argument", message)
+            return
+        given = dict(value.items).get(name) if isinstance(value, MapValue) else value
+        found = find_misfit(of.not_null() if of.absent else of,
+                            wanted.not_null() if wanted.absent else wanted)  # fmt: skip
+        if given is None or found is None:
+            return
+        who, place = f"{part} '{name}{found.path}' of function '{function}'", self.place(part)
+        if not found.is_null:
+            message = f"{who} needs {found.wanted}, got {found.found}"
+            at.report(
+                mark_of(given) or place, "type", message, conversion(found.found, found.wanted)
+            )
+        elif found.path or given is value:
+            hint = "add '| default(…)' where it is made"
+            message = f"{who} takes no null, and this may be null"
+            at.report(mark_of(given) or place, "maybe-null", message, hint)
+        else:
+            hint = "add '| default(…)', or allow null there with '?' behind the type"
+            at.refuse_null(given, of, who, place, hint)
 
     def code(self, flow: Flow) -> list[ast.stmt]:
         return flow.tick() + flow.store(

@@ -42,7 +42,7 @@ class Delete(Step):
         table = at.table(self.delete.table)
         if table is None:
             return ANY
-        check_where(at, table, self.delete.where)
+        check_where(at, table, self.delete.where, self.place("where"))
         if not self.delete.one:
             return COUNT
         return table.row_type() if self.delete.one == "required" else table.row_type().or_null()

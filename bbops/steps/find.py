@@ -98,16 +98,11 @@ class Find(Step):
         if table is None:
             return ANY
         if find.where is not None:
-            check_where(at, table, find.where)
+            check_where(at, table, find.where, self.place("where"))
         check_columns(at, table, find.select or ())
         self.check_order(at, table)
         for name in ("limit", "offset"):
-            found = at.value(getattr(find, name))
-            if found.kind not in {"integer", "number", "any"}:
-                at.report(
-                    self.place(name), "type", f"'{name}' needs a number, got {found}",
-                    "add '| toNumber'",
-                )  # fmt: skip
+            at.need(getattr(find, name), "number", f"'{name}'", self.place(name))
         row = table.row_type(find.select)
         if find.one:
             return row if find.one == "required" else row.or_null()
@@ -117,10 +112,11 @@ class Find(Step):
         order = self.find.order_by
         found = at.value(order)
         texts = order_texts(order)
-        if order is not None and texts is None and found.kind not in {"text", "any"}:
-            at.report(
-                self.place("orderBy"), "order", "'orderBy' is 'column.desc', or a list of such"
-            )
+        if order is not None and texts is None:
+            found = at.refuse_null(order, found, "'orderBy'", self.place("orderBy"))
+            if found.kind not in {"text", "any"}:
+                message = "'orderBy' is 'column.desc', or a list of such"
+                at.report(self.place("orderBy"), "order", message)
         for text, mark in texts or ():
             column, direction = parse_order(text)
             if direction not in {"asc", "desc"} or _ELSEWHERE(text):

@@ -6,7 +6,7 @@ import ast
 from typing import ClassVar
 
 from bbops.expressions.types import TEXT, Type
-from bbops.expressions.values import ValueField
+from bbops.expressions.values import Value, ValueField
 from bbops.model import Model
 from bbops.steps._base import Checking, Example, Step
 from bbops.steps._flow import Flow
@@ -42,10 +42,13 @@ class GenerateAuthToken(Step):
 
     def check(self, at: Checking) -> Type:
         given = self.generate_auth_token
-        at.value(given.user_id)
-        at.value(given.expires_in)
-        for value in (given.email, given.role, given.claims):
-            at.public(value, "a token")
+        at.need(given.user_id, "text integer", "'userId'", self.place("userId"))
+        at.need(given.expires_in, "text", "'expiresIn'", self.place("expiresIn"), null=True)
+        for name, kind in (("email", "text"), ("role", "text"), ("claims", "map")):
+            value: Value | None = getattr(given, name)
+            if value is not None:
+                found = at.public(value, "a token")
+                at.fit(value, found, kind, f"'{name}'", self.place(name), null=True)
         if "no-auth" in at.scope.missing:
             at.report(
                 None, "no-signing-key", "project.yaml has no 'auth'", at.scope.missing["no-auth"]

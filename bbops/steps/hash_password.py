@@ -38,7 +38,7 @@ class HashPassword(Step):
     hash_password: HashPasswordParameters
 
     def check(self, at: Checking) -> Type:
-        at.value(self.hash_password.password)
+        at.need(self.hash_password.password, "text", "'password'", self.place("password"))
         return TEXT
 
     def code(self, flow: Flow) -> list[ast.stmt]:

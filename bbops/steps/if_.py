@@ -35,9 +35,10 @@ class If(Step):
     else_: Steps | None = Field(default=None, alias="else")
 
     def check(self, at: Checking) -> Type:
-        at.condition(self.if_, self.place("if"))
-        at.steps(self.then)
-        at.steps(self.else_ or ())
+        yes, no = at.condition(self.if_, self.place("if"))
+        then, other = at.branch(self.then, yes), at.branch(self.else_ or (), no)
+        where = f"of the 'if' in line {at.line} sets it"
+        at.rejoin((f"only 'then' {where}", then), (f"only 'else' {where}", other))
         return NULL
 
     def blocks(self) -> Sequence[Sequence[Step]]:

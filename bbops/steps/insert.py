@@ -7,14 +7,21 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from bbops.expressions.types import ANY, Type, list_of
-from bbops.expressions.values import Expression, ListValue, MapValue, ValueField
+from bbops.expressions.types import ANY, Type, concealed, list_of
+from bbops.expressions.values import (
+    Constant,
+    Expression,
+    ListValue,
+    MapValue,
+    Value,
+    ValueField,
+)
 from bbops.model import Model
 from bbops.runtime.writes import conflict_clause
 from bbops.sql.query import Query
 from bbops.sql.template import Template, commas, seq
 from bbops.sql.types import Table, quote
-from bbops.steps._base import Checking, Example, Static, Step
+from bbops.steps._base import Checking, Example, Static, Step, mark_of
 from bbops.steps._flow import Flow
 from bbops.steps._query import (
     assignments,
@@ -78,30 +85,35 @@ class Insert(Step):
         table = at.table(insert.table)
         if table is None:
             return ANY
+        of = ANY
         for data in insert.data.items if isinstance(insert.data, ListValue) else (insert.data,):
-            check_data(at, table, data, row=False, place=self.place("data"))
-            self.check_missing(at, table, data)
+            of = check_data(at, table, data, row=False, place=self.place("data"))
+            self.check_missing(at, table, data, of)
         if insert.on_conflict is not None:
             self.check_conflict(at, table, insert.on_conflict)
-        row = table.row_type() if insert.on_conflict is None else table.row_type().or_null()
+        row = table.row_type()
+        if insert.on_conflict is not None and _does(insert.on_conflict) == "ignore":
+            row = row.or_null()
         if isinstance(insert.data, ListValue):
             return list_of(row)
         if isinstance(insert.data, Expression):
-            kind = at.scope.type_of(insert.data.node).kind
-            return {"list": list_of(row), "map": row}.get(kind, ANY)
+            return {"list": list_of(row), "map": row}.get(of.kind, _hidden(ANY, table))
         return row
 
-    def check_missing(self, at: Checking, table: Table, data: object) -> None:
-        if not isinstance(data, MapValue):
+    def check_missing(self, at: Checking, table: Table, data: Value, of: Type) -> None:
+        row = of.item if of.kind == "list" else of
+        if row is None or row.fields is None or row.rest is not None:
             return
-        given = {name for name, _ in data.items}
-        if not given <= set(table.columns):
+        given = {name for name, one in row.fields.items() if not one.absent}
+        if not row.fields.keys() <= table.columns.keys():
             return  # one of them may be the misspelt one
         missing = [c.name for c in table.columns.values() if c.is_required and c.name not in given]
         for name in missing:
+            hint = f"'{name}' may be left out of this map" if name in row.fields else ""
             at.report(
-                data.mark, "missing-column", f"table '{table.name}' needs a value for '{name}'"
-            )
+                mark_of(data) or self.place("data"), "missing-column",
+                f"table '{table.name}' needs a value for '{name}'", hint,
+            )  # fmt: skip
 
     def check_conflict(self, at: Checking, table: Table, conflict: OnConflict) -> None:
         check_columns(at, table, conflict.columns)
@@ -119,7 +131,7 @@ class Insert(Step):
                     "list the columns of 'data' one by one",
                 )  # fmt: skip
             check_data(at, table, conflict.do, row=True, place=self.place("onConflict"))
-        elif getattr(conflict.do, "value", None) not in {"ignore", "update"}:
+        elif _does(conflict) not in {"ignore", "update"}:
             at.report(
                 getattr(conflict.do, "mark", None) or self.place("onConflict"), "on-conflict",
                 "'do' is 'ignore', 'update' or a map of columns",
@@ -151,14 +163,14 @@ class Insert(Step):
         if isinstance(conflict.do, MapValue):
             head = f" ON CONFLICT ({bare_columns(conflict.columns)}) DO UPDATE SET "
             return seq(head, assignments(flow, query, table, conflict.do))
-        mode = str(getattr(conflict.do, "value", ""))
+        mode = str(_does(conflict))
         updated = [name for name, column in table.columns.items() if column.auto == "updated"]
         return conflict_clause(conflict.columns, mode, given, updated)
 
     def dynamic(self, flow: Flow, table: Table) -> list[ast.stmt]:
         """`data: ${ … }`: the columns are known only at run time."""
         conflict = self.insert.on_conflict
-        mode = str(getattr(conflict.do, "value", "")) if conflict else ""
+        mode = str(_does(conflict)) if conflict else ""
         updated = [name for name, column in table.columns.items() if column.auto == "updated"]
         columns = {name: column.type for name, column in table.columns.items()}
         makes = [name for name, column in table.columns.items() if column.auto != "increment"]
@@ -180,3 +192,13 @@ class Insert(Step):
                 ),
             ),
         )
+
+
+def _does(conflict: OnConflict) -> object:
+    """Return the word of `do`; None for a map."""
+    return conflict.do.value if isinstance(conflict.do, Constant) else None
+
+
+def _hidden(of: Type, table: Table) -> Type:
+    """A row or rows, nobody knows which: private if a column is."""
+    return concealed(of, by=table.column_types.values())

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Sequence
 from typing import ClassVar
 
-from bbops.expressions.types import ANY, INTEGER, NULL, Type, concealed, list_of
+from bbops.expressions.types import ANY, INTEGER, NEVER, NULL, Type, concealed, list_of
 from bbops.expressions.values import BareField, ValueField
 from bbops.model import Model
 from bbops.names import VariableName
-from bbops.steps._base import Checking, Example, Step, Steps
+from bbops.steps._base import Checking, Example, Step, Steps, variables
 from bbops.steps._flow import Flow
 
 
@@ -48,32 +48,53 @@ class Loop(Step):
 
     def check(self, at: Checking) -> Type:
         loop = self.loop
-        over = at.bare(loop.over)
+        member, collected = self.member(at), NEVER
+
+        def body() -> None:
+            nonlocal collected
+            if loop.each:
+                at.set(loop.each, member, self.place("each"))
+            if loop.index:
+                at.set(loop.index, INTEGER, self.place("index"))
+            collected = self.one_round(at, why)
+
+        why = f"only the 'loop' in line {at.line} sets it, and it may have no rounds"
+        at.repeat(body, [*self.own(), *variables(loop.steps or ())], why, id(self))
+        if loop.collect is None and self.as_:
+            at.report(
+                self.place("as"), "nothing-collected", "'as' needs 'collect' in the loop",
+                "add 'collect: ${ … }'",
+            )  # fmt: skip
+        return list_of(collected) if loop.collect is not None else NULL
+
+    def member(self, at: Checking) -> Type:
+        place = self.place("over")
+        over = at.refuse_null(self.loop.over, at.value(self.loop.over), "a loop", place)
         if over.kind not in {"list", "any"}:
-            at.report(self.place("over"), "not-a-list", f"a loop needs a list, got {over}")
-        if loop.each:
-            at.scope.set(loop.each, concealed(over.item or ANY, by=[over] if over.private else []))
-        if loop.index:
-            at.scope.set(loop.index, INTEGER)
-        at.own_names(loop.each, loop.index)
+            at.report(place, "not-a-list", f"a loop needs a list, got {over}")
+        return concealed(over.item or ANY, by=[over] if over.private else [])
+
+    def one_round(self, at: Checking, why: str) -> Type:
+        """Check what runs for a member, and what a `where` leaves out."""
+        loop, facts = self.loop, None
         if loop.where is not None:
-            at.condition(loop.where, self.place("where"))
+            facts, _ = at.condition(loop.where, self.place("where"))
+        skipped = at.scope.known
+        at.scope.known = skipped.copy(facts)
         at.steps(loop.steps or ())
-        if loop.collect is None:
-            if self.as_:
-                at.report(
-                    self.place("as"), "nothing-collected", "'as' needs 'collect' in the loop",
-                    "add 'collect: ${ … }'",
-                )  # fmt: skip
-            return NULL
-        return list_of(at.value(loop.collect))
+        collected = at.value(loop.collect)
+        if loop.where is not None:
+            at.rejoin((why, at.scope.known), ("", skipped))
+        return collected
+
+    def own(self) -> Sequence[str]:
+        return [name for name in (self.loop.each, self.loop.index) if name]
 
     def blocks(self) -> Sequence[Sequence[Step]]:
         return (self.loop.steps or (),)
 
     def sets(self) -> Sequence[str]:
-        loop = self.loop
-        return (*super().sets(), *(name for name in (loop.each, loop.index) if name))
+        return (*super().sets(), *self.own())
 
     def code(self, flow: Flow) -> list[ast.stmt]:
         loop, member = self.loop, flow.temporary()

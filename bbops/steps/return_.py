@@ -45,12 +45,27 @@ class Return(Step):
         status = at.value(answer.status)
         if not _is_status(answer.status) or not fits(status, "integer"):
             at.report(self.place("status"), "status", "a status is a whole number from 200 to 599")
-        at.public(answer.value, "this answer")
+        else:
+            at.refuse_null(answer.status, status, "'status'", self.place("status"))
+        self.check_value(at)
         at.headers(answer.headers, "this answer's headers")
         if answer.content_type is not None and not _CONTENT_TYPE(answer.content_type):
             message = f"expected a content type such as 'text/html', got '{answer.content_type}'"
             at.report(self.place("contentType"), "bad-value", message)
+        at.ends()
         return NULL
+
+    def check_value(self, at: Checking) -> None:
+        """A function that is only called gives its value to other functions, not to a client."""
+        value = self.return_.value
+        if value is None or "value" not in self.return_.model_fields_set:
+            at.notes.gives.append(NULL)
+            at.notes.leaves.append(at.scope.known.copy())
+            return
+        found = at.public(value, "this answer") if at.answers else at.value(value)
+        at.notes.gives.append(found)
+        if self.return_.content_type is not None:
+            at.fit(value, found, _WRITTEN, "another content type than JSON", self.place("value"))
 
     def code(self, flow: Flow) -> list[ast.stmt]:
         answer = self.return_
@@ -66,6 +81,7 @@ class Return(Step):
         )
 
 
+_WRITTEN = "text number boolean datetime date binary"
 _CONTENT_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+( *; *[\w-]+=[\w.\"+-]+)*", re.ASCII).fullmatch
 
 

@@ -32,8 +32,7 @@ class Set(Step):
     def check(self, at: Checking) -> Type:
         found = {name: at.value(value) for name, value in self.set.items()}
         for name, of in found.items():
-            at.scope.set(name, of)
-        at.own_names(*found)
+            at.set(name, of, self.key_place(name))
         return NULL
 
     def sets(self) -> Sequence[str]:

@@ -37,14 +37,19 @@ class Throw(Step):
     throw: ThrowParameters
 
     def check(self, at: Checking) -> Type:
-        for value in (self.throw.status, self.throw.message, self.throw.value):
-            at.public(value, "this error")
+        status, message = self.throw.status, self.throw.message
+        at.public(self.throw.value, "this error")
         at.headers(self.throw.headers, "this error's headers")
-        status = self.throw.status
+        found = at.public(status, "this error")
+        at.fit(status, found, "integer", "'status'", self.place("status"))
+        if message is not None:
+            found = at.public(message, "this error")
+            at.fit(message, found, "text", "'message'", self.place("message"), null=True)
         if isinstance(status, Constant) and status.value not in range(400, 600):
             at.report(
                 self.place("status"), "status", "the status of an error is a number from 400 to 599"
             )
+        at.ends()
         return NULL
 
     def code(self, flow: Flow) -> list[ast.stmt]:

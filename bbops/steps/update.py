@@ -58,7 +58,7 @@ class Update(Step):
             "    data: ${ input | pick('title', 'done') }\n"
             "  as: changed\n"
             "- return:\n    value: ${ vars.changed.count }",
-            input={"done": True},
+            input={"title": "x", "done": True},
             value=3,
         ),
     )
@@ -69,8 +69,9 @@ class Update(Step):
         table = at.table(self.update.table)
         if table is None:
             return ANY
-        check_where(at, table, self.update.where)
-        check_data(at, table, self.update.data, row=True, place=self.place("data"))
+        facts = check_where(at, table, self.update.where, self.place("where"))
+        place = self.place("data")
+        check_data(at, table, self.update.data, row=True, place=place, facts=facts)
         if not self.update.one:
             return COUNT
         return table.row_type() if self.update.one == "required" else table.row_type().or_null()

@@ -41,8 +41,9 @@ class VerifyJwt(Step):
     verify_jwt: VerifyJwtParameters
 
     def check(self, at: Checking) -> Type:
-        at.value(self.verify_jwt.token)
-        at.value(self.verify_jwt.secret)
+        given = self.verify_jwt
+        at.need(given.token, "text", "'token'", self.place("token"), null=True)
+        at.need(given.secret, "text", "'secret'", self.place("secret"))
         return CLAIMS.or_null() if self.verify_jwt.optional else CLAIMS
 
     def code(self, flow: Flow) -> list[ast.stmt]:

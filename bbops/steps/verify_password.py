@@ -36,8 +36,9 @@ class VerifyPassword(Step):
     verify_password: VerifyPasswordParameters
 
     def check(self, at: Checking) -> Type:
-        at.value(self.verify_password.password)
-        at.value(self.verify_password.hash)
+        given = self.verify_password
+        at.need(given.password, "text", "'password'", self.place("password"))
+        at.need(given.hash, "text", "'hash'", self.place("hash"), null=True)
         return BOOLEAN
 
     def code(self, flow: Flow) -> list[ast.stmt]:

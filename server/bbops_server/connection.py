@@ -115,13 +115,9 @@ class Connection(HttpToolsProtocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            self._parse_again(data[upgrade.args[0] :])
+            self._parse_again(data, upgrade.args[0])
         except httptools.HttpParserError as error:
-            reason = error.__context__
-            if isinstance(reason, Refusal):
-                self.refuse(reason.message, reason.status)
-            else:
-                self.refuse("this is not a valid HTTP/1.1 request")
+            self._refuse_for(error)
 
     def on_message_begin(self) -> None:
         """Begin a request."""
@@ -279,16 +275,31 @@ class Connection(HttpToolsProtocol):
             return False
         return True
 
-    def _parse_again(self, rest: bytes) -> None:
+    def _parse_again(self, data: bytes, offset: int) -> None:
         """Read a request for another protocol as if it had not asked for it.
 
         llhttp takes the body of such a request for the other protocol, and some clients ask for
-        HTTP/2 with each of theirs.
+        HTTP/2 with each of theirs. A loop: a client may pipeline hundreds of them.
         """
-        head = self._head_without_upgrade()
-        self.parser = httptools.HttpRequestParser(self)
-        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
-        self.data_received(head + rest)
+        while True:
+            data = self._head_without_upgrade() + data[offset:]
+            self.parser = httptools.HttpRequestParser(self)
+            self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+            try:
+                self.parser.feed_data(data)
+            except httptools.HttpParserUpgrade as upgrade:
+                offset = upgrade.args[0]
+                continue
+            except httptools.HttpParserError as error:
+                self._refuse_for(error)
+            return
+
+    def _refuse_for(self, error: Exception) -> None:
+        reason = error.__context__
+        if isinstance(reason, Refusal):
+            self.refuse(reason.message, reason.status)
+        else:
+            self.refuse("this is not a valid HTTP/1.1 request")
 
     def _head_without_upgrade(self) -> bytes:
         version = self.parser.get_http_version().encode()

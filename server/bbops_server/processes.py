@@ -37,8 +37,10 @@ class Child:
         self._listening = asyncio.create_task(self._listen())
 
     @classmethod
-    async def start(cls, module: str, *, fds: Sequence[int] = (), nice: int = 0) -> Child:
-        """Start `python -m module CONTROL_FD *fds`; the process inherits these descriptors.
+    async def start(
+        cls, module: str, *, fds: Sequence[int] = (), words: Sequence[str] = (), nice: int = 0
+    ) -> Child:
+        """Start `python -m module CONTROL_FD *fds *words`; it inherits these descriptors.
 
         It gets a session of its own, so Ctrl-C in a terminal reaches only the parent, who decides.
 
@@ -51,7 +53,7 @@ class Child:
             try:
                 process = await asyncio.create_subprocess_exec(
                     # -P: a package in the current folder must not take the place of ours
-                    *(sys.executable, "-P", "-m", module, *map(str, passed)),
+                    *(sys.executable, "-P", "-m", module, *map(str, passed), *words),
                     stdin=asyncio.subprocess.DEVNULL,
                     pass_fds=passed,
                     start_new_session=True,

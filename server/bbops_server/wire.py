@@ -78,7 +78,8 @@ class Corks:
         """Send what every connection keeps."""
         held, self.held = self.held, []
         for transport, data in held:
-            transport.write(data)
+            if not transport.is_closing():  # its client may have left since
+                transport.write(data)
 
     def hold(self, transport: asyncio.Transport, data: bytes) -> None:
         """Keep `data` until the event loop turns."""

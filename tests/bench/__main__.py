@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.bench import publishing, routes
+from tests.bench import flows, publishing, routes
 from tests.bench.contests import contests
 from tests.bench.duel import Duels, measure
 from tests.bench.figures import Figure
@@ -66,6 +66,7 @@ def measure_all(folder: Path, effort: Effort) -> tuple[Duels, list[Figure]]:
     )
     return duels, [
         *routes.measure(rounds=effort.route_rounds, matches=effort.matches),
+        *flows.measure(rounds=effort.route_rounds, runs=effort.matches),
         *memory(duels),
         *publishing.measure_boot(folder / "boot"),
         *publishing.measure_publishing(

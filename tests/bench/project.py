@@ -61,6 +61,7 @@ def endpoint(method: str, path: str, function: str, authentication: str = "None"
     """Return the text of an endpoint."""
     return (
         f"method: {method}\npath: {path}\nfunction: {function}\nauthentication: {authentication}\n"
+        "description: Measured.\n"
     )
 
 
@@ -79,6 +80,7 @@ def served_project() -> dict[str, str]:
         "channels/signed.yaml": CHANNEL,
         "endpoints/add-signed.yaml": (
             "channel: signed\nmethod: POST\npath: /items\nfunction: add-signed\n"
+            "description: Measured.\n"
         ),
     }
     for at in range(96):

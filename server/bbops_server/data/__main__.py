@@ -1,4 +1,4 @@
-"""`python -m bbops_server.data CONTROL_FD LISTENING_FD`, started by the server only."""
+"""`python -m bbops_server.data CONTROL_FD LISTENING_FD [SHARED_FD LANE LANES]`, for the server."""
 
 from __future__ import annotations
 
@@ -12,4 +12,5 @@ signal.signal(signal.SIGINT, signal.SIG_IGN)
 from bbops_server.data.serve import run  # noqa: E402 - see above
 
 if __name__ == "__main__":
-    run(control=int(sys.argv[1]), listening=int(sys.argv[2]))
+    control, listening, *shared = map(int, sys.argv[1:])
+    run(control=control, listening=listening, shared=shared)

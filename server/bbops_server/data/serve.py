@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 
 import uvloop
@@ -18,6 +19,7 @@ from bbops_server.live.directory import Directory
 from bbops_server.live.forwarded import Proxies
 from bbops_server.live.gateway import DataPlane
 from bbops_server.live.place import Place
+from bbops_server.live.shared import join
 from bbops_server.live.swap import Live
 from bbops_server.messages import Channel, Frame, answer_all
 from bbops_server.serving import Server
@@ -98,17 +100,22 @@ class DataProcess:
         }
 
 
-def run(*, control: int, listening: int) -> None:
-    """Serve until the parent says stop, or is gone."""
+def run(*, control: int, listening: int, shared: Sequence[int] = ()) -> None:
+    """Serve until the parent says stop, or is gone.
+
+    Args:
+        shared: descriptor, lane and number of lanes of `bbops_server.live.shared`, if there is one.
+    """
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_run(control, listening))
+        runner.run(_run(control, listening, shared))
 
 
-async def _run(control: int, listening: int) -> None:
+async def _run(control: int, listening: int, shared: Sequence[int]) -> None:
     log = start_logging()
+    lanes = join(*shared) if shared else None
 
     def make() -> Live:
-        return Live(clock=SystemClock(), random=SystemRandom(), log=log)
+        return Live(clock=SystemClock(), random=SystemRandom(), log=log, lanes=lanes)
 
     process = DataProcess(Directory(make), _adopt(listening))
     channel = await Channel.open(_adopt(control))

@@ -8,11 +8,13 @@ import socket
 from collections import defaultdict
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bbops.errors import BbopsError, ServerError
 from bbops_server.live.place import EVERYWHERE, Place
+from bbops_server.live.shared import Shared
 from bbops_server.messages import Frame
 from bbops_server.processes import Child, ChildGone, LivingChild
 from bbops_server.settings import Durability, Settings
@@ -83,10 +85,9 @@ class Plane:
         self._publishing: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._build = LivingChild(_start_build)
 
-        async def start_data() -> Child:
-            return await Child.start("bbops_server.data", fds=(listening.fileno(),))
-
-        self._data = [LivingChild(start_data, self._prepare) for _ in range(settings.workers)]
+        self._shared = Shared(settings.workers) if settings.workers > 1 else None
+        starts = [partial(_start_data, listening, self._shared, n) for n in range(settings.workers)]
+        self._data = [LivingChild(start, self._prepare) for start in starts]
 
     @property
     def build(self) -> LivingChild:
@@ -174,6 +175,9 @@ class Plane:
         """Stop accepting, wait for requests under way, end every process."""
         await asyncio.gather(*(child.stop(grace_seconds) for child in self._data))
         await self._build.stop(min(grace_seconds, WORD_SECONDS))
+        if self._shared is not None:
+            self._shared.close()
+            self._shared = None
 
     async def _prepare(self, child: Child) -> None:
         """Bring a new process up to date before it takes its first connection."""
@@ -195,6 +199,15 @@ class Plane:
             if len(self._links) == 1:
                 raise
             _log.error("project '%s' is not live in a new process: %s", link.project, error)
+
+
+async def _start_data(listening: socket.socket, shared: Shared | None, number: int) -> Child:
+    fds = [listening.fileno()]
+    if shared is None:
+        return await Child.start("bbops_server.data", fds=fds)
+    # a process that takes the place of a dead one goes on with its lane
+    fds.append(shared.descriptor)
+    return await Child.start("bbops_server.data", fds=fds, words=shared.words(number))
 
 
 async def _start_build() -> Child:

@@ -17,6 +17,7 @@ from bbops.errors import ServerError
 from bbops.host import Clock, Host, Log, Random
 from bbops.runtime.answering import Record
 from bbops.runtime.failures import Failure
+from bbops.runtime.lanes import Lanes
 from bbops.runtime.lasting import Lasting
 from bbops.runtime.release import Release, link_in_slices
 from bbops_server.live.history import History
@@ -32,14 +33,16 @@ _LOOK_SECONDS = 0.05
 class Live:
     """One project in a data-plane process. Its databases stay open across releases."""
 
-    def __init__(self, *, clock: Clock, random: Random, log: Log) -> None:
+    def __init__(
+        self, *, clock: Clock, random: Random, log: Log, lanes: Lanes | None = None
+    ) -> None:
         self.release: Release | None = None
         self.project = ""
         self.refusal: bytes | None = None
         self._doors = clock, random, log
         self._linked: tuple[Release, str] | None = None
         self._databases: dict[tuple[Path, Durability], Sqlite] = {}
-        self._lasting = Lasting()
+        self._lasting = Lasting(lanes)
         self._sweeping: asyncio.Task[None] | None = None
         self._histories: dict[Path, History] = {}
         self._drains: set[asyncio.Task[None]] = set()
@@ -68,6 +71,7 @@ class Live:
         async with self._one_at_a_time:
             data, project = await asyncio.to_thread(read_artifact, artifact)
             clock, random, log = self._doors
+            self._lasting.scope = str(database)  # two projects may name a channel alike
             host = Host(clock, random, await self._open(database, durability), log)
             try:
                 release = await link_in_slices(

@@ -1,0 +1,20 @@
+"""What the documentation of the API shows has a description."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bbops.diagnostics import Diagnostic
+from bbops.project import Project
+
+
+def check(project: Project) -> Iterator[Diagnostic]:
+    """Yield a warning for each visible endpoint that does not say what it does."""
+    for endpoint in project.endpoints.values():
+        model = endpoint.model
+        if model.docs_visibility == "visible" and not model.description:
+            yield Diagnostic(
+                endpoint.place(), "no-description", "the endpoint has no 'description'",
+                "say what it does for those who call it, or set 'docsVisibility: hidden'",
+                severity="warning",
+            )  # fmt: skip

@@ -1,0 +1,155 @@
+"""Limits that several processes count together: no count is lost, and none is doubled."""
+
+from __future__ import annotations
+
+import multiprocessing
+from datetime import UTC, datetime, timedelta
+from multiprocessing.shared_memory import SharedMemory
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bbops.runtime.lanes import SLOTS, Lanes, size_bytes
+from bbops.runtime.lasting import Lasting
+from bbops.runtime.limits import SharedWindow
+
+NOON = datetime(2026, 3, 5, 12, tzinfo=UTC)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.time = NOON
+
+    def now(self) -> datetime:
+        return self.time
+
+    def move(self, seconds: float) -> None:
+        self.time += timedelta(seconds=seconds)
+
+
+def lanes(count: int, *, buckets: int = 64) -> list[Lanes]:
+    memory = memoryview(bytearray(size_bytes(count, buckets=buckets)))
+    memory[:4] = b"salt"
+    return [Lanes(memory, number, count, buckets=buckets) for number in range(count)]
+
+
+def windows(limit: int, count: int = 2, clock: Clock | None = None) -> list[SharedWindow]:
+    moment = clock or Clock()
+    return [SharedWindow(limit, moment, one, "api") for one in lanes(count)]
+
+
+def test_each_sees_what_the_others_let_through() -> None:
+    one, other = windows(3)
+    assert [one.allow("a"), other.allow("a"), one.allow("a")] == [True] * 3
+    assert [one.allow("a"), other.allow("a")] == [False] * 2
+    assert other.allow("b")
+
+
+def test_scopes_and_limits_count_apart() -> None:
+    one, other = lanes(2)
+    first = SharedWindow(1, Clock(), one, "api")
+    assert first.allow("a")
+    assert SharedWindow(1, Clock(), other, "web").allow("a")
+    assert SharedWindow(2, Clock(), other, "api").allow("a")
+    assert not SharedWindow(1, Clock(), other, "api").allow("a")
+
+
+def test_who_takes_over_a_lane_goes_on_with_its_counts() -> None:
+    memory = memoryview(bytearray(size_bytes(2, buckets=8)))
+    for _ in range(5):
+        mine = SharedWindow(5, Clock(), Lanes(memory, 1, 2, buckets=8), "api")
+        assert mine.allow("a")
+    mine = SharedWindow(5, Clock(), Lanes(memory, 1, 2, buckets=8), "api")
+    assert not mine.allow("a")
+
+
+def test_the_last_minute_counts_by_its_share_in_all_lanes() -> None:
+    clock = Clock()
+    one, other = windows(10, clock=clock)
+    assert sum(each.allow("a") for each in (one, other) * 10) == 10
+    clock.move(90)
+    assert sum(each.allow("a") for each in (one, other) * 10) == 5
+    clock.move(120)
+    assert sum(each.allow("a") for each in (one, other) * 10) == 10
+
+
+def test_zero_is_no_limit() -> None:
+    assert all(windows(0)[0].allow("a") for _ in range(100))
+
+
+def test_a_clock_set_back_does_not_lock_anyone_out() -> None:
+    clock = Clock()
+    one, other = windows(1, clock=clock)
+    assert one.allow("a")
+    clock.move(-86_400)
+    assert other.allow("a")
+
+
+def test_the_busiest_keys_stay_when_there_is_no_room() -> None:
+    one, other = lanes(2, buckets=1)
+    busy = SharedWindow(3, Clock(), one, "api")
+    assert [busy.allow("busy") for _ in range(4)] == [True, True, True, False]
+    assert all(busy.allow(f"key {number}") for number in range(10 * SLOTS))
+    assert not busy.allow("busy")
+    assert not SharedWindow(3, Clock(), other, "api").allow("busy")
+
+
+@given(
+    st.integers(1, 5),
+    st.lists(st.tuples(st.integers(0, 2), st.floats(0, 40, allow_nan=False)), max_size=80),
+)
+def test_no_minute_has_more_than_the_limit_and_retry_after_is_honest(
+    limit: int, asked: list[tuple[int, float]]
+) -> None:
+    clock, counts = Clock(), dict[int, int]()
+    shared = windows(limit, 3, clock)
+    for number, pause in asked:
+        clock.move(pause)
+        wait = shared[number].retry_after_seconds("a")
+        allowed = shared[number].allow("a")
+        assert allowed is (wait == 0)
+        minute = int(clock.now().timestamp() // 60)
+        counts[minute] = counts.get(minute, 0) + allowed
+        if not allowed:
+            clock.move(wait)
+            assert shared[number].retry_after_seconds("a") == 0
+            clock.move(-wait)
+    assert all(count <= limit for count in counts.values())
+
+
+def hammer(name: str, lane: int, limit: int, asked: int, start: object, out: object) -> None:
+    memory = SharedMemory(name)
+    window = SharedWindow(limit, Clock(), Lanes(memory.buf, lane, 2), "api")
+    start.wait()  # type: ignore[attr-defined]
+    passed = sum(window.allow(f"key {number % 3}") for number in range(asked))
+    out.put(passed)  # type: ignore[attr-defined]
+    del window
+
+
+@pytest.mark.parametrize("limit", [100, 5_000])
+@pytest.mark.filterwarnings("ignore")
+def test_two_processes_at_once_let_exactly_the_limit_through(limit: int) -> None:
+    context = multiprocessing.get_context("spawn")
+    memory = SharedMemory(create=True, size=size_bytes(2))
+    try:
+        start, out = context.Barrier(2), context.Queue()
+        each = [
+            context.Process(target=hammer, args=(memory.name, n, limit, 6 * limit, start, out))
+            for n in range(2)
+        ]
+        for process in each:
+            process.start()
+        passed = out.get(timeout=60) + out.get(timeout=60)
+        for process in each:
+            process.join(60)
+        assert passed == 3 * limit
+    finally:
+        memory.close()
+        memory.unlink()
+
+
+def test_without_lanes_a_process_counts_for_itself() -> None:
+    assert "Shared" not in type(Lasting().limit("api", 1, Clock())).__name__
+    (lane,) = lanes(1)
+    assert "Shared" in type(Lasting(lane).limit("api", 1, Clock())).__name__
