@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from bbops.diagnostics import Diagnostic, Place, suggest
 from bbops.project import place
 from bbops.resources._shape import USUAL_TYPES
-from bbops.steps._base import step_kinds
+from bbops.steps._base import find_step_kind
 from bbops.yaml.document import Document
 
 Path = tuple[str | int, ...]
@@ -135,7 +135,7 @@ def _keys_at(model: type[BaseModel], node: Any, path: Path) -> list[str]:
         node = node[part]
         if isinstance(part, int):
             if isinstance(node, dict) and _is_steps(current):
-                current = next((k for key, k in step_kinds().items() if key in node), None)
+                current = next(filter(None, map(find_step_kind, node)), None)
             continue
         current = _field(current, part)
     found = _model_in(current)

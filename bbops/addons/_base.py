@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar, cast
 
@@ -18,7 +18,7 @@ from pydantic import BeforeValidator, Field, StringConstraints, create_model
 from pydantic.alias_generators import to_snake
 
 from bbops.diagnostics import suggest
-from bbops.expressions.types import NULL, Type
+from bbops.expressions.types import Type
 from bbops.expressions.values import Constant, Value, ValueField
 from bbops.model import Model
 from bbops.names import EnvReference
@@ -26,7 +26,7 @@ from bbops.registry import file_name, members
 from bbops.steps._base import Checking, Example, Step
 from bbops.steps._flow import Flow
 
-__all__ = ["AddonKind", "Action", "Parameter", "Secret", "Setting", "kind", "kinds", "may", "need"]
+__all__ = ["Action", "AddonKind", "Parameter", "Secret", "Setting", "kind", "kinds", "may", "need"]
 
 Secret = EnvReference
 """A value that stands in the server's store, never in git."""
@@ -43,6 +43,7 @@ class Parameter:
         options: the values that it may have, for a check of constants.
         limits: the least and the greatest number.
         is_html: text from expressions is escaped in it.
+        nullable: null is another thing than leaving it out.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Parameter:
     options: tuple[str, ...] = ()
     limits: tuple[float, float] | None = None
     is_html: bool = False
+    nullable: bool = False
 
     @property
     def field(self) -> str:
@@ -160,8 +162,8 @@ class AddonStep(Step):
     def check_parameter(self, at: Checking, parameter: Parameter, value: Value) -> None:
         """Report a value of another type, or a constant that is none of the options."""
         name, place = parameter.name, self.place(parameter.name)
-        words = "any" if parameter.takes == "any" else parameter.takes
-        at.need(value, words, f"'{name}'", place, null=not parameter.required)
+        null = parameter.nullable or not parameter.required
+        at.need(value, parameter.takes, f"'{name}'", place, null=null)
         if not isinstance(value, Constant) or value.value is None:
             return
         if parameter.options and value.value not in parameter.options:

@@ -30,7 +30,7 @@ ADDON = AddonKind(
                 may("order", "text", "column.asc or column.desc"),
             ),
             list_of(ANY),
-            "- backendService.query: { table: orders, filters: { status: open }, order: created_at.desc }\n"
+            "- backendService.query: { table: orders, filters: { status: open }, limit: 10 }\n"
             "  as: orders\n"
             "- return:\n"
             "    value: ${ vars.orders }",
@@ -71,5 +71,6 @@ ADDON = AddonKind(
             "- backendService.delete:\n    table: orders\n    filters: { id: 1 }",
         ),
     },
-    config_example="projectUrl: https://acme.example.com\nserviceRoleKey: ${ env.BACKEND_SERVICE_KEY }",
+    config_example="projectUrl: https://acme.example.com\n"
+    "serviceRoleKey: ${ env.BACKEND_SERVICE_KEY }",
 )

@@ -58,5 +58,7 @@ ADDON = AddonKind(
             "    dynamicData: { name: Ada }",
         ),
     },
-    config_example="apiKey: ${ env.EMAIL_API_KEY }\nsenderEmail: hello@example.com\nsenderName: The Shop",
+    config_example="apiKey: ${ env.EMAIL_API_KEY }\n"
+    "senderEmail: hello@example.com\n"
+    "senderName: The Shop",
 )

@@ -40,7 +40,7 @@ ADDON = AddonKind(
                 ),
             ),
             _PICTURE,
-            "- imageProcessing.resizeImage: { inputPath: big.png, outputPath: small.png, width: 200 }\n"
+            "- imageProcessing.resizeImage: { inputPath: a.png, outputPath: b.png, width: 200 }\n"
             "  as: picture\n"
             "- return:\n"
             "    value: ${ vars.picture.height }",
@@ -55,7 +55,7 @@ ADDON = AddonKind(
                 may("quality", "integer", "From 1 to 100, 80 if left out", limits=(1, 100)),
             ),
             _PICTURE,
-            "- imageProcessing.convertFormat: { inputPath: a.png, outputPath: a.webp, format: webp }",
+            "- imageProcessing.convertFormat: { inputPath: a.png, outputPath: b, format: webp }",
         ),
         "cropImage": Action(
             "Crop Image",

@@ -32,7 +32,7 @@ ADDON = AddonKind(
                 may("assigneeAccountId"),
             ),
             map_of({"id": TEXT, "key": TEXT, "self": TEXT}, "the issue"),
-            "- issueTracker.createIssue: { projectKey: SHOP, issueType: Bug, summary: It is broken }\n"
+            "- issueTracker.createIssue: { projectKey: SHOP, issueType: Bug, summary: Broken }\n"
             "  as: issue\n"
             "- return:\n"
             "    value: ${ vars.issue.key }",
@@ -80,5 +80,7 @@ ADDON = AddonKind(
             '- issueTracker.transitionIssue: { issueKey: SHOP-1, transitionId: "31" }',
         ),
     },
-    config_example="instanceUrl: https://acme.example.com\nemail: bot@acme.example.com\napiToken: ${ env.ISSUE_TRACKER_TOKEN }",
+    config_example="instanceUrl: https://acme.example.com\n"
+    "email: bot@acme.example.com\n"
+    "apiToken: ${ env.ISSUE_TRACKER_TOKEN }",
 )

@@ -8,7 +8,10 @@ from bbops.model import Model
 
 
 class Config(Model):
-    """`bucket` is the default one; `endpoint` is for storage of another vendor with the same protocol."""
+    """`bucket` is the default one.
+
+    `endpoint` is for storage of another vendor with the same protocol.
+    """
 
     access_key_id: Secret
     secret_access_key: Secret
@@ -86,5 +89,8 @@ ADDON = AddonKind(
             "    value: ${ vars.files | pluck('key') }",
         ),
     },
-    config_example="accessKeyId: ${ env.STORAGE_KEY_ID }\nsecretAccessKey: ${ env.STORAGE_SECRET }\nbucket: files\nregion: eu-central-1",
+    config_example="accessKeyId: ${ env.STORAGE_KEY_ID }\n"
+    "secretAccessKey: ${ env.STORAGE_SECRET }\n"
+    "bucket: files\n"
+    "region: eu-central-1",
 )

@@ -108,7 +108,7 @@ ADDON = AddonKind(
             "Check that an event comes from the provider, and read it; another one throws 400.",
             (
                 may("payload", "text", "The raw body of the request if left out"),
-                need("signature", "text any", "The header that the provider sends"),
+                need("signature", "text", "The header that the provider sends", nullable=True),
                 may(
                     "tolerance",
                     "integer",
@@ -127,5 +127,6 @@ ADDON = AddonKind(
             "    value: ${ vars.event.type }",
         ),
     },
-    config_example="secretKey: ${ env.PAYMENTS_SECRET_KEY }\nwebhookSigningSecret: ${ env.PAYMENTS_WEBHOOK_SECRET }",
+    config_example="secretKey: ${ env.PAYMENTS_SECRET_KEY }\n"
+    "webhookSigningSecret: ${ env.PAYMENTS_WEBHOOK_SECRET }",
 )

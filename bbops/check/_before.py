@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bbops.check._surroundings import chain_before
+from bbops.check._ways import ways_to
 from bbops.expressions.known import Known
 from bbops.expressions.types import ANY, joined
 from bbops.project import Project
@@ -21,9 +21,8 @@ def known_before(project: Project, name: str, left_by: LeftBy) -> tuple[Known, b
     not set is not set.
     """
     ways: dict[tuple[str, ...], str] = {}
-    for route in project.routes_of(name):
-        why = f"endpoint '{route.endpoint.name}' is not behind the middleware that sets it"
-        ways.setdefault(chain_before(route, name), why)
+    for way in ways_to(project, name):
+        ways.setdefault(way.before, f"{way.what} is not behind the middleware that sets it")
     if name in project.callers:
         why = f"function '{project.callers[name]}' calls this one, which has variables of its own"
         ways.setdefault((), why)

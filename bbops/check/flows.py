@@ -10,6 +10,7 @@ from itertools import count
 from bbops.check._before import known_before
 from bbops.check._order import Graph, dependencies, in_order
 from bbops.check._surroundings import arguments, missing, readable
+from bbops.check._ways import ways_to
 from bbops.diagnostics import Diagnostic, has_errors
 from bbops.expressions.known import Known, rejoined
 from bbops.expressions.scope import Scope
@@ -154,7 +155,8 @@ class Flows:
         scope = Scope(readable(project, name, private), report, missing=missing(project, function))
         scope.known, scope.is_complete = known_before(project, name, self.left_by)
         inherits = frozenset({**scope.known.vars, **scope.known.unset})
-        is_public = bool(project.routes_of(name)) or name not in project.callers
+        ways = ways_to(project, name)
+        is_public = any(way.answers for way in ways) or not (ways or name in project.callers)
         at = Checking(
             scope, project.sql_tables, _Signatures(self), None, broken=project.broken,
             answers=is_public and not private,

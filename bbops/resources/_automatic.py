@@ -47,5 +47,8 @@ class Errors(Model):
     @property
     def answers(self) -> dict[str, AutomaticAnswer]:
         """The entries that are given, by their keys."""
-        fields = {f.alias or name: getattr(self, name) for name, f in type(self).model_fields.items()}
-        return {key: one for key, one in fields.items() if isinstance(one, AutomaticAnswer)}
+        found = {}
+        for name, field in type(self).model_fields.items():
+            if isinstance(one := getattr(self, name), AutomaticAnswer):
+                found[field.alias or name] = one
+        return found

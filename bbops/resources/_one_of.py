@@ -15,6 +15,7 @@ def need_one_of(data: Any, *keys: str) -> Any:
     if len(given) == 1:
         return data
     names = ", ".join(f"'{key}'" for key in keys[:-1]) + f" or '{keys[-1]}'"
-    context = {"names": names, "key": given[1] if given else "", "hint": f"write one of {names}"}
-    message = "{names} is missing" if not given else "'{key}' cannot stand beside '" + given[0] + "'"
-    raise PydanticCustomError("one_of", message, context)
+    if not given:
+        raise PydanticCustomError("one_of", "{names} is missing", {"names": names, "key": ""})
+    context = {"names": names, "first": given[0], "key": given[1]}
+    raise PydanticCustomError("one_of", "'{key}' cannot stand beside '{first}'", context)

@@ -26,7 +26,8 @@ def check_cron(text: str) -> str:
         next(CronSim(text, _AT))
     except CronSimError as problem:
         field = str(problem).removeprefix("Bad ")
-        raise _bad_cron(f"the field '{field}' of '{text}' is wrong", f"in order: {_FIELDS}") from None
+        message = f"the field '{field}' of '{text}' is wrong"
+        raise _bad_cron(message, f"in order: {_FIELDS}") from None
     except StopIteration:
         raise _bad_cron(f"'{text}' never comes", "no month has that day") from None
     return text

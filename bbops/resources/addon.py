@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, ClassVar
 
 from pydantic import create_model
 
-from bbops.addons._base import kinds
+from bbops.addons._base import kind
 from bbops.model import Model, Plain
 
 
@@ -20,10 +21,11 @@ class Addon(Model):
     config: Plain = None
 
 
+@cache
 def addon_model(name: str) -> type[Addon]:
     """Return the model of the file of one addon, whose `config` is typed; else the general one."""
-    kind = kinds().get(name)
-    if kind is None:
+    found = kind(name)
+    if found is None:
         return Addon
-    config: Any = (kind.config | None, None)
+    config: Any = (found.config | None, None)
     return create_model("Addon", __base__=Addon, config=config)

@@ -14,9 +14,8 @@ from bbops.resources.channel import HeaderName
 
 Scheme = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,40}$")]
 CookieName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,100}$")]
-Folder = Annotated[
-    str, StringConstraints(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*$")
-]
+_PART = r"[A-Za-z0-9_-][A-Za-z0-9_.-]*"
+Folder = Annotated[str, StringConstraints(pattern=rf"^{_PART}(/{_PART})*$")]
 
 
 class EnvVariable(Model):
@@ -91,7 +90,7 @@ class Session(Model):
     signup: str | None = None
     refresh: str | None = None
     logout: str | None = None
-    token_field: VariableName = "token"
+    token_field: VariableName = "token"  # noqa: S105 - the name of a field
     refresh_field: VariableName | None = None
     cookie: Cookie | None = None
     csrf_header: HeaderName | None = None

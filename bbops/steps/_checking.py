@@ -11,7 +11,7 @@ from bbops.diagnostics import suggest
 from bbops.expressions.check import check_condition, check_value, refuse_null
 from bbops.expressions.known import Facts, Known, rejoined
 from bbops.expressions.narrow import Outcomes
-from bbops.expressions.scope import Report, Scope
+from bbops.expressions.scope import SIGNED_IN, Report, Scope
 from bbops.expressions.types import ANY, Type, fits, joined, list_of, map_of, may_be_null, mistaken
 from bbops.expressions.values import Bare, Expression, ListValue, MapValue, Value
 from bbops.runtime.headers import can_set
@@ -157,8 +157,9 @@ class Checking:
 
     def set(self, name: str, of: Type, place: Mark | None) -> None:
         """Record that this step sets `vars.<name>`; `place` is where the name stands."""
-        if name == "auth":  # the one variable that a function cannot set
-            self.report(None, "reserved-name", "'vars.auth' is the signed-in user", "rename it")
+        if name in SIGNED_IN:
+            message = f"'vars.{name}' is {SIGNED_IN[name]}"
+            self.report(None, "reserved-name", message, "rename it")
         self.notes.places.setdefault(name, place or self.step)
         had = self.notes.had.setdefault(name, [])
         if of not in had:
