@@ -12,16 +12,18 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar, cast, get_args
 
-from pydantic import BeforeValidator, Field, StringConstraints, create_model
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, create_model
 from pydantic.alias_generators import to_snake
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticCustomError
 
 from bbops.diagnostics import suggest
 from bbops.expressions.types import Type
 from bbops.expressions.values import Constant, Value, ValueField
 from bbops.model import Model
-from bbops.names import EnvReference
+from bbops.names import EnvReference, env_name
 from bbops.registry import file_name, members
 from bbops.steps._base import Checking, Example, Step
 from bbops.steps._flow import Flow
@@ -30,7 +32,20 @@ __all__ = ["Action", "AddonKind", "Parameter", "Secret", "Setting", "kind", "kin
 
 Secret = EnvReference
 """A value that stands in the server's store, never in git."""
-Setting = Annotated[str, StringConstraints(min_length=1, max_length=500)]
+_SECRET = get_args(EnvReference)[1]
+
+
+def _check_setting(text: str) -> str:
+    if "${" in text and not env_name(text):
+        raise PydanticCustomError(
+            "static", "a setting is text, or exactly '${ env.NAME }'",
+        )  # fmt: skip
+    return text
+
+
+Setting = Annotated[
+    str, StringConstraints(min_length=1, max_length=500), AfterValidator(_check_setting)
+]
 """A value that may stand in git, or be `${ env.NAME }` too."""
 
 
@@ -112,6 +127,18 @@ class AddonKind:
         """The keys of `config` that must be there."""
         fields = self.config.model_fields
         return tuple(f.alias or name for name, f in fields.items() if f.is_required())
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The keys of `config` that hold secrets."""
+        fields = self.config.model_fields
+        return frozenset(f.alias or name for name, f in fields.items() if _is_secret(f))
+
+
+def _is_secret(of: FieldInfo) -> bool:
+    inner = (getattr(part, "__metadata__", ()) for part in get_args(of.annotation))
+    rules = [*of.metadata, *(rule for part in inner for rule in part)]
+    return any(isinstance(rule, StringConstraints) and rule == _SECRET for rule in rules)
 
 
 def kind(addon: str) -> AddonKind | None:

@@ -27,11 +27,12 @@ def known_before(project: Project, name: str, left_by: LeftBy) -> tuple[Known, b
         why = f"function '{project.callers[name]}' calls this one, which has variables of its own"
         ways.setdefault((), why)
     is_complete = all(one in project.functions for chain in ways for one in chain)
-    ends = [(why, _left_by_chain(project, chain, left_by)) for chain, why in ways.items()]
+    ends = [(why, left_by_chain(project, chain, left_by)) for chain, why in ways.items()]
     return _common(ends), is_complete
 
 
-def _left_by_chain(project: Project, chain: tuple[str, ...], left_by: LeftBy) -> Known:
+def left_by_chain(project: Project, chain: tuple[str, ...], left_by: LeftBy) -> Known:
+    """Return what middleware that runs one after the other leaves behind."""
     found = Known()
     for middleware in chain:
         if middleware not in project.functions:

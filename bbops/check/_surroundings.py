@@ -135,6 +135,11 @@ def _once(project: Project, what: str, make: Callable[[Project], Type]) -> Type:
     return found
 
 
+def signed_in(project: Project) -> Type:
+    """Return the type of `vars.auth`, wherever there is one."""
+    return _once(project, "auth", _auth)
+
+
 def _env(project: Project) -> Type:
     fields: dict[str, Type] = {}
     for name, variable in project.settings.model.env.items():

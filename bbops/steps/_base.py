@@ -22,8 +22,8 @@ from bbops.steps._flow import Flow
 from bbops.yaml.document import Map, Mark, Text
 
 __all__ = [
-    "Checking", "Example", "Static", "Step", "Steps", "find_step_kind", "mark_of", "read_static",
-    "read_step", "step_kinds", "variables",
+    "Checking", "Example", "Static", "Step", "Steps", "every_step", "find_step_kind", "mark_of",
+    "read_static", "read_step", "step_kinds", "variables",
 ]  # fmt: skip
 
 
@@ -91,12 +91,18 @@ class Step(Model):
         return () if self.as_ is None else (self.as_,)
 
 
+def every_step(steps: Iterable[Step]) -> Iterator[Step]:
+    """Yield steps and those inside them, at any depth."""
+    for step in steps:
+        yield step
+        for block in step.blocks():
+            yield from every_step(block)
+
+
 def variables(steps: Iterable[Step]) -> Iterator[str]:
     """Yield every variable that steps set, at any depth."""
-    for step in steps:
+    for step in every_step(steps):
         yield from step.sets()
-        for block in step.blocks():
-            yield from variables(block)
 
 
 _USUAL_STEPS = {
