@@ -102,7 +102,7 @@ def _why_unsigned(project: Project, name: str, authentication: Authentication) -
     ways = ways_to(project, name)
     for way in ways:
         if way.authentication != authentication:
-            return f"{way.what} has {_who(way)}"
+            return f"{way.what} {_who(way)}"
     if name in project.callers:
         return f"function '{project.callers[name]}' calls this one; hand the user over as 'input'"
     if authentication != "JWT" and not ways:
@@ -112,8 +112,8 @@ def _why_unsigned(project: Project, name: str, authentication: Authentication) -
 
 def _who(way: Way) -> str:
     if way.has_request:
-        return f"authentication: {way.authentication}"
-    return "no user in each of its runs" if way.has_arguments else "no user"
+        return f"has authentication: {way.authentication}"
+    return "also runs without a user" if way.has_arguments else "has no user"
 
 
 def arguments(model: Function) -> tuple[dict[str, Type], Arguments]:

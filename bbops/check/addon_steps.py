@@ -31,5 +31,5 @@ def _disabled(project: Project, place: Place, addon: str, what: str) -> Iterator
     yield Diagnostic(
         place, "addon-disabled", f"{what} fails when it runs: addon '{addon}' is {state}",
         f"write 'enabled: true' in {found.file if found else f'a new addons/{addon}.yaml'}",
-        "warning",
+        severity="warning",
     )  # fmt: skip

@@ -31,8 +31,8 @@ def check(project: Project) -> Iterator[Diagnostic]:
                 yield Diagnostic(
                     place, "no-description", f"tool '{name}' has no 'description'",
                     f"say in {function.file} what it does: the model knows nothing else of it",
-                    "warning",
+                    severity="warning",
                 )  # fmt: skip
             if agent.model.tools.index(name) != at:
                 message = f"tool '{name}' stands here twice"
-                yield Diagnostic(place, "duplicate-argument", message)
+                yield Diagnostic(place, "duplicate-name", message)

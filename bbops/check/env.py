@@ -31,7 +31,7 @@ def check(project: Project) -> Iterator[Diagnostic]:
                 resource.place(*path), "not-secret",
                 f"env variable '{name}' holds a secret here, but is not marked as one",
                 f"write '{name}: {{ secret: true }}' in project.yaml, so that it is never shown",
-                "warning",
+                severity="warning",
             )  # fmt: skip
 
 

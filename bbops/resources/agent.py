@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from bbops.model import Model
 from bbops.names import Duration, EventName
@@ -35,6 +36,14 @@ class RunsOn(Model):
     event: EventName | None = None
     realtime: str | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def check_keys(cls, data: Any) -> Any:
+        """Refuse an agent that nothing starts."""
+        if data == {}:
+            raise PydanticCustomError("too_short", "nothing starts the agent")
+        return data
+
     @property
     def starts(self) -> tuple[str, ...]:
         """The keys that are given."""
@@ -57,5 +66,5 @@ class Agent(Model):
     model: AgentModel
     instructions: Annotated[str, Field(min_length=1)]
     tools: list[str] = []
-    runs_on: RunsOn = Field(default_factory=RunsOn)
+    runs_on: RunsOn
     limits: Limits = Field(default_factory=Limits)
