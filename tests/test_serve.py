@@ -364,6 +364,23 @@ def test_answered_requests_are_remembered_and_can_be_asked_for(served: Served) -
     assert done.stdout.count("\n") == 4
 
 
+def test_secrets_in_a_path_are_remembered_by_their_place_only(served: Served) -> None:
+    (served.repository / "functions/reset.yaml").write_text("steps:\n  - return: { value: 1 }\n")
+    (served.repository / "endpoints/reset.yaml").write_text(
+        "method: POST\npath: /reset/:token\nfunction: reset\nauthentication: None\n"
+    )
+    served.commit()
+    served.live()
+    assert served.api.post("/reset/hunter2%2Fhunter3").status_code == 200
+    assert served.api.get("/reset/hunter2").status_code == 405
+    (name,) = [one["name"] for one in served.control.get("/api/projects").json()]
+    requests = f"/api/projects/{name}/requests"
+    wait_for(lambda: len(served.control.get(requests).json()) == 2)
+    found = served.control.get(requests)
+    assert [one["path"] for one in found.json()] == ["/reset/***"] * 2
+    assert "hunter" not in found.text
+
+
 SLOW = """
 steps:
   - loop:

@@ -22,6 +22,7 @@ from bbops.runtime.failures import (
 )
 from bbops.runtime.flow import Answer, Run, bound_run, code_of, message_of
 from bbops.runtime.headers import Headers, Written, set_headers, write
+from bbops.runtime.masking import Mask
 from bbops.runtime.operators import text
 from bbops.runtime.table import RouteTable
 from bbops.runtime.tokens import Tokens
@@ -85,12 +86,14 @@ class Answering:
     def __init__(
         self, name: str, host: Any, env: Mapping[str, Any], tokens: Tokens | None, *,
         fuel: int, detailed: bool, history: Record | None = None,
-        send_whole: SendWhole | None = None, addons: Mapping[str, bool] | None = None,
+        send_whole: SendWhole | None = None, mask: Mask | None = None,
+        addons: Mapping[str, bool] | None = None,
     ) -> None:  # fmt: skip
         self.host, self.tokens, self.fuel = host, tokens, fuel
         self.make_run = bound_run(host, env, tokens, addons or {})
         self.detailed, self.history, self.name = detailed, history, name
         self.send_whole = send_whole
+        self.mask = mask or Mask()
         self.complained: dict[str, float] = {}
         self.release = (b"x-release", name.encode())
         self.json_lines = b"%b: %b\r\n%b: %b\r\n" % (*_JSON, *self.release)
@@ -180,7 +183,7 @@ class Answering:
         """Tell the history; the query string may hold secrets and stays out."""
         assert self.history is not None  # noqa: S101 - both callers have looked
         self.history((
-            trace.began, scope["method"], scope["path"], trace.route, status,
+            trace.began, scope["method"], self.mask(trace.route, scope), trace.route, status,
             1000 * (perf_counter() - trace.began), trace.user, self.name, trace.bytes_in,
             bytes_out, trace.failure, trace.step, trace.request,
         ))  # fmt: skip
@@ -258,7 +261,7 @@ class Answering:
         where, detail = blame(error)
         trace: Trace = scope["bbops"]
         trace.failure, trace.step, trace.request = detail, where, request_id
-        route = f"{scope['method']} {scope['path']}"
+        route = f"{scope['method']} {self.mask(trace.route, scope)}"
         self.host.log.write("error", detail, {"step": where, "route": route, "request": request_id})
         body = {"code": "serverError", "message": "internal server error", "requestId": request_id}
         if self.detailed:

@@ -18,6 +18,7 @@ from bbops.runtime.filters import FILTERS, FUNCTIONS
 from bbops.runtime.flights import Flight, Flights
 from bbops.runtime.flow import Function, Shape
 from bbops.runtime.lasting import Lasting
+from bbops.runtime.masking import Mask
 from bbops.runtime.pipeline import Pipeline, Policy
 from bbops.runtime.shapes import compile_params, compile_query, compile_shape
 from bbops.runtime.statements import Statement
@@ -150,20 +151,22 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
     for route in data["routes"]:
         target = _pipeline(route, functions, answering, lasting)
         table.add(route["method"], route["path"], target)
+        answering.mask.add(route["path"])
         yield
     release = Release(table, functions, answering, lasting.flights)
     release.spaces = [space for _, space in spaces]
     return release
 
 
-def _answering(
-    data: Mapping[str, Any], lasting: Lasting, given: Given
-) -> Answering:  # fmt: skip
+def _answering(data: Mapping[str, Any], lasting: Lasting, given: Given) -> Answering:
+    env = given["env"]
+    secrets = [env.get(name) for name, declared in data["env"].items() if declared["secret"]]
     return Answering(
-        given["name"], given["host"], dict(given["env"]),
-        _tokens(data["auth"], given["env"], given["host"], lasting),
+        given["name"], given["host"], dict(env),
+        _tokens(data["auth"], env, given["host"], lasting),
         fuel=FUEL, detailed=given.get("detailed", False), history=given.get("history"),
-        send_whole=given.get("send_whole"), addons=data["addons"],
+        send_whole=given.get("send_whole"),
+        mask=Mask(secrets), addons=data["addons"],
     )  # fmt: skip
 
 

@@ -9,7 +9,9 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import count
+from pathlib import Path
 
 from bbops.errors import BbopsError, ServerError
 from bbops_server.host.secrets import KEY_VARIABLE
@@ -23,6 +25,22 @@ _LONGEST_PAUSE_SECONDS = 5.0
 
 class ChildGone(ServerError):
     """The process ended before it answered."""
+
+
+class ChildSilent(ServerError):
+    """The process has not answered in time; it may still be at it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """When a process that lives is replaced all the same."""
+
+    word_seconds: float = 2.0
+    """It is asked for a word that long after the last one."""
+    silence_seconds: float = 10.0
+    most_bytes: int = 2 << 30
+    """Of memory, where the system tells it; a process above it ends its requests and leaves."""
+    grace_seconds: float = 10.0
 
 
 class Child:
@@ -79,7 +97,7 @@ class Child:
         Raises:
             BbopsError: the child's own error, with its message and hint.
             ChildGone: the process ended instead.
-            ServerError: no answer in time; the child may still be at it.
+            ChildSilent: no answer in time.
         """
         number = next(self._numbers)
         answer: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
@@ -91,7 +109,7 @@ class Child:
                 await self._channel.write({"number": number, "request": request})
                 return await answer
         except TimeoutError:
-            raise ServerError(
+            raise ChildSilent(
                 f"process '{self._module}' did not answer '{request.get('do')}' within"
                 f" {timeout_seconds:g} seconds"
             ) from None
@@ -99,6 +117,29 @@ class Child:
             raise self._gone() from None
         finally:
             self._waiting.pop(number).cancel()
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether an answer is waited for."""
+        return bool(self._waiting)
+
+    async def is_silent(self, seconds: float) -> bool:
+        """Return whether it says nothing; any answer is a word, a refusal too."""
+        with suppress(BbopsError):
+            # asked twice: where we ourselves stood still, the first answer is here but unread
+            for share in (0.8, 0.2):
+                try:
+                    await self.ask({"do": "status"}, timeout_seconds=share * seconds)
+                except ChildSilent:
+                    continue
+                return False
+            return True
+        return False
+
+    def kill(self) -> None:
+        """End the process at once, whatever it is at."""
+        with suppress(ProcessLookupError):
+            self._process.kill()
 
     def on_exit(self, callback: Callable[[Child], None]) -> None:
         """Call back once the process has ended; soon, if it has already."""
@@ -124,8 +165,7 @@ class Child:
         with suppress(TimeoutError):
             async with asyncio.timeout(_EXIT_SECONDS):
                 return await self.wait()
-        with suppress(ProcessLookupError):
-            self._process.kill()
+        self.kill()
         return await self.wait()
 
     async def _listen(self) -> None:
@@ -134,8 +174,7 @@ class Child:
                 self._take(frame)
         except ServerError:
             _log.exception("process '%s' is not understood and will be killed", self._module)
-            with suppress(ProcessLookupError):
-                self._process.kill()
+            self.kill()
         self._fail_waiting()
         await self._process.wait()
         await self._channel.close()
@@ -161,17 +200,23 @@ class Child:
 
 
 class LivingChild:
-    """A child that is replaced whenever it dies: what is asked goes to the one that lives.
+    """A child that is replaced whenever it dies or hangs: what is asked goes to the one that lives.
 
-    `prepare` readies each new process before anything else is asked of it.
+    `prepare` readies each new process before anything else is asked of it. With `is_quiet_at_work`
+    it is not expected to say a word while it is asked something else.
     """
 
     def __init__(
         self,
         start: Callable[[], Awaitable[Child]],
         prepare: Callable[[Child], Awaitable[None]] | None = None,
+        *,
+        health: Health | None = None,
+        is_quiet_at_work: bool = False,
     ) -> None:
         self._start, self._prepare = start, prepare
+        self._health, self._is_quiet_at_work = health or Health(), is_quiet_at_work
+        self.replaced = 0
         self._living = asyncio.Event()
         self._child: Child | None = None
         self._keeping: asyncio.Task[None] | None = None
@@ -246,10 +291,34 @@ class LivingChild:
     async def _keep(self, child: Child) -> None:
         while True:
             started = asyncio.get_running_loop().time()
-            status = await child.wait()
+            watching = asyncio.create_task(self._watch(child))
+            try:
+                status = await child.wait()
+            finally:
+                watching.cancel()
+            self.replaced += 1
             _log.error("process %d ended with status %d and is replaced", child.pid, status)
             lived = asyncio.get_running_loop().time() - started
             child = await self._replace(pause_seconds=0.0 if lived > 1 else 0.5)
+
+    async def _watch(self, child: Child) -> None:
+        """End a process that says nothing, or has grown too large."""
+        health = self._health
+        while True:
+            await asyncio.sleep(health.word_seconds)
+            if self._is_quiet_at_work and child.is_asked:
+                continue
+            if await child.is_silent(health.silence_seconds):
+                if self._is_quiet_at_work and child.is_asked:
+                    continue
+                seconds = health.silence_seconds
+                _log.error("process %d said nothing for %g s and is killed", child.pid, seconds)
+                child.kill()
+                return
+            if (size := _memory_bytes(child.pid)) > health.most_bytes:
+                _log.error("process %d has %d MiB of memory and ends", child.pid, size >> 20)
+                await child.stop(health.grace_seconds)
+                return
 
     async def _replace(self, pause_seconds: float) -> Child:
         while True:
@@ -259,6 +328,15 @@ class LivingChild:
             except BbopsError as error:
                 _log.error("cannot replace a process: %s", error)
             pause_seconds = min(2 * pause_seconds + 0.1, _LONGEST_PAUSE_SECONDS)
+
+
+def _memory_bytes(pid: int) -> int:
+    """Return the resident memory of a process, 0 where the system does not tell it so."""
+    try:
+        told = Path(f"/proc/{pid}/statm").read_bytes()
+    except OSError:
+        return 0
+    return int(told.split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _left(until: float) -> float:

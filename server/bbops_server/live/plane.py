@@ -83,7 +83,7 @@ class Plane:
         self._links: dict[str, Link] = {}
         self._refusals: dict[str, list[Mapping[str, Any]]] = {}
         self._publishing: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._build = LivingChild(_start_build)
+        self._build = LivingChild(_start_build, is_quiet_at_work=True)
 
         self._shared = Shared(settings.workers) if settings.workers > 1 else None
         starts = [partial(_start_data, listening, self._shared, n) for n in range(settings.workers)]
@@ -155,15 +155,17 @@ class Plane:
             await _all(_tell(child, _refusal(project, told)) for child in self._data)
 
     async def status(self) -> Frame:
-        """Return {"release", "processes": [{"pid", "release", "in_flight"}]}, of those alive.
+        """Return {"release", "replaced", "processes": [{"pid", "release", "in_flight"}]}.
 
-        `release` is that of the only project.
+        `release` is that of the only project, `replaced` how many data processes died or were
+        ended because they hung; `processes` are those that answer.
         """
         asked = (child.ask({"do": "status"}, timeout_seconds=WORD_SECONDS) for child in self._data)
         answers = await asyncio.gather(*asked, return_exceptions=True)
         names = [link.name for link in self._links.values()]
         return {
             "release": names[0] if len(names) == 1 else None,
+            "replaced": sum(child.replaced for child in self._data),
             "processes": [answer for answer in answers if isinstance(answer, dict)],
         }
 
