@@ -8,6 +8,7 @@ from functools import partial, reduce
 from itertools import count
 
 from bbops.check._before import known_before
+from bbops.check._events import payloads, topics
 from bbops.check._order import Graph, dependencies, in_order
 from bbops.check._surroundings import arguments, missing, readable
 from bbops.check._ways import ways_to
@@ -159,7 +160,7 @@ class Flows:
         is_public = any(way.answers for way in ways) or not (ways or name in project.callers)
         at = Checking(
             scope, project.sql_tables, _Signatures(self), None, broken=project.broken,
-            answers=is_public and not private,
+            answers=is_public and not private, topics=topics(project), payloads=payloads(project),
         )  # fmt: skip
         at.steps(function.model.steps)
         gives, left = _endings(at)

@@ -20,9 +20,7 @@ RoutePath = Annotated[
 ]
 
 
-MediaType = Annotated[
-    str, StringConstraints(pattern=r"^[a-z]+/(\*|[a-z0-9][a-z0-9.+-]{0,100})$")
-]
+MediaType = Annotated[str, StringConstraints(pattern=r"^[a-z]+/(\*|[a-z0-9][a-z0-9.+-]{0,100})$")]
 
 
 class Upload(Model):

@@ -12,9 +12,7 @@ from bbops.model import Model
 from bbops.resources._shape import Shape
 
 _SEGMENT = r"(?::[a-z][A-Za-z0-9_]*|[A-Za-z0-9_.~-]+)"
-Topic = Annotated[
-    str, StringConstraints(pattern=rf"^{_SEGMENT}(?:/{_SEGMENT})*$", max_length=500)
-]
+Topic = Annotated[str, StringConstraints(pattern=rf"^{_SEGMENT}(?:/{_SEGMENT})*$", max_length=500)]
 MessageName = Annotated[str, StringConstraints(pattern=r"^[a-z][A-Za-z0-9_.-]{0,126}$")]
 
 

@@ -63,6 +63,14 @@ class Signature:
 
 
 @dataclass(frozen=True, slots=True)
+class Topic:
+    """What `publish` has to know of a file in realtime/: its parameters, its events' payloads."""
+
+    parameters: Sequence[str]
+    events: Mapping[str, Type]
+
+
+@dataclass(frozen=True, slots=True)
 class Notes:
     """What the steps of one function say beside their mistakes.
 
@@ -87,7 +95,10 @@ class Notes:
 class Checking:
     """What a step may ask while it is checked.
 
-    `answers` says whether a `return` reaches a client: not in a function that is only called.
+    Attributes:
+        answers: a `return` reaches a client; not in a function that is only called.
+        topics: each file in realtime/ by its name.
+        payloads: for an event the types that the functions of its triggers take.
     """
 
     scope: Scope
@@ -97,6 +108,8 @@ class Checking:
     broken: frozenset[tuple[str, str]] = frozenset()
     answers: bool = True
     notes: Notes = field(default_factory=Notes)
+    topics: Mapping[str, Topic] = field(default_factory=dict)
+    payloads: Mapping[str, Sequence[Type]] = field(default_factory=dict)
 
     def report(self, at: Mark | None, code: str, message: str, hint: str = "") -> None:
         """Take a mistake at `at`, or at the step."""
