@@ -86,9 +86,9 @@ class Type:
         return self if self.nullable else replace(self, nullable=True, absent=True)
 
     def not_null(self) -> Type:
-        """Return this type without null; of null itself nothing is left to know."""
+        """Return this type without null; of null itself no value is left."""
         if self.kind == "null":
-            return replace(ANY, nullable=False, private=self.private)
+            return mistaken(hides=self.private)
         return replace(self, nullable=False, absent=False) if self.nullable else self
 
     def as_read(self) -> Type:

@@ -8,6 +8,7 @@ one it was given.
 from __future__ import annotations
 
 import math
+import math
 import os
 import re
 import signal
@@ -37,6 +38,8 @@ if os.environ["GIT_PYTHON_GIT_EXECUTABLE"] == os.devnull:
 
 INSTALL = "install git 2.38 or newer: https://git-scm.com/downloads"
 TIMEOUT_SECONDS = 20.0
+_CORES = 8  # threads that git may use at once
+
 MAX_OUTPUT_BYTES = 128 << 20
 
 _COMPLAINT_BYTES = 32 << 10
@@ -320,6 +323,8 @@ def _bounded(limits: Limits) -> list[str]:
         bounds.append(f"ulimit -S -f {limits.file_bytes // 512}")
     if not bounds or sys.platform == "win32":
         return []
+    if limits.seconds:  # should nobody be left to end it: that a server was killed, say
+        bounds.append(f"ulimit -S -t {_CORES * math.ceil(limits.seconds)}")
     # A system that knows no such bound, or has a tighter one, goes without ours.
     script = "; ".join(f"{bound} 2>/dev/null" for bound in bounds)
     return ["/bin/sh", "-c", f'{script}; exec "$@"', "git"]

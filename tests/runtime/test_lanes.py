@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
-from multiprocessing.shared_memory import SharedMemory
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from bbops.runtime.lanes import SLOTS, Lanes, size_bytes
 from bbops.runtime.lasting import Lasting
 from bbops.runtime.limits import SharedWindow
+from tests.conftest import ROOT
 
 NOON = datetime(2026, 3, 5, 12, tzinfo=UTC)
 
@@ -118,35 +120,40 @@ def test_no_minute_has_more_than_the_limit_and_retry_after_is_honest(
     assert all(count <= limit for count in counts.values())
 
 
-def hammer(name: str, lane: int, limit: int, asked: int, start: object, out: object) -> None:
-    memory = SharedMemory(name)
-    window = SharedWindow(limit, Clock(), Lanes(memory.buf, lane, 2), "api")
-    start.wait()  # type: ignore[attr-defined]
-    passed = sum(window.allow(f"key {number % 3}") for number in range(asked))
-    out.put(passed)  # type: ignore[attr-defined]
-    del window
+HAMMER = """
+import mmap, sys
+from bbops.runtime.lanes import Lanes
+from bbops.runtime.limits import SharedWindow
+from tests.runtime.test_lanes import Clock
+
+file, lane, limit = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+with open(file, "r+b") as opened:
+    memory = mmap.mmap(opened.fileno(), 0)
+window = SharedWindow(limit, Clock(), Lanes(memoryview(memory), lane, 2), "api")
+print("ready", flush=True)
+sys.stdin.readline()
+print(sum(window.allow(f"key {number % 3}") for number in range(6 * limit)))
+"""
 
 
 @pytest.mark.parametrize("limit", [100, 5_000])
-@pytest.mark.filterwarnings("ignore")
-def test_two_processes_at_once_let_exactly_the_limit_through(limit: int) -> None:
-    context = multiprocessing.get_context("spawn")
-    memory = SharedMemory(create=True, size=size_bytes(2))
-    try:
-        start, out = context.Barrier(2), context.Queue()
-        each = [
-            context.Process(target=hammer, args=(memory.name, n, limit, 6 * limit, start, out))
-            for n in range(2)
-        ]
-        for process in each:
-            process.start()
-        passed = out.get(timeout=60) + out.get(timeout=60)
-        for process in each:
-            process.join(60)
-        assert passed == 3 * limit
-    finally:
-        memory.close()
-        memory.unlink()
+def test_two_processes_at_once_let_exactly_the_limit_through(tmp_path: Path, limit: int) -> None:
+    file = tmp_path / "lanes"
+    file.write_bytes(bytes(size_bytes(2)))
+    each = [
+        subprocess.Popen(
+            [sys.executable, "-c", HAMMER, file, str(lane), str(limit)], cwd=ROOT, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        ) for lane in range(2)
+    ]  # fmt: skip
+    for process in each:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in each:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    assert sum(int(process.communicate(timeout=60)[0]) for process in each) == 3 * limit
 
 
 def test_without_lanes_a_process_counts_for_itself() -> None:
