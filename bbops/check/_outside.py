@@ -12,7 +12,7 @@ from bbops.expressions.check import check_condition, check_value
 from bbops.expressions.known import Known
 from bbops.expressions.scope import Scope
 from bbops.expressions.types import ANY, Type
-from bbops.expressions.values import Bare, Expression, ListValue, MapValue, Value
+from bbops.expressions.values import Bare, Expression, Value
 from bbops.project import Resource
 from bbops.yaml.document import Mark
 
@@ -56,13 +56,3 @@ class Outside:
             self.names, report, self.known.copy(), columns=self.columns, table=self.table,
             missing=self.missing,
         )  # fmt: skip
-
-
-def members_of(value: Value | None) -> dict[str, Value]:
-    """Return the values of a map by name; of anything else none."""
-    return dict(value.items) if isinstance(value, MapValue) else {}
-
-
-def items_of(value: Value | None) -> tuple[Value, ...]:
-    """Return the members of a list; of anything else none."""
-    return value.items if isinstance(value, ListValue) else ()
