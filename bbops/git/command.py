@@ -8,7 +8,6 @@ one it was given.
 from __future__ import annotations
 
 import math
-import math
 import os
 import re
 import signal
