@@ -93,6 +93,12 @@ class Step(Model):
         """Where the step begins."""
         return self._mark
 
+    @property
+    def key(self) -> str:
+        """The action, as it is written."""
+        own = next(name for name in type(self).model_fields if name not in Step.model_fields)
+        return type(self).model_fields[own].alias or own
+
     def place(self, key: str) -> Mark | None:
         """Return where the value of a parameter stands, or of a key beside the action."""
         return self._places.get(key)
