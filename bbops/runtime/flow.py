@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from asyncio import sleep
 from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, NoReturn
@@ -84,6 +85,10 @@ def bound_run(
     return type("BoundRun", (Run,), doors)
 
 
+WITHIN: ContextVar[Any] = ContextVar("WITHIN", default=None)
+"""The doors of the transaction under way, if there is one."""
+
+
 async def breathe(fuel: list[int]) -> None:
     """Called each 1,024 rounds: stop a run without end, let other requests go on.
 
@@ -105,6 +110,8 @@ async def invoke(run: Run, callee: Function, input: Any, params: Any, query: Any
         raise OutOfFuel(f"more than {MAX_DEPTH} functions call each other")
     inner = type(run)()
     inner.fuel, inner.depth, inner.vars = run.fuel, run.depth + 1, {}
+    if (host := WITHIN.get()) is not None:
+        inner.host = host
     errors: dict[str, list[str]] = {}
     inner.input = _shaped(callee.input, input, errors)
     inner.params = _shaped(callee.params, params, errors)

@@ -30,6 +30,7 @@ class GenerateAuthToken(Step):
     """Give a JWT signed with the project's `auth.signingKey`."""
 
     title: ClassVar[str] = "Generate Auth Token"
+    fits_transaction: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "Sign and read back",

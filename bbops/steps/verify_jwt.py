@@ -33,6 +33,7 @@ class VerifyJwt(Step):
     """Give what `vars.auth` holds; a bad token ends the request with 401."""
 
     title: ClassVar[str] = "Verify JWT"
+    fits_transaction: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "A visitor without a token",

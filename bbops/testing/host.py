@@ -54,6 +54,24 @@ class KeptLog:
         self.lines.append((level, message, data))
 
 
+@dataclass
+class KeptEvents:
+    """Keeps what was emitted, as (event, payload), and published."""
+
+    emitted: list[tuple[str, Any]] = field(default_factory=list)
+    published: list[tuple[str, Mapping[str, Any], str, Any]] = field(default_factory=list)
+
+    async def emit(self, event: str, payload: Any) -> None:
+        """Keep an event."""
+        self.emitted.append((event, payload))
+
+    async def publish(
+        self, realtime: str, params: Mapping[str, Any], event: str, payload: Any
+    ) -> None:
+        """Keep a message."""
+        self.published.append((realtime, params, event, payload))
+
+
 def fake_host(database: Database) -> Host:
     """Return doors for a test: everything but the database stands still."""
-    return Host(StillClock(), CountingRandom(), database, KeptLog())
+    return Host(StillClock(), CountingRandom(), database, KeptLog(), events=KeptEvents())
