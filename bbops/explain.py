@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from bbops.diagnostics import Diagnostic, Place, suggest
 from bbops.project import place
 from bbops.resources._shape import USUAL_TYPES
-from bbops.steps._base import step_kinds
+from bbops.steps._base import find_step_kind
 from bbops.yaml.document import Document
 
 Path = tuple[str | int, ...]
@@ -22,6 +22,17 @@ _WANTED = {
     "tuple_type": "a list", "number_type": "a number",
 }  # fmt: skip
 _PATTERNS = {
+    "^/[A-Za-z": "a path such as /hooks/billing, without parameters",
+    "^[1-9][0-9]{0,6}(B": "a size such as 500KB or 5MB",
+    "^[a-z][A-Za-z0-9_-]{0,62}\\.": "an event such as user.registered",
+    "^[a-z][A-Za-z0-9_.-]": "the name of an event such as comment.created",
+    "^[a-z]+/": "a media type such as image/png",
+    "^[2-5]": "a status such as 200",
+    "^(?::": "a topic such as posts/:slug/comments, without a slash at either end",
+    "^https": "an address that begins with https://",
+    "^[A-Za-z0-9!": "a word such as Bearer",
+    "^[A-Za-z0-9_-]{1,100}": "the name of a cookie",
+    "^[A-Za-z0-9_-][A-Za-z0-9_.-]*(": "a folder such as frontend/dist",
     "^/": "a path such as /notes/:id, without a slash at its end",
     "^\\$\\{ *env": "exactly '${ env.NAME }'",
     "^[1-9][0-9]{0,6}(ms": "a duration such as 10s, 24h or 7d",
@@ -72,6 +83,8 @@ def _diagnostic(file: str, document: Document, model: type[BaseModel], item: Any
     if kind == "missing":
         missing = str(item["loc"][-1])
         return Diagnostic(at, "missing-key", f"'{missing}' is missing")
+    if kind == "one_of" and context["key"]:
+        at = place(file, document, (*path, context["key"]), key=True)
     if kind in {"unknown_step", "two_actions"}:
         at = place(file, document, (*path, context["key"]), key=True)
         code = kind.replace("_", "-")
@@ -97,7 +110,10 @@ def _diagnostic(file: str, document: Document, model: type[BaseModel], item: Any
     return Diagnostic(at, code, message, context.get("hint", ""))
 
 
-_OWN = {"unknown_type", "bad_pattern", "step", "static", "columns", "default"}
+_OWN = {
+    "unknown_type", "bad_pattern", "step", "static", "columns", "default", "one_of", "schedule",
+    "unknown_timezone",
+}  # fmt: skip
 _ENV_HINT = "declare the name under 'env'; its value never stands in the repository"
 _LIMITS = {
     "greater_than_equal": "at least", "less_than_equal": "at most", "string_too_long": "at most",
@@ -135,7 +151,7 @@ def _keys_at(model: type[BaseModel], node: Any, path: Path) -> list[str]:
         node = node[part]
         if isinstance(part, int):
             if isinstance(node, dict) and _is_steps(current):
-                current = next((k for key, k in step_kinds().items() if key in node), None)
+                current = next(filter(None, map(find_step_kind, node)), None)
             continue
         current = _field(current, part)
     found = _model_in(current)

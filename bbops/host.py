@@ -72,6 +72,14 @@ class Log(Protocol):
         ...
 
 
+class Addons(Protocol):
+    """Where the steps of addons go."""
+
+    async def call(self, step: str, parameters: Mapping[str, Any]) -> Any:
+        """Do a step such as `email.sendEmail` and return its result."""
+        ...
+
+
 class Doors(Protocol):
     """The doors that functions of expressions use: `now()`, `uuid()` and their like."""
 
@@ -94,3 +102,5 @@ class Host:
     random: Random
     database: Database
     log: Log
+    addons: Addons | None = None
+    """None where the release itself knows what it can do."""

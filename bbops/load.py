@@ -19,14 +19,17 @@ from bbops.model import Model
 from bbops.names import BlobId
 from bbops.project import Project, Resource
 from bbops.registry import members
+from bbops.resources.addon import addon_model
 from bbops.tree import Entry, Tree
 from bbops.yaml.document import Document
 from bbops.yaml.document import load as load_document
 
 MAX_FILE_BYTES = 1 << 20
 MAX_FILES = 20_000
-_LATER = {"tasks", "triggers", "realtime", "agents", "addons"}
-_NOT_OURS = {"docs", "frontend", "tests"}
+_NOT_OURS = {"docs", "frontend"}
+_FLAT = {"tables", "channels", "tasks", "triggers", "realtime", "agents", "addons"}
+_SEGMENTS = {"tables": r"[a-z][a-z0-9_]*", "addons": r"[a-z][A-Za-z0-9]*"}
+_STYLES = {"tables": "lower-case snake_case", "addons": "ids of addons, in camelCase"}
 
 
 @dataclass(slots=True)
@@ -34,7 +37,7 @@ class Cache:
     """Documents and models of files seen before, by what is in them."""
 
     documents: dict[BlobId, Document] = field(default_factory=dict)
-    models: dict[tuple[str, BlobId], Model | ValidationError] = field(default_factory=dict)
+    models: dict[tuple[type[Model], BlobId], Model | ValidationError] = field(default_factory=dict)
 
     def forget(self, used: set[BlobId]) -> None:
         """Drop what no file of the newest tree has; keeps memory flat over many commits."""
@@ -109,8 +112,11 @@ class _Loading:
         if not found[""]:
             return Loaded(None, diagnostics)
         project = Project(
-            found[""]["project"], found["tables"], found["functions"], found["endpoints"],
-            found["channels"], frozenset(self.broken),
+            found[""]["project"], broken=frozenset(self.broken),
+            tables=found["tables"], functions=found["functions"], endpoints=found["endpoints"],
+            channels=found["channels"], tasks=found["tasks"], triggers=found["triggers"],
+            realtime=found["realtime"], agents=found["agents"], addons=found["addons"],
+            tests=found["tests"],
         )  # fmt: skip
         return Loaded(project, diagnostics)
 
@@ -148,10 +154,6 @@ class _Loading:
             return
         if entry.path == "project.yml":
             self.wrong(Place(entry.path), "file-name", "resources end with '.yaml'", "rename it")
-        elif top in _LATER and depth > 1:
-            self.wrong(
-                Place(entry.path), "unsupported-kind", f"this version does not run {top}/ yet"
-            )  # fmt: skip
         elif depth > 1:
             known = [*filter(None, self.kinds)]
             self.wrong(
@@ -161,17 +163,17 @@ class _Loading:
             )  # fmt: skip
 
     def check_name(self, path: str, folder: str, name: str) -> bool:
-        flat = folder in {"tables", "channels"}
-        segment = r"[a-z][a-z0-9_]*" if folder == "tables" else r"[a-z0-9]+(?:-[a-z0-9]+)*"
+        flat = folder in _FLAT
+        segment = _SEGMENTS.get(folder, r"[a-z0-9]+(?:-[a-z0-9]+)*")
         pattern = segment if flat else f"{segment}(?:/{segment})*"
         if re.fullmatch(pattern, name) and len(name) <= 200:
             return True
         self.broken.add((folder, name))
-        style = "snake_case" if folder == "tables" else "kebab-case"
+        style = _STYLES.get(folder, "lower-case kebab-case")
         where = f", directly in {folder}/" if flat and "/" in name else ""
         self.wrong(
             Place(path), "file-name", f"'{name}' is not a name of {folder}",
-            f"names are lower-case {style}{where}",
+            f"names are {style}{where}",
         )  # fmt: skip
         return False
 
@@ -196,7 +198,7 @@ class _Loading:
             self.wrong(Place(entry.path, p.line, p.column), p.code, p.message, p.hint)
         if document.problems:
             return False
-        kind = self.kinds[folder]
+        kind = addon_model(name) if folder == "addons" else self.kinds[folder]
         if not isinstance(document.root, dict):
             self.wrong(
                 Place(entry.path), "not-a-map", f"{article(kind.__name__.lower())} is a map of keys"
@@ -217,7 +219,7 @@ class _Loading:
         return cached
 
     def model(self, kind: type[Model], blob: BlobId, document: Document) -> Model | ValidationError:
-        key = (kind.__name__, blob)
+        key = (kind, blob)
         found = self.cache.models.get(key)
         if found is None:
             try:

@@ -18,6 +18,7 @@ class Model(BaseModel):
         alias_generator=to_camel,
         arbitrary_types_allowed=True,
         hide_input_in_errors=True,
+        defer_build=True,  # a kind or step that a project does not use costs nothing
     )
 
 

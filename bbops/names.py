@@ -5,6 +5,7 @@ Lower case only, so two files can never collide on a disk that ignores case.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, NewType
 
 from pydantic import StringConstraints
@@ -20,3 +21,20 @@ VariableName = Annotated[str, StringConstraints(pattern=r"^[a-z][A-Za-z0-9_]{0,6
 EnvName = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]{0,62}$")]
 Duration = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{0,6}(ms|s|m|h|d|w)$")]
 """Such as `10s` or `7d`; `bbops.runtime.durations` reads it."""
+Size = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{0,6}(B|KB|MB|GB)$")]
+"""Such as `500KB` or `5MB`; a kilobyte has 1,024 bytes."""
+EventName = Annotated[
+    str, StringConstraints(pattern=r"^[a-z][A-Za-z0-9_-]{0,62}\.[a-z][A-Za-z0-9_-]{0,62}$")
+]
+"""What `emit` and triggers name: `entity.action`, for example `user.registered`."""
+EnvReference = Annotated[str, StringConstraints(pattern=r"^\$\{ *env\.[A-Z][A-Z0-9_]{0,62} *\}$")]
+"""Exactly `${ env.NAME }`: a secret never stands in git."""
+
+
+def env_name(reference: str) -> str:
+    """Return the env variable that an EnvReference names; empty for any other text."""
+    found = _REFERENCE(reference)
+    return found[1] if found else ""
+
+
+_REFERENCE = re.compile(r"\$\{ *env\.([A-Z][A-Z0-9_]{0,62}) *\}").fullmatch

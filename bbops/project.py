@@ -10,11 +10,17 @@ from typing import Generic, Literal, TypeVar
 from bbops.diagnostics import Place
 from bbops.model import Model
 from bbops.names import BlobId, FilePath
+from bbops.resources.addon import Addon
+from bbops.resources.agent import Agent
 from bbops.resources.channel import Channel
 from bbops.resources.endpoint import Endpoint
 from bbops.resources.function import Function
 from bbops.resources.project import Project as Settings
+from bbops.resources.realtime import Realtime
 from bbops.resources.table import Table
+from bbops.resources.task import Task
+from bbops.resources.test import Test
+from bbops.resources.trigger import Trigger
 from bbops.sql.types import Column as SqlColumn
 from bbops.sql.types import Table as SqlTable
 from bbops.steps._base import Step
@@ -94,6 +100,12 @@ class Project:
     functions: Mapping[str, Resource[Function]]
     endpoints: Mapping[str, Resource[Endpoint]]
     channels: Mapping[str, Resource[Channel]]
+    tasks: Mapping[str, Resource[Task]]
+    triggers: Mapping[str, Resource[Trigger]]
+    realtime: Mapping[str, Resource[Realtime]]
+    agents: Mapping[str, Resource[Agent]]
+    addons: Mapping[str, Resource[Addon]]
+    tests: Mapping[str, Resource[Test]]
     broken: frozenset[tuple[str, str]] = frozenset()
     memo: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
     """What `bbops.check.flows` found, so that compiling need not check again."""
@@ -146,8 +158,9 @@ class Project:
 
     @cached_property
     def middleware(self) -> frozenset[str]:
-        """Functions that some channel runs before its endpoints."""
-        return frozenset(n for channel in self.channels.values() for n in channel.model.middleware)
+        """Functions that run before others: of channels, and of realtime."""
+        groups = (self.channels.values(), self.realtime.values())
+        return frozenset(name for group in groups for one in group for name in one.model.middleware)
 
 
 def _called(steps: Iterable[Step]) -> Iterator[str]:

@@ -25,3 +25,8 @@ def camel(file_name: str) -> str:
     """Return `generateAuthToken` for `generate_auth_token`, `if` for `if_`."""
     first, *rest = file_name.rstrip("_").split("_")
     return first + "".join(word.capitalize() for word in rest)
+
+
+def file_name(name: str) -> str:
+    """Return `chat_model` for `chatModel`: what `camel` makes of it is the name again."""
+    return "".join(f"_{char.lower()}" if char.isupper() else char for char in name)

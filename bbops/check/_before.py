@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bbops.check._surroundings import chain_before
+from bbops.check._ways import ways_to
 from bbops.expressions.known import Known
 from bbops.expressions.types import ANY, joined
 from bbops.project import Project
@@ -21,18 +21,18 @@ def known_before(project: Project, name: str, left_by: LeftBy) -> tuple[Known, b
     not set is not set.
     """
     ways: dict[tuple[str, ...], str] = {}
-    for route in project.routes_of(name):
-        why = f"endpoint '{route.endpoint.name}' is not behind the middleware that sets it"
-        ways.setdefault(chain_before(route, name), why)
+    for way in ways_to(project, name):
+        ways.setdefault(way.before, f"{way.what} is not behind the middleware that sets it")
     if name in project.callers:
         why = f"function '{project.callers[name]}' calls this one, which has variables of its own"
         ways.setdefault((), why)
     is_complete = all(one in project.functions for chain in ways for one in chain)
-    ends = [(why, _left_by_chain(project, chain, left_by)) for chain, why in ways.items()]
+    ends = [(why, left_by_chain(project, chain, left_by)) for chain, why in ways.items()]
     return _common(ends), is_complete
 
 
-def _left_by_chain(project: Project, chain: tuple[str, ...], left_by: LeftBy) -> Known:
+def left_by_chain(project: Project, chain: tuple[str, ...], left_by: LeftBy) -> Known:
+    """Return what middleware that runs one after the other leaves behind."""
     found = Known()
     for middleware in chain:
         if middleware not in project.functions:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from bbops.check._surroundings import chain_before
+from bbops.check._ways import ways_to
 from bbops.project import Project
 
 Graph = Mapping[str, tuple[str, ...]]
@@ -21,8 +21,8 @@ def dependencies(project: Project) -> Graph:
 
 def _builds_on(project: Project, name: str) -> Iterator[str]:
     yield from project.callees.get(name, ())
-    for route in project.routes_of(name):
-        yield from chain_before(route, name)
+    for way in ways_to(project, name):
+        yield from way.before
 
 
 def in_order(graph: Graph) -> Iterator[tuple[str, ...]]:

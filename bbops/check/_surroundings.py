@@ -1,15 +1,13 @@
-"""What a function may read, by what runs it: requests, middleware, other functions.
-
-A new kind of resource that runs functions adds its names here (`event`, `trigger`).
-"""
+"""What a function may read, by what runs it: the names that every way to it gives."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 
-from bbops.expressions.types import ANY, TEXT, Type, map_of
-from bbops.project import Project, Resource, Route
+from bbops.check._ways import Way, joined_root, ways_to
+from bbops.expressions.types import ANY, INTEGER, TEXT, Type, list_of, map_of
+from bbops.project import Authentication, Project, Resource
 from bbops.resources._shape import Shape, shape_types
 from bbops.resources.function import Function
 from bbops.steps._checking import Arguments
@@ -23,6 +21,7 @@ _LATER = {
 }
 _REQUEST = map_of(dict.fromkeys(("id", "method", "path", "url", "ip", "body"), TEXT), "request")
 _HEADERS = map_of({}, "headers", rest=TEXT.or_null())
+_FILE = map_of({"path": TEXT, "name": TEXT, "size": INTEGER, "contentType": TEXT}, "the file")
 PARTS = ("input", "params", "query")
 """What a function is given, by a request or a call."""
 
@@ -33,18 +32,20 @@ def readable(project: Project, name: str, private: Arguments) -> dict[str, Type]
     Args:
         private: arguments that hold something private, in a call that gives them.
     """
-    model, routes = project.functions[name].model, project.routes_of(name)
-    is_before = name in project.middleware
-    found = {
-        "env": _once(project, "env", _env),
-        "headers": _HEADERS,
-        "request": _REQUEST,
-        "query": _given(None if is_before else model.query, "query", open_=bool(routes)),
-        "params": _params(project, name, None if is_before else model.params),
-        "input": _given(None if is_before else model.input, "input", open_=False),
-    }
-    if not why_no_auth(project, name):
-        found["auth"] = _once(project, "auth", _auth)
+    model, ways = project.functions[name].model, ways_to(project, name)
+    found = {"env": _once(project, "env", _env)}
+    if not _lacks_request(project, name):
+        found |= {"headers": _HEADERS, "request": _REQUEST}
+    if not _lacks_arguments(project, name):
+        found["query"] = _given(model.query, "query", open_=any(way.has_request for way in ways))
+        found["params"] = _params(project, name, model.params)
+        found["input"] = _input(ways, model.input)
+    for root in ("event", "trigger"):
+        if ways and all(root in way.given for way in ways) and name not in project.callers:
+            found[root] = joined_root(ways, root)
+    for root, authentication, make in _SIGNED_IN:
+        if not _why_unsigned(project, name, authentication):
+            found[root] = _once(project, root, make)
     for part, argument in private:
         fields = found[part].fields or {}
         if argument in fields:
@@ -55,30 +56,64 @@ def readable(project: Project, name: str, private: Arguments) -> dict[str, Type]
 
 def missing(project: Project, function: Resource[Function]) -> dict[str, str]:
     """Return why names that exist elsewhere do not exist in this function, for hints."""
-    model, routes = function.model, project.routes_of(function.name)
+    name, model, ways = function.name, function.model, ways_to(project, function.name)
     found = dict(_LATER)
-    if function.name in project.middleware:
+    if any(way.is_middleware for way in ways):
         found["input"] = "middleware runs before the body is read"
     elif model.input is None:
         found["input"] = "declare its fields under 'input' of this function"
-    if not model.params and not routes:
+    if not model.params and not any(way.parameters for way in ways):
         found["params"] = "declare them under 'params' of this function"
-    if why := why_no_auth(project, function.name):
-        found["vars.auth"] = why
+    if why := _lacks_request(project, name):
+        found |= {"headers": why, "request": why}
+    if why := _lacks_arguments(project, name):
+        found |= {"input": why, "params": why, "query": why}
+    for root, authentication, _ in _SIGNED_IN:
+        if why := _why_unsigned(project, name, authentication):
+            found[f"vars.{root}"] = why
+    for root in ("event", "trigger"):
+        other = next((way.what for way in ways if root not in way.given), None)
+        if other is not None and any(root in way.given for way in ways):
+            found[root] = f"{other} runs this function too, and has none"
     if project.settings.model.auth is None:
         found["no-auth"] = "add 'auth: { signingKey: … }' to project.yaml"
     return found
 
 
-def why_no_auth(project: Project, name: str) -> str:
-    """Return why a function has no `vars.auth`; empty when every way to it has JWT."""
-    for route in project.routes_of(name):
-        if route.authentication != "JWT":
-            return f"endpoint '{route.endpoint.name}' has authentication: {route.authentication}"
+def _lacks_request(project: Project, name: str) -> str:
+    """Return why a function has no request; empty when every way to it has one."""
+    for way in ways_to(project, name):
+        if not way.has_request:
+            return f"{way.what} runs this function, and has no request"
     if name in project.callers:
-        caller = project.callers[name]
-        return f"function '{caller}' calls this one; hand the user over as 'input'"
+        return f"function '{project.callers[name]}' calls this one; hand it over as 'input'"
     return ""
+
+
+def _lacks_arguments(project: Project, name: str) -> str:
+    for way in ways_to(project, name):
+        if not way.has_arguments:
+            return f"{way.what} runs this function, and gives it no arguments"
+    return ""
+
+
+def _why_unsigned(project: Project, name: str, authentication: Authentication) -> str:
+    """Return why a function has no `vars.auth`, or no `vars.apiKey`; empty when it has."""
+    ways = ways_to(project, name)
+    for way in ways:
+        if way.authentication != authentication:
+            return f"{way.what} {_who(way)}"
+    if name in project.callers:
+        return f"function '{project.callers[name]}' calls this one; hand the user over as 'input'"
+    if authentication != "JWT" and not ways:
+        return f"no endpoint of this function has authentication: {authentication}"
+    return ""
+
+
+def _who(way: Way) -> str:
+    if way.has_request:
+        return f"has authentication: {way.authentication}"
+    return "also runs without a user" if way.has_arguments else "has no user"
 
 
 def arguments(model: Function) -> tuple[dict[str, Type], Arguments]:
@@ -92,18 +127,17 @@ def arguments(model: Function) -> tuple[dict[str, Type], Arguments]:
     return types, frozenset(required)
 
 
-def chain_before(route: Route, name: str) -> tuple[str, ...]:
-    """Return the middleware that runs before a function on a route."""
-    chain = route.middleware
-    return chain[: chain.index(name)] if name in chain else chain
-
-
 def _once(project: Project, what: str, make: Callable[[Project], Type]) -> Type:
     """Return a type that all functions share, made once per project."""
     found = project.memo.get(what)
     if not isinstance(found, Type):
         found = project.memo[what] = make(project)
     return found
+
+
+def signed_in(project: Project) -> Type:
+    """Return the type of `vars.auth`, wherever there is one."""
+    return _once(project, "auth", _auth)
 
 
 def _env(project: Project) -> Type:
@@ -125,15 +159,35 @@ def _auth(project: Project) -> Type:
     return map_of(fields, "vars.auth")
 
 
+def _api_key(_: Project) -> Type:
+    return map_of({"id": TEXT, "name": TEXT, "claims": ANY}, "vars.apiKey")
+
+
+_SIGNED_IN: tuple[tuple[str, Authentication, Callable[[Project], Type]], ...] = (
+    ("auth", "JWT", _auth), ("apiKey", "API Key", _api_key),
+)  # fmt: skip
+
+
+def _input(ways: tuple[Way, ...], shape: Shape | None) -> Type:
+    """Return the type of `input`: the declared fields, and the files of the endpoints."""
+    found: dict[str, Type] = {}
+    for name in dict.fromkeys(name for way in ways for name in way.files):
+        uploads = [way.files.get(name) for way in ways]
+        of = list_of(_FILE) if any(one and one.many for one in uploads) else _FILE
+        is_sure = all(uploads) and not name.endswith("?")
+        found[name.rstrip("?")] = of if is_sure else of.or_null()
+    return map_of({**found, **shape_types(shape or {})}, "input")
+
+
 def _given(shape: Shape | None, what: str, *, open_: bool) -> Type:
     return map_of(shape_types(shape or {}), what, rest=TEXT.or_null() if open_ else None)
 
 
 def _params(project: Project, name: str, shape: Shape | None) -> Type:
     """A path parameter that is not declared may be null where not every way here has it."""
-    routes, found = project.routes_of(name), {}
-    for parameter in dict.fromkeys(one for route in routes for one in route.parameters):
-        always = all(parameter in route.parameters for route in routes)
+    ways, found = ways_to(project, name), {}
+    for parameter in dict.fromkeys(one for way in ways for one in way.parameters):
+        always = all(parameter in way.parameters for way in ways)
         sure = always and name not in project.callers
         found[parameter] = TEXT if sure else TEXT.or_null()
     return map_of({**found, **shape_types(shape or {})}, "params")

@@ -8,8 +8,10 @@ from functools import partial, reduce
 from itertools import count
 
 from bbops.check._before import known_before
+from bbops.check._events import payloads, topics
 from bbops.check._order import Graph, dependencies, in_order
 from bbops.check._surroundings import arguments, missing, readable
+from bbops.check._ways import ways_to
 from bbops.diagnostics import Diagnostic, has_errors
 from bbops.expressions.known import Known, rejoined
 from bbops.expressions.scope import Scope
@@ -154,10 +156,11 @@ class Flows:
         scope = Scope(readable(project, name, private), report, missing=missing(project, function))
         scope.known, scope.is_complete = known_before(project, name, self.left_by)
         inherits = frozenset({**scope.known.vars, **scope.known.unset})
-        is_public = bool(project.routes_of(name)) or name not in project.callers
+        ways = ways_to(project, name)
+        is_public = any(way.answers for way in ways) or not (ways or name in project.callers)
         at = Checking(
             scope, project.sql_tables, _Signatures(self), None, broken=project.broken,
-            answers=is_public and not private,
+            answers=is_public and not private, topics=topics(project), payloads=payloads(project),
         )  # fmt: skip
         at.steps(function.model.steps)
         gives, left = _endings(at)

@@ -1,4 +1,4 @@
-"""Middleware runs before the request's values are typed."""
+"""Middleware runs before the body is read."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from bbops.project import Project
 
 
 def check(project: Project) -> Iterator[Diagnostic]:
-    """Yield the shapes that a function declares in vain, since channels run it as middleware."""
+    """Yield the `input` that a function declares in vain, since it runs as middleware."""
     for name in sorted(project.middleware & project.functions.keys()):
         function = project.functions[name]
-        for part in ("input", "query", "params"):
-            if getattr(function.model, part) is not None:
-                yield Diagnostic(
-                    function.place(part, key=True), "middleware",
-                    f"middleware declares no '{part}': "
-                    "it runs before the request's values are typed",
-                    "read 'query' and 'params' as texts here, and type them with a filter",
-                )  # fmt: skip
+        if function.model.input is not None:
+            yield Diagnostic(
+                function.place("input", key=True), "middleware",
+                "middleware declares no 'input': it runs before the body is read",
+                "read 'query', 'params' and 'headers' here",
+            )  # fmt: skip

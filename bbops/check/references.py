@@ -2,51 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from bbops.diagnostics import Diagnostic, Place, suggest
-from bbops.project import Project
+from bbops.diagnostics import Diagnostic, suggest
+from bbops.project import Project, Resource
+from bbops.resources.agent import Agent
+from bbops.resources.test import Test
+from bbops.resources.trigger import DatabaseTrigger
+
+Reference = tuple[Resource[Any], tuple[str | int, ...], str, str | None]
+"""(file, where in it, kind of what is named, the name)."""
 
 
 def check(project: Project) -> Iterator[Diagnostic]:
     """Yield every reference to something that is not there."""
+    groups = _groups(project)
+    for resource, path, kind, name in _references(project):
+        folder, known = groups[kind]
+        if name is None or name in known or (folder, name) in project.broken:
+            continue
+        yield Diagnostic(
+            resource.place(*path), f"unknown-{kind}", f"{kind} '{name}' does not exist",
+            suggest(name, known) or f"make {folder}/{name}.yaml",
+        )  # fmt: skip
+
+
+def _groups(project: Project) -> Mapping[str, tuple[str, Mapping[str, Any]]]:
+    return {
+        "function": ("functions", project.functions),
+        "channel": ("channels", project.channels),
+        "table": ("tables", project.tables),
+        "endpoint": ("endpoints", project.endpoints),
+        "realtime": ("realtime", project.realtime),
+    }
+
+
+def _references(project: Project) -> Iterator[Reference]:
+    yield from _of_settings(project)
     for endpoint in project.endpoints.values():
-        model = endpoint.model
-        yield from _known(
-            project, endpoint.place("function"), "function", model.function, project.functions
-        )
-        if model.channel is not None:
-            yield from _known(
-                project, endpoint.place("channel"), "channel", model.channel, project.channels
-            )
-    for channel in project.channels.values():
-        for at, name in enumerate(channel.model.middleware):
-            where = channel.place("middleware", at)
-            yield from _known(project, where, "function", name, project.functions)
-    auth = project.settings.model.auth
-    if auth is not None:
-        if auth.users is not None:
-            yield from _known(
-                project, project.settings.place("auth", "users"), "table", auth.users,
-                project.tables,
-            )  # fmt: skip
-        if auth.key_name not in project.settings.model.env:
-            yield _undeclared(project, auth.key_name)
+        yield endpoint, ("function",), "function", endpoint.model.function
+        yield endpoint, ("channel",), "channel", endpoint.model.channel
+    for group in (project.channels, project.realtime):
+        for resource in group.values():
+            for at, name in enumerate(resource.model.middleware):
+                yield resource, ("middleware", at), "function", name
+    for task in project.tasks.values():
+        yield task, ("function",), "function", task.model.function
+    for trigger in project.triggers.values():
+        yield trigger, ("function",), "function", trigger.model.function
+        yield from _of_database(trigger, trigger.model.database, "database")
+    for agent in project.agents.values():
+        yield from _of_agent(agent)
+    for test in project.tests.values():
+        yield from _of_test(test)
 
 
-def _known(
-    project: Project, at: Place, kind: str, name: str, known: Iterable[str]
-) -> Iterator[Diagnostic]:
-    names = list(known)
-    if name not in names and (f"{kind}s", name) not in project.broken:
-        folder = f"{kind}s/{name}.yaml"
-        hint = suggest(name, names) or f"make {folder}"
-        yield Diagnostic(at, f"unknown-{kind}", f"{kind} '{name}' does not exist", hint)
+def _of_settings(project: Project) -> Iterator[Reference]:
+    settings, session = project.settings, project.settings.model.session
+    if settings.model.auth is not None:
+        yield settings, ("auth", "users"), "table", settings.model.auth.users
+    if session is not None:
+        for name in ("login", "signup", "refresh", "logout"):
+            yield settings, ("session", name), "endpoint", getattr(session, name)
 
 
-def _undeclared(project: Project, name: str) -> Diagnostic:
-    return Diagnostic(
-        project.settings.place("auth", "signingKey"), "unknown-env",
-        f"env variable '{name}' is not declared",
-        suggest(name, project.settings.model.env) or f"add 'env: {{ {name}: {{ secret: true }} }}'",
-    )  # fmt: skip
+def _of_database(
+    resource: Resource[Any], database: DatabaseTrigger | None, *path: str
+) -> Iterator[Reference]:
+    if database is not None:
+        yield resource, (*path, "table"), "table", database.table
+
+
+def _of_agent(agent: Resource[Agent]) -> Iterator[Reference]:
+    for at, name in enumerate(agent.model.tools):
+        yield agent, ("tools", at), "function", name
+    yield from _of_database(agent, agent.model.runs_on.database, "runsOn", "database")
+    yield agent, ("runsOn", "realtime"), "realtime", agent.model.runs_on.realtime
+
+
+def _of_test(test: Resource[Test]) -> Iterator[Reference]:
+    yield test, ("function",), "function", test.model.function
+    yield test, ("endpoint",), "endpoint", test.model.endpoint

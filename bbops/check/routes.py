@@ -4,32 +4,74 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from bbops.diagnostics import Diagnostic, Place
 from bbops.project import Project, Route
 
 
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """Something that answers a route: an endpoint, or a webhook."""
+
+    file: str
+    at: Place
+    method: str
+    path: str
+
+
 def check(project: Project) -> Iterator[Diagnostic]:
     """Yield collisions and reserved paths. `:id` beside a literal is no collision."""
-    seen: dict[tuple[str, str], Route] = {}
-    for route in project.routes:
-        at = route.endpoint.place("path")
-        shape = (route.method, re.sub(r":[^/]+", ":", route.path))
-        first = seen.setdefault(shape, route)
-        if first is not route:
+    seen: dict[tuple[str, str], _Answer] = {}
+    for answer in _answers(project):
+        shape = (answer.method, re.sub(r":[^/]+", ":", answer.path))
+        first = seen.setdefault(shape, answer)
+        if first is not answer:
             yield Diagnostic(
-                at, "duplicate-route", f"{route.method} {route.path} is answered twice",
-                f"the other is {first.endpoint.file}",
+                answer.at, "duplicate-route", f"{answer.method} {answer.path} is answered twice",
+                f"the other is {first.file}",
             )  # fmt: skip
-        if route.path.startswith("/~"):
-            message = "paths that begin with '/~' are the server's"
-            yield Diagnostic(_reserving(route), "reserved-path", message)
-        names = route.parameters
-        doubled = next((name for name in names if names.count(name) > 1), None)
-        if doubled:
-            yield Diagnostic(
-                at, "duplicate-parameter", f"':{doubled}' stands twice in {route.path}"
+    for route in project.routes:
+        yield from _path(route)
+    for webhook in _webhooks(project):
+        if webhook.path.startswith("/~"):
+            yield _reserved(webhook.at)
+
+
+def _answers(project: Project) -> Iterator[_Answer]:
+    for route in project.routes:
+        endpoint = route.endpoint
+        yield _Answer(endpoint.file, endpoint.place("path"), route.method, route.path)
+    yield from _webhooks(project)
+
+
+def _webhooks(project: Project) -> Iterator[_Answer]:
+    for trigger in project.triggers.values():
+        if trigger.model.webhook is not None:
+            at = trigger.place("webhook", "path")
+            yield _Answer(trigger.file, at, "POST", trigger.model.webhook.path)
+    for agent in project.agents.values():
+        webhook = agent.model.runs_on.webhook
+        if webhook is not None:
+            yield _Answer(
+                agent.file, agent.place("runsOn", "webhook", "path"), "POST", webhook.path
             )
+
+
+def _path(route: Route) -> Iterator[Diagnostic]:
+    if route.path.startswith("/~"):
+        yield _reserved(_reserving(route))
+    names = route.parameters
+    doubled = next((name for name in names if names.count(name) > 1), None)
+    if doubled:
+        yield Diagnostic(
+            route.endpoint.place("path"), "duplicate-parameter",
+            f"':{doubled}' stands twice in {route.path}",
+        )  # fmt: skip
+
+
+def _reserved(at: Place) -> Diagnostic:
+    return Diagnostic(at, "reserved-path", "paths that begin with '/~' are the server's")
 
 
 def _reserving(route: Route) -> Place:

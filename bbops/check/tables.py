@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from bbops.check._outside import Outside
 from bbops.diagnostics import Diagnostic, suggest
 from bbops.project import Project, Resource
 from bbops.resources.table import Column, Table
@@ -30,6 +31,15 @@ def check(project: Project) -> Iterator[Diagnostic]:
         for name, column in table.model.columns.items():
             yield from _column(project, table, name, column)
         yield from _seed(table)
+        yield from _checks(project, table)
+
+
+def _checks(project: Project, table: Resource[Table]) -> Iterator[Diagnostic]:
+    columns = project.sql_tables[table.name].column_types
+    outside = Outside(table, {}, columns, table.name)
+    for name, check in table.model.checks.items():
+        outside.condition(check, "checks", name)
+    yield from outside.found
 
 
 def _key(table: Resource[Table]) -> Iterator[Diagnostic]:

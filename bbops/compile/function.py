@@ -12,6 +12,7 @@ from importlib.util import MAGIC_NUMBER
 from typing import Any
 
 from bbops import __version__
+from bbops.check._ways import ways_to
 from bbops.check.flows import CheckedFlow
 from bbops.expressions.emit import load
 from bbops.project import Project
@@ -67,6 +68,8 @@ def code_key(project: Project, name: str, checked: CheckedFlow) -> str:
             route.channel.blob if route.channel else "",
         ]
         parts += [project.functions[one].blob for one in route.middleware]
+    for way in ways_to(project, name):
+        parts += [repr(way), *(project.functions[one].blob for one in way.before)]
     parts.append(str(name in project.middleware))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 

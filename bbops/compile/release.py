@@ -89,6 +89,7 @@ def _artifact(project: Project, functions: list[bytes]) -> dict[str, Any]:
         "functions": functions,  # each packed by itself, so that none is read before its turn
         "routes": [_route(route) for route in project.routes],
         "auth": _auth(project),
+        "addons": {name: one.model.enabled for name, one in project.addons.items()},
         "env": declared_env(project),
     }
 

@@ -197,7 +197,9 @@ def _check_references(live: sqlite3.Connection) -> None:
 
 def _spec(tables: Mapping[str, Table]) -> str:
     dumped = {
-        name: table.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        name: table.model_dump(
+            mode="json", by_alias=True, exclude_defaults=True, exclude={"checks"}
+        )  # the database does not hold these yet
         for name, table in tables.items()
     }
     return json.dumps(

@@ -11,7 +11,7 @@ from bbops.expressions import types as t
 from bbops.expressions.filters import check_call, check_filter
 from bbops.expressions.known import Facts
 from bbops.expressions.narrow import outcomes, path_of, reads_row, spelt
-from bbops.expressions.scope import Scope
+from bbops.expressions.scope import SIGNED_IN, Scope
 from bbops.expressions.types import Type
 from bbops.runtime.filters import FILTERS
 from bbops.yaml.document import Mark
@@ -151,7 +151,7 @@ class Inference:
 
     def variables(self) -> Type:
         scope = self.scope
-        auth = {"auth": scope.roots["auth"]} if "auth" in scope.roots else {}
+        auth = {name: scope.roots[name] for name in SIGNED_IN if name in scope.roots}
         return t.map_of({**scope.known.vars, **auth}, "vars")
 
     def near(self, name: str, options: list[str]) -> str:
@@ -160,15 +160,15 @@ class Inference:
         row = self.scope.roots.get("row")
         if row is not None and name in (row.fields or {}):
             return f"write 'row.{name}'"
-        names = sorted(option for option in options if option != "auth")
+        names = sorted(option for option in options if option not in SIGNED_IN)
         return suggest(name, names) or "known here: " + ", ".join(names)
 
     def variable(self, node: s.Member) -> Type:
         """Return the type of `vars.<name>`."""
         scope, name = self.scope, node.name
         scope.reads.add(name)
-        if name == "auth" and "auth" in scope.roots:
-            return scope.roots["auth"]
+        if name in SIGNED_IN and name in scope.roots:
+            return scope.roots[name]
         if name in scope.known.vars:
             return scope.known.vars[name]
         if ("vars", name) in scope.known.blamed or not scope.is_complete:

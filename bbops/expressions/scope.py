@@ -14,6 +14,9 @@ from bbops.yaml.document import Mark
 Report = Callable[[Mark | None, int, str, str, str], None]
 """(mark, offset in the scalar, code, message, hint); a mark of None means the step."""
 
+SIGNED_IN = {"auth": "the signed-in user", "apiKey": "the key that asks"}
+"""Roots that stand under `vars`: who asks. A function cannot set them."""
+
 
 @dataclass(slots=True)
 class Scope:

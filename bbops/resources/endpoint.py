@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import StringConstraints
+from pydantic import Field, StringConstraints
 
 from bbops.model import Model
-from bbops.names import Duration
+from bbops.names import Duration, Size
+from bbops.resources._shape import FieldName
 
 RoutePath = Annotated[
     str,
@@ -17,6 +18,20 @@ RoutePath = Annotated[
         max_length=500,
     ),
 ]
+
+
+MediaType = Annotated[str, StringConstraints(pattern=r"^[a-z]+/(\*|[a-z0-9][a-z0-9.+-]{0,100})$")]
+
+
+class Upload(Model):
+    """A file of the request; `many` takes any number of them under one name.
+
+    The value in `input` is `{path, name, size, contentType}`, with `many` a list of such.
+    """
+
+    max_size: Size = "5MB"
+    types: list[MediaType] = Field(default=[], description="all types where it is left out")
+    many: bool = False
 
 
 class Endpoint(Model):
@@ -32,3 +47,7 @@ class Endpoint(Model):
     docs_visibility: Literal["visible", "hidden"] = "visible"
     channel: str | None = None
     timeout: Duration | None = None
+    files: dict[FieldName, Upload] = {}
+    max_body: Size | None = None
+    idempotency: bool = False
+    history: Literal["full", "meta", "off"] | None = None

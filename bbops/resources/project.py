@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, model_validator
 
 from bbops.model import Model
-from bbops.names import Duration, EnvName
+from bbops.names import Duration, EnvName, EnvReference, VariableName, env_name
+from bbops.resources._automatic import Errors
+from bbops.resources._one_of import need_one_of
+from bbops.resources.channel import HeaderName
 
-EnvReference = Annotated[str, StringConstraints(pattern=r"^\$\{ *env\.[A-Z][A-Z0-9_]{0,62} *\}$")]
-"""Exactly `${ env.NAME }`: a secret never stands in git."""
+Scheme = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,40}$")]
+CookieName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,100}$")]
+_PART = r"[A-Za-z0-9_-][A-Za-z0-9_.-]*"
+Folder = Annotated[str, StringConstraints(pattern=rf"^{_PART}(/{_PART})*$")]
 
 
 class EnvVariable(Model):
@@ -28,8 +33,29 @@ class EnvVariable(Model):
         return self.default is not None or self.generate or not self.required
 
 
+class VerifyingKey(Model):
+    """A key of somebody else whose tokens count too: the key itself, or where its set is."""
+
+    id: str | None = None
+    algorithm: Literal["HS256", "HS384", "HS512", "RS256", "ES256", "EdDSA"]
+    key: EnvReference | None = None
+    jwks_url: Annotated[str, StringConstraints(pattern=r"^https://[^\s]+$")] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def check_keys(cls, data: Any) -> Any:
+        """Refuse a key that stands nowhere, or in two places."""
+        return need_one_of(data, "key", "jwksUrl")
+
+
+class Refresh(Model):
+    """How long a sign-in lasts without being used."""
+
+    expires_in: Duration = "30d"
+
+
 class Auth(Model):
-    """How session tokens are signed."""
+    """How session tokens are signed; `schemes` are the words before a token."""
 
     users: str | None = None
     signing_key: EnvReference
@@ -37,17 +63,71 @@ class Auth(Model):
     expires_in: Duration = "24h"
     issuer: str | None = None
     audience: str | None = None
+    schemes: list[Scheme] = Field(default=["Bearer"], min_length=1)
+    keys: list[VerifyingKey] = []
+    refresh: Refresh | None = None
 
     @property
     def key_name(self) -> str:
         """The env variable that holds the signing key."""
-        return self.signing_key.removeprefix("${").removesuffix("}").strip().removeprefix("env.")
+        return env_name(self.signing_key)
+
+
+class Cookie(Model):
+    """The HttpOnly cookie that holds the token."""
+
+    name: CookieName = "session"
+    same_site: Literal["Strict", "Lax", "None"] = "Lax"
+    secure: bool = True
+    domain: str | None = None
+    path: Annotated[str, StringConstraints(pattern="^/")] = "/"
+
+
+class Session(Model):
+    """What a frontend has to know of signing in: names of endpoints, and fields of answers."""
+
+    login: str
+    signup: str | None = None
+    refresh: str | None = None
+    logout: str | None = None
+    token_field: VariableName = "token"  # noqa: S105 - the name of a field
+    refresh_field: VariableName | None = None
+    cookie: Cookie | None = None
+    csrf_header: HeaderName | None = None
+
+
+class DestructiveReview(Model):
+    """What it takes to publish a plan that loses data."""
+
+    approvals: Annotated[int, Field(ge=0, le=10)] = 1
+
+
+class Review(Model):
+    """How changes come to the main branch."""
+
+    main: Literal["direct", "proposals"] = "direct"
+    approvals: Annotated[int, Field(ge=0, le=10)] = 0
+    destructive: DestructiveReview = Field(default_factory=DestructiveReview)
+    max_removed_percent: Annotated[int, Field(ge=0, le=100)] | None = None
+
+
+class TestOptions(Model):
+    """With `gate` only what passes its tests is published."""
+
+    gate: bool = False
 
 
 class DatabaseOptions(Model):
     """`full` waits for the disk on each write; `normal` may lose a moment in a power cut."""
 
     durability: Literal["normal", "full"] = "normal"
+
+
+class Frontend(Model):
+    """Static files; `spa` answers unknown paths with the start page."""
+
+    directory: Folder = "frontend/dist"
+    spa: bool = False
 
 
 class Project(Model):
@@ -61,3 +141,8 @@ class Project(Model):
     env: dict[EnvName, EnvVariable] = {}
     auth: Auth | None = None
     database: DatabaseOptions = Field(default_factory=DatabaseOptions)
+    errors: Errors = Field(default_factory=Errors)
+    session: Session | None = None
+    review: Review = Field(default_factory=Review)
+    tests: TestOptions = Field(default_factory=TestOptions)
+    frontend: Frontend | None = None

@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
+from bbops.expressions.values import BareField
 from bbops.model import Model, Plain
 from bbops.names import ColumnName
 
@@ -36,6 +37,7 @@ class Column(Model):
     references: Reference | None = None
     reverse: ColumnName | None = None
     on_delete: Literal["restrict", "cascade", "setNull"] = "restrict"
+    renamed_from: ColumnName | None = None
     description: str | None = None
 
 
@@ -52,9 +54,11 @@ class Table(Model):
     folder: ClassVar[str] = "tables"
 
     description: str | None = None
+    renamed_from: ColumnName | None = None
     columns: dict[ColumnName, Column] = Field(min_length=1)
     primary_key: list[ColumnName] | None = Field(default=None, min_length=1)
     indexes: dict[ColumnName, Index] = {}
+    checks: dict[ColumnName, BareField] = {}
     seed: list[dict[ColumnName, Plain]] = []
 
     @property

@@ -54,6 +54,8 @@ class Run:
     host: Any
     env: Mapping[str, Any]
     tokens: Tokens | None
+    addons: Mapping[str, bool] = _NONE
+    """The project's addons, and whether each is enabled."""
     fuel: list[int]
     depth = 0
     params: Any = _NONE
@@ -62,6 +64,8 @@ class Run:
     input: Any = None
     request: Any = _NONE
     auth: Any = None
+    event: Any = None
+    trigger: Any = None
     vars: dict[str, Any] = _NONE
     """What goes from a middleware to what is behind it."""
 
@@ -71,9 +75,12 @@ class Run:
         self.host.log.write(level, message, {"step": line, "data": data})
 
 
-def bound_run(host: Any, env: Mapping[str, Any], tokens: Tokens | None) -> type[Run]:
+def bound_run(
+    host: Any, env: Mapping[str, Any], tokens: Tokens | None, addons: Mapping[str, bool]
+) -> type[Run]:
     """Return the kind of Run whose doors are these: to make one costs next to nothing."""
-    return type("BoundRun", (Run,), {"host": host, "env": env, "tokens": tokens})
+    doors = {"host": host, "env": env, "tokens": tokens, "addons": addons}
+    return type("BoundRun", (Run,), doors)
 
 
 async def breathe(fuel: list[int]) -> None:

@@ -54,7 +54,7 @@ class Pipeline:
         "answering", "authentication", "cors", "flights", "from_params", "from_query", "function",
         "has_shapes", "has_vars", "is_guarded", "limit", "middleware", "needs_body",
         "needs_headers", "needs_query", "needs_request", "reads", "route", "shape",
-        "timeout_seconds", "unfolds",
+        "timeout_seconds", "typed", "unfolds",
     )  # fmt: skip
 
     def __init__(self, function: Function, policy: Policy, answering: Answering) -> None:
@@ -62,11 +62,15 @@ class Pipeline:
         self.authentication, self.middleware = policy.authentication, policy.middleware
         self.flights, self.timeout_seconds = policy.flights, policy.timeout_seconds
         self.limit, self.cors, self.route = policy.limit, policy.cors, policy.path
-        needs = frozenset().union(function.needs, *(one.needs for one in policy.middleware))
+        every = (function, *policy.middleware)
+        needs = frozenset().union(*(one.needs for one in every))
         has_body = policy.method in {"POST", "PUT", "PATCH"}
         self.shape = function.input if has_body else None
-        self.unfolds = any(one.unfolds for one in (function, *policy.middleware))
-        self.needs_query = "query" in needs or function.query is not None
+        self.unfolds = any(one.unfolds for one in every)
+        self.typed = [
+            one for one in policy.middleware if one.params is not None or one.query is not None
+        ]
+        self.needs_query = "query" in needs or any(one.query is not None for one in every)
         self.needs_headers = "headers" in needs
         self.has_vars = "vars" in needs
         self.needs_request = "request" in needs
@@ -130,7 +134,10 @@ class Pipeline:
         texts, body = await self.read(run, scope, receive) if self.reads else _NOTHING_READ
         flight.is_read = True
         for function in self.middleware:
-            answer = await function.flow(run)
+            if self.typed and function in self.typed:
+                answer = await run_typed(function, run, texts)
+            else:
+                answer = await function.flow(run)
             if answer[1] is not NOTHING:
                 break
         else:
@@ -206,6 +213,25 @@ class Pipeline:
             run.input = self.shape(_json(body), "", errors)
         if errors:
             raise InvalidInput(errors)
+
+
+async def run_typed(function: Function, run: Run, texts: dict[str, list[str]]) -> Answer:
+    """Run middleware on params and query typed by its own shapes; what follows sees the texts.
+
+    Raises:
+        InvalidInput: listing every wrong field.
+    """
+    params, query = run.params, run.query
+    errors: dict[str, list[str]] = {}
+    if function.from_params is not None:
+        run.params = function.from_params(params, errors)
+    if function.query is not None:
+        run.query = function.from_query(texts, errors)
+    if errors:
+        raise InvalidInput(errors)
+    answer = await function.flow(run)
+    run.params, run.query = params, query
+    return answer
 
 
 def check_limit(limit: Limit, claims: Mapping[str, Any] | None, scope: Any) -> None:

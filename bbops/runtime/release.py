@@ -29,7 +29,7 @@ FUEL = 100_000
 """Loop rounds and calls that one request may spend."""
 
 
-FORMAT = f"2 {MAGIC_NUMBER.hex()}"
+FORMAT = f"3 {MAGIC_NUMBER.hex()}"
 """Of artifacts: how they are laid out, and whose byte code is in them."""
 
 SLICE_SECONDS = 0.001
@@ -166,7 +166,7 @@ def _answering(data: Mapping[str, Any], lasting: Lasting, given: Given) -> Answe
         _tokens(data["auth"], env, given["host"], lasting),
         fuel=FUEL, detailed=given.get("detailed", False), history=given.get("history"),
         send_whole=given.get("send_whole"),
-        mask=Mask(secrets),
+        mask=Mask(secrets), addons=data["addons"],
     )  # fmt: skip
 
 

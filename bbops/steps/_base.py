@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, PlainValidator, PrivateAttr, SerializeAsAny
@@ -21,8 +22,8 @@ from bbops.steps._flow import Flow
 from bbops.yaml.document import Map, Mark, Text
 
 __all__ = [
-    "Checking", "Example", "Static", "Step", "Steps", "mark_of", "read_static", "read_step",
-    "step_kinds", "variables",
+    "Checking", "Example", "Static", "Step", "Steps", "every_step", "find_step_kind", "mark_of",
+    "read_static", "read_step", "step_kinds", "variables",
 ]  # fmt: skip
 
 
@@ -90,12 +91,18 @@ class Step(Model):
         return () if self.as_ is None else (self.as_,)
 
 
+def every_step(steps: Iterable[Step]) -> Iterator[Step]:
+    """Yield steps and those inside them, at any depth."""
+    for step in steps:
+        yield step
+        for block in step.blocks():
+            yield from every_step(block)
+
+
 def variables(steps: Iterable[Step]) -> Iterator[str]:
     """Yield every variable that steps set, at any depth."""
-    for step in steps:
+    for step in every_step(steps):
         yield from step.sets()
-        for block in step.blocks():
-            yield from variables(block)
 
 
 _USUAL_STEPS = {
@@ -118,6 +125,14 @@ def step_kinds() -> dict[str, type[Step]]:
     return found
 
 
+def find_step_kind(key: str) -> type[Step] | None:
+    """Return the step kind of a key; `email.sendEmail` is made when it is first asked for."""
+    found = step_kinds().get(key)
+    if found is None and "." in key:  # by name: addons are a floor above
+        found = import_module("bbops.addons._base").step_kind(key)
+    return found
+
+
 def _is_kind(item: object, module: str) -> bool:
     return isinstance(item, type) and issubclass(item, Step) and item.__module__ == module
 
@@ -127,7 +142,7 @@ def read_step(data: Any) -> Step:
     kinds = step_kinds()
     if not isinstance(data, dict):
         raise PydanticCustomError("step", "a step is a map with an action such as 'find'")
-    actions = [key for key in data if key in kinds]
+    actions = [key for key in data if key in kinds or find_step_kind(key) is not None]
     if len(actions) > 1:
         raise PydanticCustomError(
             "two_actions", "a step does one thing, this one has '{first}' and '{second}'",
@@ -135,7 +150,9 @@ def read_step(data: Any) -> Step:
         )  # fmt: skip
     if not actions:
         raise _unknown_step(data, kinds)
-    step = kinds[actions[0]].model_validate(data)
+    kind = find_step_kind(actions[0])
+    assert kind is not None  # noqa: S101 - it is one of the actions
+    step = kind.model_validate(data)
     if isinstance(data, Map):
         inner = data[actions[0]]
         places = inner.values_at if isinstance(inner, Map) else {}
@@ -144,16 +161,18 @@ def read_step(data: Any) -> Step:
     return step
 
 
-def _unknown_step(data: dict[str, Any], kinds: Mapping[str, type[Step]]) -> PydanticCustomError:
+def _unknown_step(data: dict[str, Any], kinds: Mapping[str, object]) -> PydanticCustomError:
     unknown = [key for key in data if key not in _BESIDE]
     if not unknown:
         return PydanticCustomError("step", "this step has no action, such as 'find' or 'return'")
     name = unknown[0]
+    if "." in name:
+        kinds = dict.fromkeys(import_module("bbops.addons._base").step_keys(name.partition(".")[0]))
     usual = _USUAL_STEPS.get(name.lower())
     hint = f"did you mean '{usual}'?" if usual in kinds else suggest(name, kinds)
     return PydanticCustomError(
         "unknown_step", "unknown step '{key}'",
-        {"key": name, "hint": hint or "steps are: " + ", ".join(kinds)},
+        {"key": name, "hint": hint or "steps are: " + ", ".join(list(kinds)[:40])},
     )  # fmt: skip
 
 

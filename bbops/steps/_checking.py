@@ -11,7 +11,7 @@ from bbops.diagnostics import suggest
 from bbops.expressions.check import check_condition, check_value, refuse_null
 from bbops.expressions.known import Facts, Known, rejoined
 from bbops.expressions.narrow import Outcomes
-from bbops.expressions.scope import Report, Scope
+from bbops.expressions.scope import SIGNED_IN, Report, Scope
 from bbops.expressions.types import ANY, Type, fits, joined, list_of, map_of, may_be_null, mistaken
 from bbops.expressions.values import Bare, Expression, ListValue, MapValue, Value
 from bbops.runtime.headers import can_set
@@ -63,6 +63,14 @@ class Signature:
 
 
 @dataclass(frozen=True, slots=True)
+class Topic:
+    """What `publish` has to know of a file in realtime/: its parameters, its events' payloads."""
+
+    parameters: Sequence[str]
+    events: Mapping[str, Type]
+
+
+@dataclass(frozen=True, slots=True)
 class Notes:
     """What the steps of one function say beside their mistakes.
 
@@ -87,7 +95,10 @@ class Notes:
 class Checking:
     """What a step may ask while it is checked.
 
-    `answers` says whether a `return` reaches a client: not in a function that is only called.
+    Attributes:
+        answers: a `return` reaches a client; not in a function that is only called.
+        topics: each file in realtime/ by its name.
+        payloads: for an event the types that the functions of its triggers take.
     """
 
     scope: Scope
@@ -97,6 +108,8 @@ class Checking:
     broken: frozenset[tuple[str, str]] = frozenset()
     answers: bool = True
     notes: Notes = field(default_factory=Notes)
+    topics: Mapping[str, Topic] = field(default_factory=dict)
+    payloads: Mapping[str, Sequence[Type]] = field(default_factory=dict)
 
     def report(self, at: Mark | None, code: str, message: str, hint: str = "") -> None:
         """Take a mistake at `at`, or at the step."""
@@ -157,8 +170,9 @@ class Checking:
 
     def set(self, name: str, of: Type, place: Mark | None) -> None:
         """Record that this step sets `vars.<name>`; `place` is where the name stands."""
-        if name == "auth":  # the one variable that a function cannot set
-            self.report(None, "reserved-name", "'vars.auth' is the signed-in user", "rename it")
+        if name in SIGNED_IN:
+            message = f"'vars.{name}' is {SIGNED_IN[name]}"
+            self.report(None, "reserved-name", message, "rename it")
         self.notes.places.setdefault(name, place or self.step)
         had = self.notes.had.setdefault(name, [])
         if of not in had:

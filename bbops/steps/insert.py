@@ -177,7 +177,7 @@ class Insert(Step):
         fills = {n: v for n in makes if (v := automatic(flow, table.columns[n])) is not None}
         inserter = flow.constant(
             "bbops.runtime.writes:Inserter", table.name, columns,
-            list(conflict.columns) if conflict else [], mode, updated,
+            [str(name) for name in conflict.columns] if conflict else [], mode, updated,
         )  # fmt: skip
         return flow.store(
             self.as_,

@@ -1,0 +1,137 @@
+"""The ways on which a function is reached: requests, subscriptions, agents, tasks, triggers.
+
+What a function may read is what every way to it gives. `call` is no way of its own: a called
+function has only what it is handed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from bbops.expressions.types import ANY, NULL, TEXT, Type, join, map_of
+from bbops.project import Authentication, Project, Route
+from bbops.resources._shape import Shape, shape_types
+from bbops.resources.endpoint import Upload
+from bbops.resources.trigger import DatabaseTrigger, Trigger
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to a function.
+
+    Attributes:
+        what: how a message names it, for example `endpoint 'posts/list'`.
+        parameters: names of path parameters.
+        before: the middleware that runs before the function.
+        is_middleware: the function is itself middleware there.
+        has_request: headers, and what else a request has, are there.
+        has_arguments: `input`, `query` and `params` are there.
+        answers: what the function returns leaves the server.
+        files: the uploads that come in `input`.
+        given: the roots that only this kind of way has, `event` or `trigger`.
+    """
+
+    what: str
+    authentication: Authentication = "None"
+    parameters: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
+    is_middleware: bool = False
+    has_request: bool = True
+    has_arguments: bool = True
+    answers: bool = True
+    files: Mapping[str, Upload] = field(default_factory=dict)
+    given: Mapping[str, Type] = field(default_factory=dict)
+
+
+def ways_to(project: Project, function: str) -> tuple[Way, ...]:
+    """Return every way to a function. O(resources) for the first function, then O(1)."""
+    found = project.memo.get("ways")
+    if not isinstance(found, _Ways):
+        found = project.memo["ways"] = _Ways()
+        for name, way in _ways(project):
+            found[name] = (*found.get(name, ()), way)
+    return found.get(function, ())
+
+
+class _Ways(dict[str, tuple[Way, ...]]):
+    """The ways to each function."""
+
+
+def _ways(project: Project) -> Iterator[tuple[str, Way]]:
+    for route in project.routes:
+        yield from _of_route(route)
+    yield from _of_realtime(project)
+    yield from _of_agents(project)
+    for name, task in project.tasks.items():
+        yield task.model.function, _silent(f"task '{name}'")
+    for name, trigger in project.triggers.items():
+        yield trigger.model.function, _of_trigger(project, name, trigger.model)
+
+
+def _of_route(route: Route) -> Iterator[tuple[str, Way]]:
+    what = f"endpoint '{route.endpoint.name}'"
+    function, chain = route.endpoint.model.function, route.middleware
+    for at, name in enumerate(dict.fromkeys(chain)):
+        yield name, Way(
+            what, route.authentication, route.parameters, chain[:at], is_middleware=True
+        )  # fmt: skip
+    if function not in chain:
+        files = route.endpoint.model.files
+        yield function, Way(what, route.authentication, route.parameters, chain, files=files)
+
+
+def _of_realtime(project: Project) -> Iterator[tuple[str, Way]]:
+    for name, found in project.realtime.items():
+        model, chain = found.model, tuple(found.model.middleware)
+        for at, function in enumerate(dict.fromkeys(chain)):
+            yield function, Way(
+                f"realtime '{name}'", model.authentication, model.parameters, chain[:at],
+                is_middleware=True, answers=False,
+            )  # fmt: skip
+
+
+def _of_agents(project: Project) -> Iterator[tuple[str, Way]]:
+    for name, agent in project.agents.items():
+        runs_on = agent.model.runs_on
+        has_user = runs_on.starts == ("chat",) and runs_on.chat is not None
+        authentication = runs_on.chat.authentication if has_user and runs_on.chat else "None"
+        for tool in dict.fromkeys(agent.model.tools):
+            yield tool, Way(f"agent '{name}'", authentication, has_request=False)
+
+
+def _silent(what: str, given: Mapping[str, Type] | None = None) -> Way:
+    return Way(what, has_request=False, has_arguments=False, answers=False, given=given or {})
+
+
+def _of_trigger(project: Project, name: str, trigger: Trigger) -> Way:
+    what = f"trigger '{name}'"
+    if trigger.database is not None:
+        return _silent(what, {"trigger": rows_of(project, trigger.database)})
+    function = project.functions.get(trigger.function)
+    return _silent(what, {"event": event_of(function.model.payload if function else None)})
+
+
+def rows_of(project: Project, trigger: DatabaseTrigger) -> Type:
+    """Return the type of `trigger`: a new row has no old one, a deleted row no new one."""
+    table, happens = project.sql_tables.get(trigger.table), set(trigger.operation)
+    row = table.row_type() if table else ANY
+    fields = {
+        "newRow": NULL if happens == {"delete"} else row.or_null() if "delete" in happens else row,
+        "oldRow": NULL if happens == {"insert"} else row.or_null() if "insert" in happens else row,
+    }
+    return map_of(fields, "trigger")
+
+
+def event_of(payload: Shape | None) -> Type:
+    """Return the type of `event`; a payload without a shape is open."""
+    of = ANY if payload is None else map_of(shape_types(payload), "event.payload")
+    return map_of({"name": TEXT, "payload": of}, "event")
+
+
+def joined_root(ways: tuple[Way, ...], root: str) -> Type:
+    """Return the type of `event` or `trigger` where every way has it."""
+    found = ways[0].given[root]
+    for way in ways[1:]:
+        found = join(found, way.given[root])
+    return found

@@ -1,0 +1,40 @@
+"""Addons of the project: known ones, with the settings they need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bbops.addons._base import kind, kinds
+from bbops.diagnostics import Diagnostic, suggest
+from bbops.project import Project
+
+
+def check(project: Project) -> Iterator[Diagnostic]:
+    """Yield files of addons that do not exist, and enabled ones without settings."""
+    for name, addon in project.addons.items():
+        found = kind(name)
+        if found is None:
+            yield Diagnostic(
+                addon.place(), "unknown-addon", f"addon '{name}' does not exist",
+                suggest(name, kinds()) or "addons are: " + ", ".join(kinds()),
+            )  # fmt: skip
+        elif addon.model.enabled and addon.model.config is None and found.needs_config:
+            yield Diagnostic(
+                addon.place(), "missing-key", "'config' is missing",
+                "it needs " + ", ".join(found.needs_config),
+            )  # fmt: skip
+    for agent in project.agents.values():
+        name = agent.model.model.addon
+        if kind(name) is None:
+            yield Diagnostic(
+                agent.place("model", "addon"), "unknown-addon", f"addon '{name}' does not exist",
+                suggest(name, kinds()) or "addons that speak to models are aiModel and chatModel",
+            )  # fmt: skip
+        elif name not in _MODELS:
+            yield Diagnostic(
+                agent.place("model", "addon"), "bad-value", f"addon '{name}' has no models",
+                "addons that speak to models are aiModel and chatModel",
+            )  # fmt: skip
+
+
+_MODELS = frozenset({"aiModel", "chatModel"})

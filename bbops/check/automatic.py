@@ -1,0 +1,49 @@
+"""Answers that the server gives by itself, and sign-in as project.yaml words them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bbops.check._outside import Outside
+from bbops.diagnostics import Diagnostic
+from bbops.expressions.types import ANY, INTEGER, TEXT, map_of
+from bbops.project import Project
+
+_ERROR = {"code": TEXT, "message": TEXT, "status": INTEGER, "fields": ANY}
+_ANSWER = {"error": map_of(_ERROR, "error")}
+_MESSAGE = {"error": map_of({**_ERROR, "limit": ANY}, "error")}
+
+
+def check(project: Project) -> Iterator[Diagnostic]:
+    """Yield mistakes in `errors`, and keys of `session` that do not fit together."""
+    settings, errors = project.settings, project.settings.model.errors
+    answers, messages = Outside(settings, _ANSWER), Outside(settings, _MESSAGE)
+    for key, answer in errors.answers.items():
+        answers.value(answer.value, "errors", key, "value")
+    for name, field in type(errors.messages).model_fields.items():
+        key = field.alias or name
+        messages.value(getattr(errors.messages, name), "errors", "messages", key)
+    yield from [*answers.found, *messages.found]
+    yield from _session(project)
+
+
+def _session(project: Project) -> Iterator[Diagnostic]:
+    settings, session = project.settings, project.settings.model.session
+    if session is None:
+        return
+    if session.csrf_header is not None and session.cookie is None:
+        yield Diagnostic(
+            settings.place("session", "csrfHeader"), "session", "'csrfHeader' needs a 'cookie'",
+            "without cookies no other site can send a request with the user's token",
+        )  # fmt: skip
+    if session.refresh_field is not None and session.refresh is None:
+        yield Diagnostic(
+            settings.place("session", "refreshField"), "session",
+            "'refreshField' needs the endpoint 'refresh'",
+        )  # fmt: skip
+    cookie = session.cookie
+    if cookie is not None and cookie.same_site == "None" and not cookie.secure:
+        yield Diagnostic(
+            settings.place("session", "cookie", "sameSite"), "session",
+            "'sameSite: None' needs 'secure: true'", "browsers refuse the cookie otherwise",
+        )  # fmt: skip

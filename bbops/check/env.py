@@ -1,0 +1,66 @@
+"""Env variables that resources name must be declared, and those that hold secrets marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from bbops.addons._base import kind
+from bbops.diagnostics import Diagnostic, suggest
+from bbops.names import env_name
+from bbops.project import Project, Resource
+from bbops.resources.addon import Addon
+from bbops.resources.trigger import Webhook
+
+Reference = tuple[Resource[Any], tuple[str | int, ...], str | None, bool]
+"""(file, where in it, `${ env.NAME }`, whether it is a secret)."""
+
+
+def check(project: Project) -> Iterator[Diagnostic]:
+    """Yield names that are not declared, and a warning for secrets that are not marked so."""
+    declared = project.settings.model.env
+    for resource, path, reference, is_secret in _references(project):
+        name = env_name(reference or "")
+        if name and name not in declared:
+            yield Diagnostic(
+                resource.place(*path), "unknown-env", f"env variable '{name}' is not declared",
+                suggest(name, declared) or f"add 'env: {{ {name}: {{ secret: true }} }}'",
+            )  # fmt: skip
+        elif name and is_secret and not declared[name].secret:
+            yield Diagnostic(
+                resource.place(*path), "not-secret",
+                f"env variable '{name}' holds a secret here, but is not marked as one",
+                f"write '{name}: {{ secret: true }}' in project.yaml, so that it is never shown",
+                severity="warning",
+            )  # fmt: skip
+
+
+def _references(project: Project) -> Iterator[Reference]:
+    settings, auth = project.settings, project.settings.model.auth
+    if auth is not None:
+        yield settings, ("auth", "signingKey"), auth.signing_key, True
+        for at, key in enumerate(auth.keys):
+            yield settings, ("auth", "keys", at, "key"), key.key, key.algorithm.startswith("HS")
+    for addon in project.addons.values():
+        yield from _of_addon(addon)
+    for trigger in project.triggers.values():
+        yield from _of_webhook(trigger, trigger.model.webhook, "webhook")
+    for agent in project.agents.values():
+        yield from _of_webhook(agent, agent.model.runs_on.webhook, "runsOn", "webhook")
+
+
+def _of_addon(addon: Resource[Addon]) -> Iterator[Reference]:
+    found, config = kind(addon.name), addon.model.config
+    if found is None or config is None:
+        return
+    for name, field in found.config.model_fields.items():
+        key = field.alias or name
+        value = getattr(config, name)
+        yield addon, ("config", key), value, key in found.secrets
+
+
+def _of_webhook(
+    resource: Resource[Any], webhook: Webhook | None, *path: str
+) -> Iterator[Reference]:
+    if webhook is not None:
+        yield resource, (*path, "signature", "secret"), webhook.signature.secret, True

@@ -1,0 +1,31 @@
+"""addon: settings of one addon of the catalog; the file's name is the addon's id."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, ClassVar
+
+from pydantic import create_model
+
+from bbops.addons._base import kind
+from bbops.model import Model, Plain
+
+
+class Addon(Model):
+    """Disabled unless it says so. What `config` holds is told by the addon of that name."""
+
+    folder: ClassVar[str] = "addons"
+
+    description: str | None = None
+    enabled: bool = False
+    config: Plain = None
+
+
+@cache
+def addon_model(name: str) -> type[Addon]:
+    """Return the model of the file of one addon, whose `config` is typed; else the general one."""
+    found = kind(name)
+    if found is None:
+        return Addon
+    config: Any = (found.config | None, None)
+    return create_model("Addon", __base__=Addon, config=config)

@@ -1,0 +1,37 @@
+"""task: a function that runs at times."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import model_validator
+
+from bbops.model import Model
+from bbops.names import Duration
+from bbops.resources._one_of import need_one_of
+from bbops.resources._schedule import Cron, Every, TimeZone
+
+
+class Task(Model):
+    """Its function gets no request. `timezone` is where the clock of `schedule` hangs.
+
+    `overlap` says what happens when the run before has not ended: `skip` leaves this one out,
+    `queue` waits for the other, `allow` runs both.
+    """
+
+    folder: ClassVar[str] = "tasks"
+
+    description: str | None = None
+    schedule: Cron | None = None
+    every: Every | None = None
+    timezone: TimeZone = "UTC"
+    function: str
+    timeout: Duration | None = None
+    overlap: Literal["skip", "queue", "allow"] = "skip"
+    enabled: bool = True
+
+    @model_validator(mode="before")
+    @classmethod
+    def check_keys(cls, data: Any) -> Any:
+        """Refuse a task that says twice, or never, when it runs."""
+        return need_one_of(data, "schedule", "every")
