@@ -16,7 +16,8 @@ MODULES = sorted([*(ROOT / "bbops").rglob("*.py"), *(ROOT / "server").rglob("*.p
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 FILE_DOORS = {
-    "bbops/assets.py", "bbops/cli/_catalog.py", "bbops/cli/init.py", "bbops/database/connection.py",
+    "bbops/assets.py", "bbops/authoring/folder.py", "bbops/cli/_catalog.py", "bbops/cli/init.py",
+    "bbops/database/connection.py",
     "bbops/database/gate.py", "bbops/database/writer.py", "bbops/git/mirror.py",
     "bbops/git/place.py", "bbops/git/store.py", "bbops/tree.py",
     "server/bbops_server/build/worker.py", "server/bbops_server/commands/_options.py",

@@ -62,14 +62,14 @@ def _format_stdin(paths: tuple[Path, ...], *, check: bool) -> int:
     here = paths[0].resolve() if paths else Path("stdin.yaml").resolve()
     root = find_root(here.parent)
     name = here.relative_to(root).as_posix() if root else here.name
-    data = click.get_binary_stream("stdin").read()
+    data = sys.stdin.buffer.read()
     formatted = format_file(name, data)
     if formatted.diagnostics:
         click.echo(render(formatted.diagnostics, "text", color=wants_color(sys.stderr)), err=True)
         return 1
     text = formatted.text.encode()
     if not check:
-        click.get_binary_stream("stdout").write(text)
+        sys.stdout.buffer.write(text)
     return int(check and text != data)
 
 

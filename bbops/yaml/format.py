@@ -6,7 +6,7 @@ order a reader expects. What is written in brackets on one line stays so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from bbops.yaml.document import Document, load

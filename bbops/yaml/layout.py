@@ -195,7 +195,9 @@ def _find_lines(document: Document) -> list[_Line]:
             blanks = " " * max(len(begun) - len(begun.rstrip()), 1)
             text = blanks + comment[0].rstrip()
             found.append(_Line(comment.start(), column, text, not begun.strip()))
-        found += [_Line(b.start(), 0, BLANK, True) for b in _BLANK_LINE.finditer(source, at, start)]
+        found += [
+            _Line(b.start(), 0, BLANK, is_own=True) for b in _BLANK_LINE.finditer(source, at, start)
+        ]
         at = end
     return sorted(found, key=lambda line: line.at)
 

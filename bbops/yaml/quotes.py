@@ -84,6 +84,8 @@ def _block_scalar(leaf: Leaf, indent: int) -> str:
         lines.pop()
     while lines and not lines[-1].strip() and "+" not in chomping + other:
         lines.pop()
+    if lines and not str(leaf.value).endswith("\n"):  # the file ended without a line end
+        chomping, other = "-", ""
     first = next((line for line in lines if line.strip()), "")
     old = leaf.indent or len(first) - len(first.lstrip(" "))
     digit = "2" if leaf.indent else ""
