@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from bbops.host import Database, Host
+from bbops.host import Addons, Database, Host
 
 
 @dataclass
@@ -72,6 +72,12 @@ class KeptEvents:
         self.published.append((realtime, params, event, payload))
 
 
-def fake_host(database: Database) -> Host:
-    """Return doors for a test: everything but the database stands still."""
-    return Host(StillClock(), CountingRandom(), database, KeptLog(), events=KeptEvents())
+def fake_host(database: Database, addons: Addons | None = None, *, ids_from: int = 0) -> Host:
+    """Return doors for a test: everything but the database stands still.
+
+    Args:
+        ids_from: generated ids are this number and on, clear of those that a test writes itself.
+    """
+    return Host(
+        StillClock(), CountingRandom(ids_from), database, KeptLog(), addons, events=KeptEvents()
+    )  # fmt: skip
