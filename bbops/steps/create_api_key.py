@@ -16,8 +16,8 @@ from bbops.steps._flow import Flow
 class CreateApiKeyParameters(Model):
     """`channels` left out: every channel that takes keys; `expiresIn` left out: until revoked."""
 
-    name: ValueField
     channels: list[Static] | None = None
+    name: ValueField
     claims: ValueField | None = None
     expires_in: ValueField | None = None
 
