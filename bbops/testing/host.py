@@ -54,10 +54,30 @@ class KeptLog:
         self.lines.append((level, message, data))
 
 
+@dataclass
+class KeptEvents:
+    """Keeps what was emitted, as (event, payload), and published."""
+
+    emitted: list[tuple[str, Any]] = field(default_factory=list)
+    published: list[tuple[str, Mapping[str, Any], str, Any]] = field(default_factory=list)
+
+    async def emit(self, event: str, payload: Any) -> None:
+        """Keep an event."""
+        self.emitted.append((event, payload))
+
+    async def publish(
+        self, realtime: str, params: Mapping[str, Any], event: str, payload: Any
+    ) -> None:
+        """Keep a message."""
+        self.published.append((realtime, params, event, payload))
+
+
 def fake_host(database: Database, addons: Addons | None = None, *, ids_from: int = 0) -> Host:
     """Return doors for a test: everything but the database stands still.
 
     Args:
         ids_from: generated ids are this number and on, clear of those that a test writes itself.
     """
-    return Host(StillClock(), CountingRandom(ids_from), database, KeptLog(), addons)
+    return Host(
+        StillClock(), CountingRandom(ids_from), database, KeptLog(), addons, events=KeptEvents()
+    )  # fmt: skip
