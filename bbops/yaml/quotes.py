@@ -16,7 +16,9 @@ _NEEDS_QUOTES = re.compile(r":(?:\s|$)|\s#|\s$|^\.\.\.")
 _WORDS = re.compile(r"[\w ./+-]*")
 # What readers of YAML 1.1 take for something else than text.
 _OTHER_WORDS = {"", "y", "n", "yes", "no", "on", "off", "null", "true", "false"}
-_LIKE_A_NUMBER = re.compile(r"[-+.]?[0-9][-+._:0-9a-zA-Z]*")
+_LIKE_A_NUMBER = re.compile(
+    r"[-+.]?[0-9][-+._:0-9]*(?:[eE][-+]?[0-9]+)?|[-+]?0[xob][0-9a-fA-F_]*|[0-9-]{8,10}[Tt ].*"
+)
 _HEADER = re.compile(r"([|>])([-+]?)[1-9]?([-+]?)(.*)")
 
 
