@@ -67,6 +67,7 @@ class Run:
     input: Any = None
     request: Any = _NONE
     auth: Any = None
+    api_key: Any = None
     event: Any = None
     trigger: Any = None
     vars: dict[str, Any] = _NONE

@@ -84,8 +84,8 @@ class Flow:
 
     def variable(self, name: str) -> ast.expr:
         """Return the code that reads `vars.<name>`, set here or by middleware before."""
-        if name == "auth":
-            return self.root("auth")
+        if name in {"auth", "apiKey"}:
+            return self.root("auth" if name == "auth" else "api_key")
         if name in self.variables:
             return load(self.variables[name])
         return self.expression(f"run.vars.get({name!r})")

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from bbops.host import Database, Host, HttpRequest, HttpResponse
+from bbops.host import Addons, Database, Host, Http, HttpRequest, HttpResponse
 from bbops.runtime.failures import Failure
 
 
@@ -94,8 +94,16 @@ class FakeHttp:
         return HttpResponse(200, {"content-type": "application/json"}, msgspec.json.encode(body))
 
 
-def fake_host(database: Database) -> Host:
-    """Return doors for a test: everything but the database stands still."""
+def fake_host(
+    database: Database, addons: Addons | None = None, *, ids_from: int = 0, http: Http | None = None
+) -> Host:
+    """Return doors for a test: everything but the database stands still.
+
+    Args:
+        ids_from: generated ids are this number and on, clear of those that a test writes itself.
+        http: other servers; without it each of them answers with what it was asked.
+    """
     return Host(
-        StillClock(), CountingRandom(), database, KeptLog(), events=KeptEvents(), http=FakeHttp()
-    )
+        StillClock(), CountingRandom(ids_from), database, KeptLog(), addons,
+        events=KeptEvents(), http=http or FakeHttp(),
+    )  # fmt: skip
