@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Generic, Literal, TypeVar
 
@@ -21,6 +21,7 @@ from bbops.resources.table import Table
 from bbops.resources.task import Task
 from bbops.resources.test import Test
 from bbops.resources.trigger import Trigger
+from bbops.sql.types import Children, Relation
 from bbops.sql.types import Column as SqlColumn
 from bbops.sql.types import Table as SqlTable
 from bbops.steps._base import Step
@@ -141,7 +142,15 @@ class Project:
     @cached_property
     def sql_tables(self) -> dict[str, SqlTable]:
         """Each table as queries see it."""
-        return {name: _sql_table(name, found.model) for name, found in self.tables.items()}
+        found: dict[str, SqlTable] = {}
+        links = {name: _relations(one.model, self.tables) for name, one in self.tables.items()}
+        for name, table in self.tables.items():
+            children = _children(name, self.tables)
+            found[name] = replace(
+                _sql_table(name, table.model), relations=links[name], children=children,
+                tables=found,
+            )  # fmt: skip
+        return found
 
     def routes_of(self, function: str) -> tuple[Route, ...]:
         """Return the routes that run a function, as their own or as middleware."""
@@ -177,6 +186,27 @@ def _called(steps: Iterable[Step]) -> Iterator[str]:
         yield from step.calls()
         for block in step.blocks():
             yield from _called(block)
+
+
+def _relations(table: Table, tables: Mapping[str, Resource[Table]]) -> dict[str, Relation]:
+    """Return the relations of a table: `author` for the foreign key `author_id`."""
+    found = {}
+    for name, column in table.columns.items():
+        target, _, key = (column.references or "").partition(".")
+        if target in tables and name.endswith("_id"):
+            found[name.removesuffix("_id")] = Relation(name, target, key, column.nullable)
+    return found
+
+
+def _children(table: str, tables: Mapping[str, Resource[Table]]) -> dict[str, Children]:
+    """Return who refers to a table; two foreign keys of one table need `reverse` to be told."""
+    found: dict[str, list[Children]] = {}
+    for child, resource in tables.items():
+        for name, column in resource.model.columns.items():
+            target, _, key = (column.references or "").partition(".")
+            if target == table:
+                found.setdefault(column.reverse or child, []).append(Children(child, name, key))
+    return {name: many[0] for name, many in found.items() if len(many) == 1}
 
 
 def _sql_table(name: str, table: Table) -> SqlTable:

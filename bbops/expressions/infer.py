@@ -11,6 +11,7 @@ from bbops.expressions import types as t
 from bbops.expressions.filters import check_call, check_filter
 from bbops.expressions.known import Facts
 from bbops.expressions.narrow import outcomes, path_of, reads_row, spelt
+from bbops.expressions.related import RELATED, related_scope
 from bbops.expressions.scope import SIGNED_IN, Scope
 from bbops.expressions.types import Type
 from bbops.runtime.filters import FILTERS
@@ -73,9 +74,30 @@ class Inference:
             case s.Filter():
                 return check_filter(self, node)
             case s.Call():
-                return check_call(self, node)
+                return self.related(node) if self.asks_related(node) else check_call(self, node)
             case _:
                 raise AssertionError(node)
+
+    # ---- relations
+    def asks_related(self, node: s.Call) -> bool:
+        """Return whether a call asks for the rows that refer to a query's row."""
+        return node.name in RELATED and self.scope.related is not None
+
+    def related(self, node: s.Call) -> Type:
+        scope, known = self.scope, self.scope.known
+        if not 1 <= len(node.args) <= 2:
+            message = f"function '{node.name}' takes 1 to 2 arguments, got {len(node.args)}"
+            return self.wrong(node.start, "argument-count", message)
+        facts = known.facts
+        known.facts = {path: fact for path, fact in facts.items() if path[0] != "row"}
+        inner = related_scope(scope, node)
+        if isinstance(inner, str):
+            message = f"'{node.name}' needs a relation of table '{scope.table}' to many rows"
+            self.wrong(node.args[0].start, "relation", message, inner)
+        elif len(node.args) == 2:
+            Inference(inner, self.mark, self.whole).condition(node.args[1])
+        known.facts = facts
+        return RELATED[node.name]
 
     # ---- null
     def narrowed(self, node: s.Node, of: Type) -> Type:

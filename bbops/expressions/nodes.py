@@ -5,6 +5,7 @@ Offsets count characters from the start of the scalar the expression stands in.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,6 +117,14 @@ class Call(Node):
 
     name: str
     args: tuple[Node, ...]
+
+
+def names_in(node: Node) -> Iterator[str]:
+    """Yield every name in an expression: of values, and of what is read of them."""
+    if isinstance(node, Name | Member):
+        yield node.name
+    for part in children(node):
+        yield from names_in(part)
 
 
 def children(node: Node) -> tuple[Node, ...]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from bbops.expressions.known import Facts, Known
 from bbops.expressions.nodes import Node
@@ -16,6 +17,16 @@ Report = Callable[[Mark | None, int, str, str, str], None]
 
 SIGNED_IN = {"auth": "the signed-in user", "apiKey": "the key that asks"}
 """Roots that stand under `vars`: who asks. A function cannot set them."""
+
+
+class Related(Protocol):
+    """A table, seen from the expressions of a query on it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def children(self) -> Mapping[str, object]: ...
+    def many_types(self, path: Sequence[str]) -> tuple[Related, Mapping[str, Type]] | None: ...
 
 
 @dataclass(slots=True)
@@ -32,6 +43,7 @@ class Scope:
         columns: the columns a bare name may mean, inside a query; None elsewhere.
         table: the table those columns are of.
         missing: why a name that exists elsewhere does not exist here, for hints.
+        related: the table, where `exists` and `count` of its relations may be asked.
         is_complete: every variable is known; not behind middleware that could not be read.
     """
 
@@ -45,8 +57,12 @@ class Scope:
     table: str = ""
     missing: Mapping[str, str] = field(default_factory=dict)
     is_complete: bool = True
+    related: Related | None = None
 
-    def inside(self, table: str, columns: Mapping[str, Type], *, bare: bool = True) -> Scope:
+    def inside(
+        self, table: str, columns: Mapping[str, Type], *, bare: bool = True,
+        related: Related | None = None,
+    ) -> Scope:  # fmt: skip
         """Return the scope of a query on `table`: `row.<column>`, and with `bare` also names."""
         row = Type("map", fields=columns, what=f"table '{table}'")
         roots = {**self.roots, "row": row}
@@ -54,6 +70,7 @@ class Scope:
         return Scope(
             roots, self.report, self.known, self.types, self.wrong, self.reads,
             columns if bare else None, table, self.missing, self.is_complete,
+            related,
         )  # fmt: skip
 
     def type_of(self, node: Node) -> Type:

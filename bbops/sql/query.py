@@ -11,8 +11,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from copy import copy
+from itertools import count
 
 from bbops.expressions import nodes as s
+from bbops.expressions.related import names_of
 from bbops.expressions.scope import Scope
 from bbops.expressions.types import Type
 from bbops.sql.template import Template, commas, joined, seq
@@ -63,6 +65,8 @@ class Query:
         self.switches: list[ast.expr] = []
         self.parameters: list[ast.expr] = []
         self.live: list[ast.expr] = []  # under what switches the part being compiled is used
+        self.alias, self.outer = quote(table.name), self
+        self.aliases = count(1)
 
     def rows_only(self) -> Query:
         """Return this query where only `row.<column>` is a column; its parameters are shared."""
@@ -71,17 +75,73 @@ class Query:
         return found
 
     # ---- what depends on columns
-    def column(self, node: s.Node) -> str | None:
-        """Return the column that `node` reads, if it reads one directly."""
+    def path(self, node: s.Node) -> tuple[str, ...] | None:
+        """Return the column that `node` reads, and before it the relations that lead there."""
         if isinstance(node, s.Name) and self.bare and node.name not in {*self.scope.roots, "vars"}:
-            return node.name
-        if isinstance(node, s.Member) and isinstance(node.of, s.Name) and node.of.name == "row":
-            return node.name if "row" in self.scope.roots else None
-        return None
+            return (node.name,)
+        if not isinstance(node, s.Member):
+            return None
+        if isinstance(node.of, s.Name) and node.of.name == "row":
+            return (node.name,) if "row" in self.scope.roots else None
+        of = self.path(node.of)
+        if of is None or self.owner(node, of).table.follow(of) is None:
+            return None
+        return (*of, node.name)
 
     def has_columns(self, node: s.Node) -> bool:
         """Return whether any part of `node` reads a column."""
-        return self.column(node) is not None or any(map(self.has_columns, s.children(node)))
+        return self.path(node) is not None or any(map(self.has_columns, s.children(node)))
+
+    def owner(self, node: s.Node, path: tuple[str, ...]) -> Query:
+        """Return the query whose row a path begins at: a name is first the innermost table's."""
+        found = self
+        while isinstance(node, s.Member):
+            node = node.of
+        is_row = isinstance(node, s.Name) and node.name == "row"
+        while found.outer is not found and (is_row or not _has(found.table, path[0])):
+            found = found.outer
+        return found
+
+    def read(self, node: s.Node, path: tuple[str, ...]) -> str:
+        """Return the SQL of a column, or of one that relations lead to."""
+        owner = self.owner(node, path)
+        return owner.reach(node, owner.alias, owner.table, path)
+
+    def reach(self, node: s.Node, alias: str, table: Table, path: tuple[str, ...]) -> str:
+        name, *rest = path
+        if name in table.columns or name not in table.relations:
+            return f"{alias}.{quote(name)}"
+        relation = table.relations[name]
+        if not rest:
+            message = f"'{name}' is a row of table '{relation.table}', not a value"
+            raise NotInSql(node.start, message, f"write '{name}.{relation.key}'")
+        if rest == [relation.key]:  # a foreign key is the key that it points to
+            return f"{alias}.{quote(relation.column)}"
+        inner = f"x{next(self.aliases)}"
+        value = self.reach(node, inner, table.tables[relation.table], tuple(rest))
+        return (
+            f"(SELECT {value} FROM {quote(relation.table)} AS {inner} "
+            f"WHERE {inner}.{quote(relation.key)} = {alias}.{quote(relation.column)})"
+        )
+
+    def related(self, node: s.Call, path: tuple[str, ...]) -> Template:
+        """Return `exists` or `count` of the rows that refer to this one."""
+        owner = self.owner(node.args[0], path)
+        last = owner.table.follow(path[:-1])
+        assert last is not None  # noqa: S101 - checked before
+        children = last.children[path[-1]]
+        key = owner.reach(node, owner.alias, owner.table, (*path[:-1], children.key))
+        inner = copy(self)
+        inner.table, inner.outer = owner.table.tables[children.table], self
+        inner.alias = f"x{next(self.aliases)}"
+        wanted = inner.condition(node.args[1]) if len(node.args) > 1 else "1"
+        rows = seq(
+            f"FROM {quote(children.table)} AS {inner.alias} "
+            f"WHERE {inner.alias}.{quote(children.column)} = {key} AND ", wanted,
+        )  # fmt: skip
+        if node.name == "exists":
+            return seq("EXISTS (SELECT 1 ", rows, ")")
+        return seq("(SELECT count(*) ", rows, ")")
 
     # ---- parameters and switches
     def parameter(self, code: ast.expr) -> int:
@@ -136,10 +196,12 @@ class Query:
         """Return the template of any expression."""
         if not self.has_columns(node):
             return self.parameter(self.bound(node))
-        column = self.column(node)
-        if column is not None:
-            return quote(self.table.name) + "." + quote(column)
+        path = self.path(node)
+        if path is not None:
+            return self.read(node, path)
         match node:
+            case s.Call(name="exists" | "count") if node.args:
+                return self.related(node, names_of(node.args[0]) or ())
             case s.Compare() | s.Logic() | s.Unary(op="not"):
                 return seq("(", self.condition(node), " IS TRUE)")  # as a value it is never null
             case s.Unary():
@@ -176,7 +238,7 @@ class Query:
         found = self.scalar(node)
         if self.type_of(node).kind != "decimal":
             return found
-        if self.column(node) is None:
+        if self.path(node) is None:
             raise NotInSql(node.start, "decimals are compared in SQL, but not computed")
         return seq(found, " COLLATE bbops_decimal")
 
@@ -311,6 +373,10 @@ def _nesting(template: Template) -> int:
             open_ += part.count("(") - part.count(")")
         most = max(most, open_ + _nesting(part))
     return most + (template[0] in {"and", "or", "not"})
+
+
+def _has(table: Table, name: str) -> bool:
+    return name in table.columns or name in table.relations or name in table.children
 
 
 def _flatten(node: s.Node, op: str) -> list[s.Node]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bbops.expressions.types import Type, named
+from bbops.expressions.types import Type, map_of, named
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +35,86 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class Relation:
+    """The one row that a foreign key points to: `author` for `author_id`."""
+
+    column: str
+    table: str
+    key: str
+    optional: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Children:
+    """The rows of another table whose `column` points to the `key` of this one."""
+
+    table: str
+    column: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
-    """A table: its columns in order, the names of its primary key, every set that is unique."""
+    """A table: its columns in order, the names of its primary key, every set that is unique.
+
+    Attributes:
+        relations: to one row each; a column of the same name comes first.
+        children: to many rows each, by the child table's name or its `reverse`.
+        tables: all tables of the project.
+    """
 
     name: str
     columns: Mapping[str, Column]
     key: tuple[str, ...]
     uniques: frozenset[frozenset[str]] = frozenset()
+    relations: Mapping[str, Relation] = field(default_factory=dict)
+    children: Mapping[str, Children] = field(default_factory=dict)
+    tables: Mapping[str, Table] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def column_types(self) -> dict[str, Type]:
         """Each column's type, by name."""
         return {name: column.value_type for name, column in self.columns.items()}
+
+    def query_types(self, depth: int = 2) -> dict[str, Type]:
+        """Return what a query may read by name: columns, and rows that relations lead to."""
+        found: dict[str, Type] = {}
+        for name, relation in self.relations.items() if depth else ():
+            target = self.tables[relation.table]
+            of = map_of(target.query_types(depth - 1), f"table '{target.name}'")
+            found[name] = _all_null(of) if relation.optional else of
+        return {**found, **self.column_types}
+
+    def follow(self, path: Sequence[str]) -> Table | None:
+        """Return the table that relations lead to; None where one of the names is none."""
+        table = self
+        for name in path:
+            relation = None if name in table.columns else table.relations.get(name)
+            if relation is None:
+                return None
+            table = self.tables[relation.table]
+        return table
+
+    def many_types(self, path: Sequence[str]) -> tuple[Table, dict[str, Type]] | None:
+        """Return the table at the end of `comments` or `team.members`, and what it has."""
+        last = self.follow(path[:-1])
+        if last is None or path[-1] not in last.children:
+            return None
+        target = self.tables[last.children[path[-1]].table]
+        return target, target.query_types()
+
+    def reachable(self, names: Collection[str]) -> set[str]:
+        """Return the tables that relations of these names lead to, at any depth."""
+        found: set[str] = set()
+        todo = [self]
+        while todo:
+            table = todo.pop()
+            to_one = [one.table for name, one in table.relations.items() if name in names]
+            to_many = [one.table for name, one in table.children.items() if name in names]
+            new = {*to_one, *to_many} - found
+            found |= new
+            todo += [self.tables[name] for name in new]
+        return found
 
     def row_type(self, columns: tuple[str, ...] | None = None) -> Type:
         """Return the type of a row with these columns, by default all."""
@@ -56,6 +124,13 @@ class Table:
             "map", fields={name: types[name] for name in names if name in types},
             what=f"table '{self.name}'",
         )  # fmt: skip
+
+
+def _all_null(of: Type) -> Type:
+    """A relation may have no row: then all that is read through it is null."""
+    if of.kind != "map" or of.fields is None:
+        return of.or_null()
+    return map_of({name: _all_null(one) for name, one in of.fields.items()}, of.what)
 
 
 def quote(name: str) -> str:

@@ -11,6 +11,7 @@ from bbops.diagnostics import suggest
 from bbops.expressions.check import check_condition, check_value, refuse_null
 from bbops.expressions.known import Facts, Known, rejoined
 from bbops.expressions.narrow import Outcomes
+from bbops.expressions.nodes import names_in
 from bbops.expressions.scope import SIGNED_IN, Report, Scope
 from bbops.expressions.types import (
     ANY,
@@ -332,6 +333,12 @@ class Checking:
                 suggest(name, self.tables) or f"make tables/{name}.yaml",
             )  # fmt: skip
         return found
+
+    def follows(self, table: Table, expression: Bare) -> None:
+        """Note the tables that a query's expression reads through relations."""
+        if isinstance(expression, Expression):
+            others = table.reachable(set(names_in(expression.node)))
+            self.notes.reads.update(("table", other) for other in others)
 
     def function(self, name: Text) -> Signature | None:
         """Return the signature of the function of that name, or report that there is none."""

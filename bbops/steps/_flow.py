@@ -235,7 +235,8 @@ class Flow:
         `bind` and `bind_list` in its code are resolved here.
         """
         found = self.tables[table]
-        inner = self.emitter.scope.inside(table, found.column_types, bare=bare)
+        types = found.query_types() if bare else found.column_types
+        inner = self.emitter.scope.inside(table, types, bare=bare)
         return _BoundQuery(found, inner, Emitter(inner, self), bare=bare, flow=self)
 
     def statement(self, query: Query, template: Template) -> tuple[list[ast.stmt], str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
 
@@ -40,7 +40,9 @@ COUNT = map_of({"count": INTEGER}, "the result")
 
 def query_scope(at: Checking, table: Table, *, bare: bool = True) -> Scope:
     """Return the scope in which `row.<name>`, and with `bare` also names, are columns."""
-    return at.scope.inside(table.name, table.column_types, bare=bare)
+    if not bare:
+        return at.scope.inside(table.name, table.column_types, bare=False)
+    return at.scope.inside(table.name, table.query_types(), related=table)
 
 
 def check_where(at: Checking, table: Table, where: Bare, place: Mark | None) -> Facts:
@@ -51,6 +53,7 @@ def check_where(at: Checking, table: Table, where: Bare, place: Mark | None) -> 
     """
     scope = query_scope(at, table)
     facts, _ = at.condition(where, place, within=scope)
+    at.follows(table, where)
     if isinstance(where, Expression):
         try_sql(at, where, Query(table, scope, _nothing, bare=True))
     return facts
@@ -326,17 +329,20 @@ def write_rows(
     )
     if not one:
         return code + flow.store(as_, flow.expression("{'count': write}", write=write))
-    return code + first_row(flow, as_, table.columns.values(), write, one)
+    return code + first_row(flow, as_, flow.row(table.columns.values()), write, one)
 
 
 def first_row(
-    flow: Flow, as_: str | None, columns: Iterable[Column], rows: ast.expr, one: One
+    flow: Flow, as_: str | None, row: ast.expr, rows: ast.expr, one: One
 ) -> list[ast.stmt]:  # fmt: skip
-    """Return the code that keeps the first row, or null, or throws 404."""
+    """Return the code that keeps the first row, or null, or throws 404.
+
+    Args:
+        row: what makes a row of the tuple `r`.
+    """
     code = flow.run(
         f"r = first(rows, {one == 'required'})", first="bbops.runtime.rows:first", rows=rows
     )
-    row = flow.row(columns)
     if one != "required":
         row = flow.expression("None if r is None else row", row=row)
     return code + flow.store(as_, row)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 from pydantic import PlainValidator
-from pydantic_core import PydanticCustomError
 
-from bbops.expressions.types import ANY, Type, list_of
+from bbops.expressions.known import Facts
+from bbops.expressions.types import ANY, INTEGER, Type, list_of, map_of
 from bbops.expressions.values import (
     BareField,
     Constant,
@@ -20,7 +20,8 @@ from bbops.expressions.values import (
     ValueField,
 )
 from bbops.model import Model
-from bbops.sql.template import Template, seq
+from bbops.sql.query import Query
+from bbops.sql.template import Template, commas, seq
 from bbops.sql.types import Table, quote
 from bbops.steps._base import Checking, Example, Static, Step
 from bbops.steps._flow import Flow
@@ -31,25 +32,14 @@ from bbops.steps._query import (
     first_row,
     order_clause,
     parse_order,
+    query_scope,
     report_column,
     returning,
 )  # fmt: skip
+from bbops.steps._select import Columns, SelectCode, Selected, check_select, read_select
 
 MAX_ROWS = 1000
 """Rows of a list without `limit`."""
-
-
-def read_columns(data: Any) -> tuple[str, ...]:
-    """Return the names of a list of columns, as they stand in the file."""
-    if not isinstance(data, list) or not data or not all(isinstance(name, str) for name in data):
-        hint = f"write [{data}]" if isinstance(data, str) and data.isidentifier() else ""
-        raise PydanticCustomError("columns", "'select' is a list of columns", {"hint": hint})
-    if "*" in data:
-        hint = "leave 'select' out for all columns"
-        raise PydanticCustomError(
-            "columns", "'select' is a list of columns, without '*'", {"hint": hint}
-        )
-    return tuple(data)
 
 
 class FindParameters(Model):
@@ -57,11 +47,12 @@ class FindParameters(Model):
 
     table: Static
     where: BareField | None = None
-    select: Annotated[tuple[str, ...], PlainValidator(read_columns)] | None = None
+    select: Annotated[Columns | Selected, PlainValidator(read_select)] | None = None
     order_by: ValueField | None = None
     limit: ValueField | None = None
     offset: ValueField | None = None
     one: One = False
+    with_total: bool = False
 
 
 class Find(Step):
@@ -98,16 +89,30 @@ class Find(Step):
         table = at.table(find.table)
         if table is None:
             return ANY
+        facts: Facts = {}
         if find.where is not None:
-            check_where(at, table, find.where, self.place("where"))
-        check_columns(at, table, find.select or ())
+            facts = check_where(at, table, find.where, self.place("where"))
+        row = self.check_row(at, table, facts)
         self.check_order(at, table)
         for name in ("limit", "offset"):
             at.need(getattr(find, name), "number", f"'{name}'", self.place(name))
-        row = table.row_type(find.select)
         if find.one:
+            if find.with_total:
+                message = "'withTotal' counts a list, and 'one' gives no list"
+                at.report(self.place("withTotal"), "with-total", message)
             return row if find.one == "required" else row.or_null()
+        if find.with_total:
+            return map_of({"rows": list_of(row), "total": INTEGER}, "the result")
         return list_of(row)
+
+    def check_row(self, at: Checking, table: Table, facts: Facts) -> Type:
+        select = self.find.select
+        if isinstance(select, Selected):
+            scope = query_scope(at, table)
+            query = Query(table, scope, lambda _: ast.Constant(None), bare=True)
+            return check_select(at, table, select, scope, query, facts)
+        check_columns(at, table, select or ())
+        return table.row_type(select)
 
     def check_order(self, at: Checking, table: Table) -> None:
         order = self.find.order_by
@@ -130,14 +135,14 @@ class Find(Step):
         find = self.find
         table = flow.tables[find.table]
         query = flow.query(table.name)
-        names, columns = returning(table, find.select or tuple(table.columns))
+        names, row = self.columns(flow, query, table)
         where: Template = "1"
         if isinstance(find.where, Expression):
             where = query.condition(find.where.node)
         order = self.order(flow, table, query.switches)
         limit = query.parameter(self.count(flow, "limit", 1 if find.one else MAX_ROWS))
         template = seq(
-            f"SELECT {names} FROM {quote(table.name)} WHERE ", where,
+            "SELECT ", names, f" FROM {quote(table.name)} WHERE ", where,
             " ORDER BY ", order, " LIMIT ", limit,
         )  # fmt: skip
         if find.offset is not None:
@@ -147,9 +152,38 @@ class Find(Step):
             f"await host.database.read({sql}, {parameters})", host=flow.root("host")
         )
         if find.one:
-            return code + first_row(flow, self.as_, columns, read, find.one)
+            return code + first_row(flow, self.as_, row, read, find.one)
         rows = flow.expression("charged(rows)", charged="bbops.runtime.rows:charged", rows=read)
-        return code + flow.store(self.as_, flow.rows(columns, rows))
+        found = ast.ListComp(row, [ast.comprehension(ast.Name("r", ast.Store()), rows, [], 0)])
+        if not find.with_total:
+            return code + flow.store(self.as_, found)
+        return code + self.with_total(flow, table, found)
+
+    def columns(self, flow: Flow, query: Query, table: Table) -> tuple[Template, ast.expr]:
+        """Return what is selected as SQL, and the code that makes a row of the tuple `r`."""
+        select = self.find.select
+        if isinstance(select, Selected):
+            made = SelectCode(flow, query)
+            row = made.row(select)
+            return commas(made.columns), row
+        names, columns = returning(table, select or tuple(table.columns))
+        return names, flow.row(columns)
+
+    def with_total(self, flow: Flow, table: Table, rows: ast.expr) -> list[ast.stmt]:
+        """Count in a statement of its own: beside the rows it would cost many times more."""
+        kept = flow.temporary()
+        code = flow.run(f"{kept} = rows", rows=rows)
+        query = flow.query(table.name)
+        where: Template = "1"
+        if isinstance(self.find.where, Expression):
+            where = query.condition(self.find.where.node)
+        template = seq(f"SELECT count(*) FROM {quote(table.name)} WHERE ", where)
+        counting, sql, parameters = flow.statement(query, template)
+        total = flow.expression(
+            f"{{'rows': {kept}, 'total': (await host.database.read({sql}, {parameters}))[0][0]}}",
+            host=flow.root("host"),
+        )
+        return code + counting + flow.store(self.as_, total)
 
     def count(self, flow: Flow, name: str, default: int) -> ast.expr:
         value: Value | None = getattr(self.find, name)

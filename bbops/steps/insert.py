@@ -155,7 +155,7 @@ class Insert(Step):
         write = flow.expression(
             f"await host.database.write({sql}, {parameters})", host=flow.root("host")
         )
-        return code + first_row(flow, self.as_, table.columns.values(), write, one=True)
+        return code + first_row(flow, self.as_, flow.row(table.columns.values()), write, one=True)
 
     def conflict(self, flow: Flow, query: Query, table: Table, given: list[str]) -> Template:
         conflict = self.insert.on_conflict

@@ -1,0 +1,271 @@
+"""Relations in queries: `author.name`, shapes, `exists` and `count`, against the same by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
+
+import pytest
+
+from bbops.compile.release import Cache, build, validate
+from bbops.runtime.release import link
+from bbops.testing.host import fake_host
+from bbops.tree import MemoryTree
+from tests.conftest import ENV, NOTES, with_function
+from tests.workbench import Bench
+
+FILES = {
+    "tables/notes.yaml": NOTES,
+    "tables/users.yaml": """
+columns:
+  id: { type: integer, primaryKey: true, auto: increment }
+  name: { type: string }
+  nick: { type: string, nullable: true }
+  active: { type: boolean }
+  joined: { type: datetime }
+  secret: { type: string, private: true, default: x }
+""",
+    "tables/posts.yaml": """
+columns:
+  id: { type: integer, primaryKey: true, auto: increment }
+  title: { type: string }
+  author_id: { type: integer, references: users.id }
+  editor_id: { type: integer, nullable: true, references: users.id, reverse: edited }
+  parent_id: { type: integer, nullable: true, references: posts.id, reverse: replies }
+  price: { type: decimal }
+""",
+    "tables/comments.yaml": """
+columns:
+  id: { type: integer, primaryKey: true, auto: increment }
+  post_id: { type: integer, references: posts.id, onDelete: cascade }
+  user_id: { type: integer, nullable: true, references: users.id }
+  body: { type: string }
+""",
+}
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    with Bench(tmp_path_factory.mktemp("relations"), FILES) as found:
+        fill(found)
+        yield found
+
+
+def fill(bench: Bench) -> None:
+    draw = Random(7)
+    for at in range(1, 6):
+        bench.sql(
+            "INSERT INTO users (name, nick, active, joined) VALUES (?, ?, ?, ?)",
+            f"u{at}", draw.choice([None, f"n{at}"]), at % 2, f"2026-01-0{at}T00:00:00.000000Z",
+        )  # fmt: skip
+    for at in range(1, 21):
+        bench.sql(
+            "INSERT INTO posts (title, author_id, editor_id, parent_id, price)"
+            " VALUES (?, ?, ?, ?, ?)",
+            f"p{at}", draw.randint(1, 5), draw.choice([None, 1, 2]),
+            draw.choice([None, *range(1, at)]), draw.choice(["1.0", "10.50", "2"]),
+        )  # fmt: skip
+    for _ in range(40):
+        bench.sql(
+            "INSERT INTO comments (post_id, user_id, body) VALUES (?, ?, ?)",
+            draw.randint(1, 20), draw.choice([None, 1, 2, 3]), draw.choice(["a", "b"]),
+        )  # fmt: skip
+
+
+def tables(bench: Bench) -> tuple[dict[int, Row], dict[int, Row], list[Row]]:
+    users = [dict(zip(("id", "name", "nick", "active"), row, strict=True))
+             for row in bench.sql("SELECT id, name, nick, active FROM users")]  # fmt: skip
+    posts = [
+        dict(zip(("id", "title", "author_id", "editor_id", "parent_id", "price"), row, strict=True))
+        for row in bench.sql(
+            "SELECT id, title, author_id, editor_id, parent_id, price FROM posts ORDER BY id"
+        )
+    ]
+    names = ("id", "post_id", "user_id", "body")
+    rows = bench.sql(f"SELECT {', '.join(names)} FROM comments")
+    comments = [dict(zip(names, row, strict=True)) for row in rows]
+    return {u["id"]: u for u in users}, {p["id"]: p for p in posts}, comments
+
+
+def find(bench: Bench, text: str, body: Any = None) -> Any:
+    lines = "\n".join(f"      {line}" for line in text.strip().splitlines())
+    return bench.run(
+        "input: { name?: string, least: integer }\n"
+        f"steps:\n  - find:\n{lines}\n    as: found\n"
+        "  - return: { value: '${ vars.found }' }\n",
+        body or {"least": 0},
+    )
+
+
+Holds = Callable[[Row, dict[int, Row], dict[int, Row], list[Row]], bool]
+WHERE: list[tuple[str, Holds]] = [
+    ("author.name == 'u1'", lambda p, u, _, __: u[p["author_id"]]["name"] == "u1"),
+    ("author.active", lambda p, u, _, __: bool(u[p["author_id"]]["active"])),
+    ("editor.name == 'u1'", lambda p, *_: p["editor_id"] == 1),
+    ("editor.name == null", lambda p, *_: p["editor_id"] is None),
+    ("editor.id != null", lambda p, *_: p["editor_id"] is not None),
+    ("parent.author.id == 2", lambda p, _, ps, __: p["parent_id"] is not None
+        and ps[p["parent_id"]]["author_id"] == 2),
+    ("parent.price == price", lambda p, _, ps, __: p["parent_id"] is not None
+        and float(ps[p["parent_id"]]["price"]) == float(p["price"])),
+    ("exists(comments)", lambda p, _, __, c: any(x["post_id"] == p["id"] for x in c)),
+    ("not exists(comments, body == 'a')", lambda p, _, __, c: not any(
+        x["post_id"] == p["id"] and x["body"] == "a" for x in c)),
+    ("exists(comments, user.name == 'u2' and title != 'p3')", lambda p, _, __, c: any(
+        x["post_id"] == p["id"] and x["user_id"] == 2 and p["title"] != "p3" for x in c)),
+    ("count(comments, user_id == author_id) > 0", lambda p, _, __, c: any(
+        x["post_id"] == p["id"] and x["user_id"] == p["author_id"] for x in c)),
+    ("count(author.edited) >= input.least", lambda p, _, ps, __: sum(
+        x["editor_id"] == p["author_id"] for x in ps.values()) >= 3),
+    ("exists(replies, exists(comments, body == 'b'))", lambda p, _, ps, c: any(
+        r["parent_id"] == p["id"] and any(
+            x["post_id"] == r["id"] and x["body"] == "b" for x in c) for r in ps.values())),
+    ("input.name == null or exists(comments, body == input.name)", lambda *_: True),
+    ("exists(replies, row.id < id and title != row.title)", lambda p, _, ps, __: any(
+        r["parent_id"] == p["id"] and r["id"] > p["id"] for r in ps.values())),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("where", "holds"), WHERE, ids=[where for where, _ in WHERE])
+def test_a_condition_over_relations_finds_what_it_says(
+    bench: Bench, where: str, holds: Holds
+) -> None:
+    users, posts, comments = tables(bench)
+    found = find(bench, f"table: posts\nwhere: {where}\nselect: [id]", {"least": 3})
+    wanted = [id_ for id_, post in posts.items() if holds(post, users, posts, comments)]
+    assert [row["id"] for row in found] == wanted
+
+
+def test_a_shape_gives_nested_maps(bench: Bench) -> None:
+    users, posts, comments = tables(bench)
+    found = find(
+        bench,
+        """
+table: posts
+select:
+  number: id
+  label: title + '!'
+  cheap: price < 5
+  comments: count(comments)
+  discussed: exists(comments)
+  author: { name: author.name, nick: author.nick, active: author.active, since: author.joined }
+  editor: { id: editor.id, nick: editor.nick }
+  parent: { title: parent.title, editor: { name: parent.editor.name } }
+""",
+    )
+    for row, post in zip(found, posts.values(), strict=True):
+        author = users[post["author_id"]]
+        editor = users.get(post["editor_id"])
+        parent = posts.get(post["parent_id"])
+        count = sum(x["post_id"] == post["id"] for x in comments)
+        assert row == {
+            "number": post["id"],
+            "label": post["title"] + "!",
+            "cheap": float(post["price"]) < 5,
+            "comments": count,
+            "discussed": count > 0,
+            "author": {
+                "name": author["name"], "nick": author["nick"], "active": bool(author["active"]),
+                "since": f"2026-01-0{author['id']}T00:00:00Z",
+            },
+            "editor": editor and {"id": editor["id"], "nick": editor["nick"]},
+            "parent": parent and {
+                "title": parent["title"],
+                "editor": {"name": users[parent["editor_id"]]["name"]}
+                if parent["editor_id"] else None,
+            },
+        }  # fmt: skip
+
+
+def test_with_total_counts_all_of_them(bench: Bench) -> None:
+    text = "table: posts\nwhere: id > 4\nselect: { id: id }\nlimit: 2\nwithTotal: true"
+    assert find(bench, text) == {"rows": [{"id": 5}, {"id": 6}], "total": 16}
+    none = find(bench, text.replace("id > 4", "id > 400"))
+    assert none == {"rows": [], "total": 0}
+
+
+def test_changes_may_ask_for_relations_too(bench: Bench) -> None:
+    _, posts, comments = tables(bench)
+    function = """
+steps:
+  - update:
+      table: comments
+      where: post.author.name == 'u1' and not exists(post.replies)
+      data: { body: z }
+  - find: { table: comments, where: body == 'z' }
+    as: found
+  - delete: { table: comments, where: body == 'z' and post.id > 10 }
+  - return: { value: "${ vars.found | pluck('id') }" }
+"""
+    wanted = [
+        x["id"] for x in comments
+        if posts[x["post_id"]]["author_id"] == 1
+        and not any(p["parent_id"] == x["post_id"] for p in posts.values())
+    ]  # fmt: skip
+    assert wanted
+    assert bench.run(function) == wanted
+
+
+def test_every_statement_can_be_prepared(bench: Bench) -> None:
+    steps = "".join(
+        f'  - find: {{ table: posts, where: "{where}", select: {{ a: author.name }} }}\n'
+        for where, _ in WHERE
+    )
+    files = with_function(f"input: {{ name?: string, least: integer }}\nsteps:\n{steps}") | FILES
+    built = build(MemoryTree(files))
+    release = link(built.artifact, name="a", host=fake_host(bench.door), env=ENV)
+    for text in release.statements():
+        bench.loop.run_until_complete(bench.door.prepare(text))
+
+
+@pytest.mark.parametrize(
+    "find",
+    [
+        "where: author.name == 'a'", "where: exists(comments, user.name == 'a')",
+        "select: { a: { b: parent.author.name } }",
+    ],
+)  # fmt: skip
+def test_a_changed_table_compiles_what_reads_it_through_relations(find: str) -> None:
+    cache, function = Cache(), f"steps:\n  - find:\n      table: posts\n      {find}\n"
+    files = with_function(function) | FILES
+    assert build(MemoryTree(files), cache).project is not None
+    changed = files["tables/users.yaml"].replace("name: { type: string }", "name: { type: text }")
+    built = build(MemoryTree(files | {"tables/users.yaml": changed}), cache)
+    assert built.compiled == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("where: author == null", "'author' is a row of table 'users', not a value"),
+        ("where: author.nmae == 'a'", "has no column 'nmae'"),
+        ("where: editor.name > 'a'", "maybe-null"),
+        ("where: exists(coments)", "did you mean 'comments'"),
+        ("where: exists(author)", "needs a relation of table 'posts' to many rows"),
+        ("where: exists(comments, bdy == 'a')", "unknown-column"),
+        ("where: exists(comments, user_id > 1)", "maybe-null"),
+        ("where: editor_id != null and exists(replies, editor_id > 1)", "maybe-null"),
+        ("where: count(comments, body == 'a', 1) > 0", "takes 1 to 2 arguments"),
+        ("select: { a: author }", "'author' is a row of table 'users'"),
+        ("select: { a: author.secret }", "private-data"),
+        ("select: { a: [title] }", "cannot be selected as a list yet"),
+        ("select: { a: title | slugify }", "does not run on columns"),
+        ("select: { a: input.any }", "is not computed in SQL"),
+        ("select: {}", "a list of columns, or a map"),
+        ("one: true\n      withTotal: true", "'one' gives no list"),
+    ],
+)
+def test_mistakes_are_told(text: str, message: str) -> None:
+    function = f"""
+input: {{ any: json }}
+steps:
+  - find:
+      table: posts
+      {text}
+    as: found
+  - return: {{ value: "${{ vars.found }}" }}
+"""
+    found = validate(MemoryTree(with_function(function) | FILES))[1]
+    assert message in "\n".join(map(str, found))
