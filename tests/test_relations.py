@@ -179,6 +179,48 @@ select:
         }  # fmt: skip
 
 
+def test_aggregate_tells_of_groups(bench: Bench) -> None:
+    _, posts, _ = tables(bench)
+    found = find(
+        bench,
+        """
+table: posts
+where: id > 2
+aggregate:
+  groupBy: [editor_id]
+  values:
+    n: count()
+    replies: count(parent_id != null and input.least == 0)
+    total: sum(id)
+    mean: avg(id)
+    first: min(title)
+    dearest: max(price)
+orderBy: n.desc
+""",
+    )
+    wanted = []
+    for editor in (1, 2, None):
+        group = [p for p in posts.values() if p["editor_id"] == editor and p["id"] > 2]
+        ids = [p["id"] for p in group]
+        wanted.append({
+            "editor_id": editor, "n": len(group),
+            "replies": sum(p["parent_id"] is not None for p in group),
+            "total": sum(ids), "mean": sum(ids) / len(ids),
+            "first": min(p["title"] for p in group),
+            "dearest": max((p["price"] for p in group), key=float),
+        })  # fmt: skip
+    wanted.sort(key=lambda row: -row["n"])
+    assert [row | {"mean": round(row["mean"], 9)} for row in found] == [
+        row | {"mean": round(row["mean"], 9)} for row in wanted
+    ]
+
+
+def test_aggregate_of_nothing_is_one_group_of_zero(bench: Bench) -> None:
+    text = "table: posts\nwhere: id > 99\naggregate:\n  values: VALUES\none: required"
+    values = "{ n: count(), s: sum(id), m: max(id), j: min(price) }"
+    assert find(bench, text.replace("VALUES", values)) == {"n": 0, "s": 0, "m": None, "j": None}
+
+
 def test_with_total_counts_all_of_them(bench: Bench) -> None:
     text = "table: posts\nwhere: id > 4\nselect: { id: id }\nlimit: 2\nwithTotal: true"
     assert find(bench, text) == {"rows": [{"id": 5}, {"id": 6}], "total": 16}
@@ -255,6 +297,15 @@ def test_a_changed_table_compiles_what_reads_it_through_relations(find: str) -> 
         ("select: { a: input.any }", "is not computed in SQL"),
         ("select: {}", "a list of columns, or a map"),
         ("one: true\n      withTotal: true", "'one' gives no list"),
+        ("aggregate: { values: { n: id } }", "a value is count()"),
+        ("aggregate: { values: { n: sum(title) } }", "'sum' needs a number, got text"),
+        ("aggregate: { values: { n: sum(price) } }", "of decimals is not computed in SQL"),
+        ("aggregate: { values: { n: sum() } }", "'sum' takes one argument"),
+        ("aggregate: { groupBy: [ttle], values: { n: count() } }", "no column 'ttle'"),
+        ("aggregate: { groupBy: [id], values: { id: count() } }", "is a column of 'groupBy'"),
+        ("aggregate: { values: { n: count() } }\n      orderBy: id.desc", "is no name of"),
+        ("aggregate: { values: { n: count() } }\n      select: [id]", "does not go with"),
+        ('aggregate: { values: { n: "count(title == 1)" } }', "cannot be compared"),
     ],
 )
 def test_mistakes_are_told(text: str, message: str) -> None:

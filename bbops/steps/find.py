@@ -23,6 +23,13 @@ from bbops.model import Model
 from bbops.sql.query import Query
 from bbops.sql.template import Template, commas, seq
 from bbops.sql.types import Table, quote
+from bbops.steps._aggregate import (
+    Aggregate,
+    aggregate_code,
+    check_aggregate,
+    check_order,
+    group_clauses,
+)
 from bbops.steps._base import Checking, Example, Static, Step
 from bbops.steps._flow import Flow
 from bbops.steps._query import (
@@ -51,6 +58,7 @@ class FindParameters(Model):
     order_by: ValueField | None = None
     limit: ValueField | None = None
     offset: ValueField | None = None
+    aggregate: Aggregate | None = None
     one: One = False
     with_total: bool = False
 
@@ -92,18 +100,37 @@ class Find(Step):
         facts: Facts = {}
         if find.where is not None:
             facts = check_where(at, table, find.where, self.place("where"))
-        row = self.check_row(at, table, facts)
-        self.check_order(at, table)
+        if find.aggregate is not None:
+            row = self.check_groups(at, table, find.aggregate)
+        else:
+            row = self.check_row(at, table, facts)
+            self.check_order(at, table)
         for name in ("limit", "offset"):
             at.need(getattr(find, name), "number", f"'{name}'", self.place(name))
         if find.one:
             if find.with_total:
                 message = "'withTotal' counts a list, and 'one' gives no list"
                 at.report(self.place("withTotal"), "with-total", message)
-            return row if find.one == "required" else row.or_null()
+            is_there = find.one == "required" or self.is_one_group
+            return row if is_there else row.or_null()
         if find.with_total:
             return map_of({"rows": list_of(row), "total": INTEGER}, "the result")
         return list_of(row)
+
+    @property
+    def is_one_group(self) -> bool:
+        """Whether there is always one group: without `groupBy` even no rows make one."""
+        aggregate = self.find.aggregate
+        return aggregate is not None and not aggregate.group_by and self.find.offset is None
+
+    def check_groups(self, at: Checking, table: Table, given: Aggregate) -> Type:
+        for name, value in (("select", self.find.select), ("withTotal", self.find.with_total)):
+            if value:
+                message = f"'{name}' does not go with 'aggregate'"
+                at.report(self.key_place(name), "aggregate", message)
+        texts = order_texts(self.find.order_by)
+        check_order(at, given, texts, self.place("orderBy"))
+        return check_aggregate(at, table, given, self.place("aggregate"))
 
     def check_row(self, at: Checking, table: Table, facts: Facts) -> Type:
         select = self.find.select
@@ -136,14 +163,20 @@ class Find(Step):
         table = flow.tables[find.table]
         query = flow.query(table.name)
         names, row = self.columns(flow, query, table)
+        group = ""
         where: Template = "1"
         if isinstance(find.where, Expression):
             where = query.condition(find.where.node)
-        order = self.order(flow, table, query.switches)
+        if find.aggregate is not None:
+            texts = order_texts(find.order_by) or ()
+            order: Template
+            group, order = group_clauses(table, find.aggregate, texts)
+        else:
+            order = self.order(flow, table, query.switches)
         limit = query.parameter(self.count(flow, "limit", 1 if find.one else MAX_ROWS))
         template = seq(
             "SELECT ", names, f" FROM {quote(table.name)} WHERE ", where,
-            " ORDER BY ", order, " LIMIT ", limit,
+            f"{group} ORDER BY ", order, " LIMIT ", limit,
         )  # fmt: skip
         if find.offset is not None:
             template = seq(template, " OFFSET ", query.parameter(self.count(flow, "offset", 0)))
@@ -162,6 +195,9 @@ class Find(Step):
     def columns(self, flow: Flow, query: Query, table: Table) -> tuple[Template, ast.expr]:
         """Return what is selected as SQL, and the code that makes a row of the tuple `r`."""
         select = self.find.select
+        if self.find.aggregate is not None:
+            parts, columns = aggregate_code(flow, query, table, self.find.aggregate)
+            return commas(parts), flow.row(columns)
         if isinstance(select, Selected):
             made = SelectCode(flow, query)
             row = made.row(select)
