@@ -17,7 +17,7 @@ ABOUT = (
     "and a commit changes it."
 )
 SECTIONS = {
-    "Write": ("init", "validate", "dev"),
+    "Write": ("init", "validate", "dev", "lsp"),
     "Serve": ("serve", "status", "requests", "env", "accept"),
     "Learn": ("demo",),
 }
