@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from bbops.diagnostics import Diagnostic, Place, suggest
 from bbops.project import place
-from bbops.resources._shape import USUAL_TYPES
+from bbops.shape import USUAL_TYPES
 from bbops.steps._base import find_step_kind
 from bbops.yaml.document import Document
 
@@ -112,7 +112,7 @@ def _diagnostic(file: str, document: Document, model: type[BaseModel], item: Any
 
 _OWN = {
     "unknown_type", "bad_pattern", "step", "static", "columns", "default", "one_of", "schedule",
-    "unknown_timezone",
+    "unknown_timezone", "retry", "try",
 }  # fmt: skip
 _ENV_HINT = "declare the name under 'env'; its value never stands in the repository"
 _LIMITS = {

@@ -8,6 +8,7 @@ it asks the Host, so that every run can be replayed in a test. The server's real
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -63,12 +64,39 @@ class Database(Protocol):
         """Run several statements in one transaction."""
         ...
 
+    async def rows(
+        self, sql: str, parameters: Sequence[object] = (), *, writes: bool = False
+    ) -> list[dict[str, Any]]:
+        """Return the rows of an author's own statement by their names, as they are stored.
+
+        One that returns no rows gives `[{"count": rows it changed}]`; it writes only where it may.
+        """
+        ...
+
+    def transaction(self) -> AbstractAsyncContextManager[Database]:
+        """Return a transaction: what is done through the door that it gives is done wholly."""
+        ...
+
 
 class Log(Protocol):
     """Where a function's `log` steps go."""
 
     def write(self, level: str, message: str, data: Mapping[str, Any]) -> None:
         """Write one line."""
+        ...
+
+
+class Events(Protocol):
+    """Where `emit` and `publish` go."""
+
+    async def emit(self, event: str, payload: Any) -> None:
+        """Tell the triggers that wait for an event."""
+        ...
+
+    async def publish(
+        self, realtime: str, params: Mapping[str, Any], event: str, payload: Any
+    ) -> None:
+        """Tell who has subscribed to a topic."""
         ...
 
 
@@ -104,3 +132,5 @@ class Host:
     log: Log
     addons: Addons | None = None
     """None where the release itself knows what it can do."""
+    events: Events | None = None
+    """None where nobody listens."""

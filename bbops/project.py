@@ -110,6 +110,15 @@ class Project:
     memo: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
     """What `bbops.check.flows` found, so that compiling need not check again."""
 
+    @property
+    def size(self) -> int:
+        """How many resources there are, the project itself among them."""
+        kinds = (
+            self.tables, self.functions, self.endpoints, self.channels, self.tasks, self.triggers,
+            self.realtime, self.agents, self.addons, self.tests,
+        )  # fmt: skip
+        return 1 + sum(map(len, kinds))
+
     @cached_property
     def routes(self) -> tuple[Route, ...]:
         """The routes of endpoints whose channel exists, in the order of their names."""

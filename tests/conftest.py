@@ -37,6 +37,13 @@ auth:
   signingKey: ${ env.JWT_SECRET }
 """
 
+BOARD = """
+topic: boards/:id
+authentication: None
+events:
+  note.added: { title: string }
+"""
+
 DOUBLE = """
 input: { number: number }
 steps:
@@ -53,6 +60,7 @@ Serving = Callable[..., AbstractAsyncContextManager[Client]]
 def sample(**files: str) -> Files:
     """Return a small project; keywords are paths with `__` for `/`."""
     out = {"project.yaml": PROJECT, "tables/notes.yaml": NOTES, "functions/double.yaml": DOUBLE}
+    out["realtime/board.yaml"] = BOARD
     out |= {path.replace("__", "/") + ".yaml": text for path, text in files.items()}
     return out
 

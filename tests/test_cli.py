@@ -224,9 +224,12 @@ def test_a_project_error_prints_its_diagnostics_and_exits_with_1(plugin: Path) -
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 def test_ctrl_c_is_quiet_and_exits_with_130(plugin: Path) -> None:
     command = [sys.executable, "-u", "-m", "bbops", "sleepy"]
+    # what a shell starts in the background ignores Ctrl-C, and so do its children
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen(
         command, env=environment(plugin), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
+        signal.signal(signal.SIGINT, before)
         assert process.stdout is not None
         while process.stdout.readline() != b"ready\n":
             pass

@@ -209,7 +209,8 @@ class AddonStep(Step):
     def code(self, flow: Flow) -> list[ast.stmt]:
         given = self.given
         values = ast.Dict(
-            [ast.Constant(name) for name in given], [*map(flow.value, given.values())]
+            [ast.Constant(name) for name in given],
+            [flow.html(v) if name in _MARKUP else flow.value(v) for name, v in given.items()],
         )
         called = flow.expression(
             "await call_addon(run, step, parameters, read)",
@@ -224,6 +225,8 @@ class AddonStep(Step):
 
 
 _FIELD = "parameters_"
+_MARKUP = frozenset({"html", "headerTemplate", "footerTemplate"})
+"""Parameters that take HTML: text from outside is escaped in them."""
 
 
 @cache

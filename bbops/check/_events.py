@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from bbops.expressions.types import Type, map_of
 from bbops.project import Project
-from bbops.resources._shape import shape_types
+from bbops.shape import shape_types
 from bbops.steps._checking import Topic
 
 

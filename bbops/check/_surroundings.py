@@ -8,8 +8,8 @@ from dataclasses import replace
 from bbops.check._ways import Way, joined_root, ways_to
 from bbops.expressions.types import ANY, INTEGER, TEXT, Type, list_of, map_of
 from bbops.project import Authentication, Project, Resource
-from bbops.resources._shape import Shape, shape_types
 from bbops.resources.function import Function
+from bbops.shape import Shape, shape_types
 from bbops.steps._checking import Arguments
 
 _LATER = {

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from bbops.expressions.types import ANY, NULL, TEXT, Type, join, map_of
 from bbops.project import Authentication, Project, Route
-from bbops.resources._shape import Shape, shape_types
 from bbops.resources.endpoint import Upload
 from bbops.resources.trigger import DatabaseTrigger, Trigger
+from bbops.shape import Shape, shape_types
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from itertools import count
 from bbops.check._before import known_before
 from bbops.check._events import payloads, topics
 from bbops.check._order import Graph, dependencies, in_order
-from bbops.check._surroundings import arguments, missing, readable
+from bbops.check._surroundings import arguments, missing, readable, signed_in
 from bbops.check._ways import ways_to
 from bbops.diagnostics import Diagnostic, has_errors
 from bbops.expressions.known import Known, rejoined
@@ -168,6 +168,8 @@ class Flows:
         at = Checking(
             scope, project.sql_tables, _Signatures(self), None, broken=project.broken,
             answers=is_public and not private, topics=topics(project), payloads=payloads(project),
+            user=(signed_in(project).fields or {})["userId"],
+            channels={n: c.model.authentication for n, c in project.channels.items()},
         )  # fmt: skip
         at.steps(function.model.steps)
         gives, left = _endings(at)

@@ -17,10 +17,12 @@ ABOUT = (
     "and a commit changes it."
 )
 SECTIONS = {
-    "Write": ("init", "validate", "dev", "lsp"),
+    "Write": (
+        "init", "new", "set", "mv", "copy", "rm", "fmt", "validate", "test", "dev", "lsp",
+    ),
     "Serve": ("serve", "status", "requests", "env", "accept"),
-    "Learn": ("demo",),
-}
+    "Learn": ("demo", "explain"),
+}  # fmt: skip
 MORE = "More"
 """Where commands are listed that no section names."""
 FIRST_STEPS = (

@@ -36,8 +36,7 @@ def command(folder: Path, form: Form) -> int:
     project, found = validate(FolderTree(folder))
     text = render(found, form, folder=_seen_from_here(folder), color=wants_color(sys.stdout))
     if project is not None and not found and form in {"text", "github"}:
-        kinds = (project.tables, project.functions, project.endpoints, project.channels)
-        text = f"no problems in {plural(1 + sum(map(len, kinds)), 'resource')}"
+        text = f"no problems in {plural(project.size, 'resource')}"
     say(text)
     return int(has_errors(found))
 

@@ -18,6 +18,7 @@ from bbops.diagnostics import Diagnostic, has_errors
 from bbops.load import Cache as LoadCache
 from bbops.load import load
 from bbops.project import Project, Route
+from bbops.resources.project import Refresh
 from bbops.runtime.durations import seconds
 from bbops.runtime.flights import TIMEOUT_SECONDS
 from bbops.runtime.release import FORMAT
@@ -130,6 +131,7 @@ def _auth(project: Project) -> dict[str, Any] | None:
         "key": auth.key_name,
         "algorithm": auth.algorithm,
         "expires_seconds": seconds(auth.expires_in),
+        "refresh_seconds": seconds((auth.refresh or Refresh()).expires_in),
         "issuer": auth.issuer,
         "audience": auth.audience,
         "user_id_type": "integer" if key in {"integer", "bigint"} else "text",

@@ -80,6 +80,11 @@ def _configure(connection: sqlite3.Connection, durability: str, *, reads: bool) 
     # only who holds the gate checkpoints, see gate.py
     connection.execute("PRAGMA wal_autocheckpoint = 0")
     connection.execute(f"PRAGMA query_only = {'ON' if reads else 'OFF'}")
+    add_functions(connection)
+
+
+def add_functions(connection: sqlite3.Connection) -> None:
+    """Give a connection what compiled statements use beside SQLite's own."""
     connection.create_function("bbops_lower", 1, lower, deterministic=True)
     connection.create_function("bbops_upper", 1, upper, deterministic=True)
     connection.create_function("bbops_trim", 1, trim, deterministic=True)

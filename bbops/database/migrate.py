@@ -19,6 +19,7 @@ from typing import Any, Final
 from bbops.database.changes import Change, classify
 from bbops.database.connection import connect
 from bbops.database.gate import Gate
+from bbops.database.own import make_own_tables
 from bbops.database.seed import seed
 from bbops.database.values import literal, stamp
 from bbops.errors import DatabaseError, MigrationRefused
@@ -127,6 +128,7 @@ def _plan(live: sqlite3.Connection, tables: Mapping[str, Table]) -> Migration:
 def _apply(live: sqlite3.Connection, tables: Mapping[str, Table]) -> Migration:
     migration = _plan(live, tables)
     _refuse(migration)
+    make_own_tables(live)
     now = str(live.execute(_NOW).fetchone()[0])
     is_new = _recorded(live)[0] != migration.spec_hash
     if not migration.is_empty:

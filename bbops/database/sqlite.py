@@ -9,23 +9,22 @@ import asyncio
 import re
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 from bbops.database.connection import connect
 from bbops.database.gate import Gate
+from bbops.database.transaction import MOST_ROWS, Maps, Transaction, Transactions, maps
 from bbops.database.turn import Turn
 from bbops.database.violations import ERRORS, compile_error, failure_of, is_passing
 from bbops.database.writer import Rows, Statements, Writer, run_alone
 from bbops.errors import DatabaseError
 from bbops.runtime.failures import FlowError
 
-MOST_ROWS: Final = 100_000
-"""More rows than this do not come back from one read."""
-
+T = TypeVar("T")
 _BUDGET_TICKS: Final = 5
 _OPERATIONS_PER_TICK: Final = 20_000
 _SLOW_READERS: Final = 4
@@ -77,6 +76,7 @@ class Sqlite:
                 self._reader = self._connect(opened, reads=True)
             self._turn = Turn(self._inline, self._gate, loop)
             self._writer = Writer(path, durability, loop)
+            self._transactions = Transactions(path, durability, self._admit)
             self._opened = opened.pop_all()
         self._slow = ThreadPoolExecutor(_SLOW_READERS, "bbops-slow-read")
         self._admitted: set[str] = set()
@@ -108,7 +108,7 @@ class Sqlite:
         except ERRORS as error:
             if not is_passing(error):
                 raise _reading_failure(error, self._reader, sql) from None
-            rows = await self._read_slowly(sql, parameters)
+            rows = await self._read_slowly(sql, parameters, _most_rows)
         if len(rows) > MOST_ROWS:
             raise FlowError(f"expected at most {MOST_ROWS} rows, found more")
         return rows
@@ -155,6 +155,26 @@ class Sqlite:
                 self._gate.release()
         return await self._writer.submit(statements, at_most)
 
+    async def rows(
+        self, sql: str, parameters: Sequence[object] = (), *, writes: bool = False
+    ) -> Maps:
+        """Return the rows of a statement as maps; raises as `read` and `write`."""
+        if writes:
+            async with self.transaction() as transaction:
+                return await transaction.rows(sql, parameters, writes=True)
+        self._admit(sql)
+        self._budget.ticks = 0
+        try:
+            return maps(self._reader.execute(sql, parameters))
+        except ERRORS as error:
+            if not is_passing(error):
+                raise _reading_failure(error, self._reader, sql) from None
+        return await self._read_slowly(sql, parameters, maps)
+
+    def transaction(self) -> Transaction:
+        """Return a transaction for several statements, to be used in `async with`."""
+        return Transaction(self._transactions)
+
     async def prepare(self, sql: str) -> None:
         """Compile a statement against the live schema without running it.
 
@@ -181,6 +201,7 @@ class Sqlite:
     def _close(self) -> None:
         self._slow.shutdown()
         self._writer.close()
+        self._transactions.close()
         self._gate.take()  # the last connection of all checkpoints as it closes
         self._opened.close()
 
@@ -228,14 +249,16 @@ class Sqlite:
         self._budget.ticks = 0
         return run_alone(self._inline, statements, at_most)
 
-    async def _read_slowly(self, sql: str, parameters: Sequence[object]) -> Rows:
+    async def _read_slowly(
+        self, sql: str, parameters: Sequence[object], take: Callable[[sqlite3.Cursor], T]
+    ) -> T:
         is_abandoned = threading.Event()
 
-        def read() -> Rows:
+        def read() -> T:
             with closing(connect(self._path, reads=True)) as connection:
                 connection.set_progress_handler(is_abandoned.is_set, 10 * _OPERATIONS_PER_TICK)
                 try:
-                    return connection.execute(sql, parameters).fetchmany(MOST_ROWS + 1)
+                    return take(connection.execute(sql, parameters))
                 except ERRORS as error:
                     raise _reading_failure(error, connection, sql) from None
 
@@ -257,6 +280,10 @@ class Sqlite:
         self._admitted.add(sql)
         if verb[1].lower() in _WHOLE_VERBS and _MAY_END_HALFWAY.search(sql) is None:
             self._whole.add(sql)
+
+
+def _most_rows(cursor: sqlite3.Cursor) -> Rows:
+    return cursor.fetchmany(MOST_ROWS + 1)
 
 
 def _reading_failure(error: Exception, connection: sqlite3.Connection, sql: str) -> Exception:

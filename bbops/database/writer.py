@@ -177,7 +177,7 @@ class Writer:
         self._connection.execute("BEGIN IMMEDIATE")
         outcomes = []
         for job in jobs:
-            outcomes.append((job, self._attempt(_run_in_savepoint, job)))
+            outcomes.append((job, self._attempt(run_in_savepoint, job)))
             if not self._connection.in_transaction:
                 # it ended the transaction of all, as INSERT OR ROLLBACK does; a savepoint
                 # would now begin a new one
@@ -208,9 +208,10 @@ class Writer:
         self._log_seen = log.st_mtime_ns
 
 
-def _run_in_savepoint(
+def run_in_savepoint(
     connection: sqlite3.Connection, statements: Statements, at_most: int | None
 ) -> list[Rows]:
+    """Run statements inside a transaction, all of them or none; raises as `run_alone` does."""
     connection.execute("SAVEPOINT job")
     try:
         results = _run(connection, statements, at_most)

@@ -112,6 +112,25 @@ class Emitter:
         ]
         return self.operator("join_text", *parts)
 
+    def html(self, value: AnyValue) -> ast.expr:
+        """Return the code of a value as HTML: what an expression gives is escaped, once."""
+        match value:
+            case Expression():
+                return self.at(value, self.escaped(value.node))
+            case Template():
+                parts = [
+                    ast.Constant(part) if isinstance(part, str) else self.escaped(part)
+                    for part in value.parts
+                ]
+                return self.at(value, self.operator("join_text", *parts))
+            case _:
+                return self.value(value)
+
+    def escaped(self, node: s.Node) -> ast.expr:
+        if self.scope.type_of(node).is_html:
+            return self.node(node)
+        return call(self.names.use("filter:escapeHtml"), self.text(node))
+
     def text(self, node: s.Node) -> ast.expr:
         return self.operator("text", self.node(node))
 

@@ -199,7 +199,15 @@ def _filtered(node: s.Filter, of: Type, args: list[Type], gives: str) -> Type:
     if name == "length":  # how many members a list has tells none of them
         return t.concealed(t.INTEGER, by=[of] if of.private else [])
     found = t.list_of(t.TEXT) if name == "split" else _GIVES[gives]
+    if name == "join" and of.item is not None and of.item.is_html and _is_markup(node, args):
+        found = t.HTML
     return t.concealed(found, by=[of, *args])
+
+
+def _is_markup(node: s.Filter, args: list[Type]) -> bool:
+    """Return whether what `join` puts between the members is the author's own."""
+    given = zip(node.args, args, strict=True)
+    return all(isinstance(arg, s.Literal) or of.is_html for arg, of in given)
 
 
 def _converted(of: Type, kind: str) -> Type:

@@ -63,6 +63,11 @@ class Type:
         return f"{name} or null" if self.nullable and self.kind not in {"any", "null"} else name
 
     @property
+    def is_html(self) -> bool:
+        """Whether it is text in which everything from outside is escaped."""
+        return self.what == "html" and self.kind == "text"
+
+    @property
     def is_never(self) -> bool:
         """Whether there are no values of this type."""
         return self.what == "no value"
@@ -101,6 +106,8 @@ NULL = Type("null", nullable=True)
 NEVER = Type("any", what="no value")
 """The type without values: members of `[]`, what a mistake gives. Joined it is the other type."""
 TEXT = Type("text")
+HTML = Type("text", what="html")
+"""Text in which everything from outside is escaped; joined with other text it is text."""
 INTEGER = Type("integer")
 NUMBER = Type("number")
 BOOLEAN = Type("boolean")
@@ -152,7 +159,8 @@ def join(left: Type, right: Type) -> Type:
         item = join(left.item or ANY, right.item or ANY)
         return Type("list", nullable, item, private=private, absent=absent)
     if left.kind == right.kind:
-        return replace(left, nullable=nullable, private=private, absent=absent)
+        what = left.what if left.what == right.what else ""
+        return replace(left, nullable=nullable, private=private, absent=absent, what=what)
     if {left.kind, right.kind} == {"integer", "number"}:
         return Type("number", nullable, private=private, absent=absent)
     return replace(ANY, nullable=nullable, private=left.hides or right.hides)

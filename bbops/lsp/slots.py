@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 
 from bbops.expressions.values import read_bare, read_value
 from bbops.model import plain
-from bbops.resources._shape import TYPES, Field
+from bbops.shape import TYPES, Field
 from bbops.steps._base import Step, find_step_kind, read_step
 
 Path = tuple[str | int, ...]

@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints
 
 from bbops.model import Model
 from bbops.names import Duration, Size
-from bbops.resources._shape import FieldName
+from bbops.shape import FieldName
 
 RoutePath = Annotated[
     str,

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import StringConstraints
 
 from bbops.model import Model
-from bbops.resources._shape import Field, Shape
+from bbops.shape import Field, Shape
 from bbops.steps._base import Steps
 
 Status = Annotated[str, StringConstraints(pattern=r"^[2-5][0-9][0-9]$")]

@@ -9,7 +9,7 @@ from pydantic import StringConstraints
 from bbops.expressions.nodes import Literal as Constant
 from bbops.expressions.values import BareField, Expression
 from bbops.model import Model
-from bbops.resources._shape import Shape
+from bbops.shape import Shape
 
 _SEGMENT = r"(?::[a-z][A-Za-z0-9_]*|[A-Za-z0-9_.~-]+)"
 Topic = Annotated[str, StringConstraints(pattern=rf"^{_SEGMENT}(?:/{_SEGMENT})*$", max_length=500)]

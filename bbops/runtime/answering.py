@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from bbops.runtime.api_keys import ApiKeys
 from bbops.runtime.cors import is_preflight
 from bbops.runtime.failures import (
     NOTHING,
@@ -93,6 +94,7 @@ class Answering:
         self.make_run = bound_run(host, env, tokens, addons or {})
         self.detailed, self.history, self.name = detailed, history, name
         self.send_whole = send_whole
+        self.api_keys = ApiKeys(host.database, host.clock)
         self.mask = mask or Mask()
         self.complained: dict[str, float] = {}
         self.release = (b"x-release", name.encode())

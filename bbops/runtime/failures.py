@@ -7,6 +7,7 @@
   + Unavailable           503: the database cannot do it now, whatever the request
   + FlowError             a mistake in the function itself: the client sees only a 500
     + OutOfFuel           more loop rounds or calls than a run may spend
+    + Late                a step took longer than its `timeout`
 """
 
 from __future__ import annotations
@@ -39,6 +40,14 @@ class Failure(Exception):
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = message
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether the same again may go well: what `retry` is for."""
+        return self.status in _PASSING
+
+
+_PASSING: Final = frozenset({408, 425, 429, 502, 503, 504})
 
 
 class Thrown(Failure):
@@ -99,3 +108,13 @@ class FlowError(Failure):
 
 class OutOfFuel(FlowError):
     """The function spent its loop rounds or its depth of calls."""
+
+
+class Late(FlowError):
+    """A step took longer than its `timeout`."""
+
+    code = "timeout"
+    may_pass = True
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"it took longer than {seconds:g} s")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from asyncio import sleep
 from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, NoReturn
@@ -64,6 +65,7 @@ class Run:
     input: Any = None
     request: Any = _NONE
     auth: Any = None
+    api_key: Any = None
     event: Any = None
     trigger: Any = None
     vars: dict[str, Any] = _NONE
@@ -81,6 +83,10 @@ def bound_run(
     """Return the kind of Run whose doors are these: to make one costs next to nothing."""
     doors = {"host": host, "env": env, "tokens": tokens, "addons": addons}
     return type("BoundRun", (Run,), doors)
+
+
+WITHIN: ContextVar[Any] = ContextVar("WITHIN", default=None)
+"""The doors of the transaction under way, if there is one."""
 
 
 async def breathe(fuel: list[int]) -> None:
@@ -104,6 +110,8 @@ async def invoke(run: Run, callee: Function, input: Any, params: Any, query: Any
         raise OutOfFuel(f"more than {MAX_DEPTH} functions call each other")
     inner = type(run)()
     inner.fuel, inner.depth, inner.vars = run.fuel, run.depth + 1, {}
+    if (host := WITHIN.get()) is not None:
+        inner.host = host
     errors: dict[str, list[str]] = {}
     inner.input = _shaped(callee.input, input, errors)
     inner.params = _shaped(callee.params, params, errors)

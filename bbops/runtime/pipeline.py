@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from bbops.runtime.answering import MAX_ANSWER, MAX_BODY_BYTES, Answering, TooLarge
+from bbops.runtime.api_keys import given_key
 from bbops.runtime.cors import Cors
 from bbops.runtime.failures import NOTHING, InvalidInput, Thrown
 from bbops.runtime.flights import Flight, Flights
@@ -44,6 +45,7 @@ class Policy:
     limit: Limit | None
     cors: Cors | None
     authentication: str
+    channel: str
     middleware: tuple[Function, ...]
 
 
@@ -51,8 +53,8 @@ class Pipeline:
     """One endpoint's way from request to answer; made once per release."""
 
     __slots__ = (
-        "answering", "authentication", "cors", "flights", "from_params", "from_query", "function",
-        "has_shapes", "has_vars", "is_guarded", "limit", "middleware", "needs_body",
+        "answering", "authentication", "channel", "cors", "flights", "from_params", "from_query",
+        "function", "has_shapes", "has_vars", "is_guarded", "limit", "middleware", "needs_body",
         "needs_headers", "needs_query", "needs_request", "reads", "route", "shape",
         "timeout_seconds", "typed", "unfolds",
     )  # fmt: skip
@@ -60,6 +62,7 @@ class Pipeline:
     def __init__(self, function: Function, policy: Policy, answering: Answering) -> None:
         self.function, self.answering = function, answering
         self.authentication, self.middleware = policy.authentication, policy.middleware
+        self.channel = policy.channel
         self.flights, self.timeout_seconds = policy.flights, policy.timeout_seconds
         self.limit, self.cors, self.route = policy.limit, policy.cors, policy.path
         every = (function, *policy.middleware)
@@ -131,6 +134,8 @@ class Pipeline:
             run.vars = {}
         if self.is_guarded:
             self.admit(run, scope)
+            if self.authentication == "API Key":
+                await self.admit_key(run, scope)
         texts, body = await self.read(run, scope, receive) if self.reads else _NOTHING_READ
         flight.is_read = True
         for function in self.middleware:
@@ -152,17 +157,28 @@ class Pipeline:
         """Count the request against its channel's limit, and require its user.
 
         Raises:
-            Thrown: 429 beyond the limit; 401 without a valid token. API keys cannot be issued
-                yet, so none is valid.
+            Thrown: 429 beyond the limit; 401 without a valid token.
         """
         claims = self.authenticate(scope) if self.authentication == "JWT" else None
         if self.limit is not None:
             check_limit(self.limit, claims, scope)
-        if self.authentication == "None":
+        if self.authentication != "JWT":
             return
         if claims is None:
             raise Thrown(401)
         run.auth, scope["bbops"].user = claims, claims["userId"]
+
+    async def admit_key(self, run: Run, scope: Any) -> None:
+        """Require a key that opens this channel.
+
+        Raises:
+            Thrown: 401 without one.
+        """
+        given = given_key(scope)
+        key = await self.answering.api_keys.verify(given, self.channel) if given else None
+        if key is None:
+            raise Thrown(401, "a valid API key is needed")
+        run.api_key, scope["bbops"].user = key, f"key:{key['id']}"
 
     def authenticate(self, scope: Any) -> dict[str, Any] | None:
         """Return the signed-in user, None without a valid token.

@@ -240,6 +240,7 @@ def _pipeline(
         flights=lasting.flights,
         cors=Cors(cors, [route["method"]]) if cors else None,
         authentication=route["authentication"],
+        channel=route["channel"] or "",
         middleware=tuple(functions[name] for name in route["middleware"]),
     )
     return Pipeline(functions[route["function"]], policy, answering)

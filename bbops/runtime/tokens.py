@@ -51,8 +51,9 @@ class Tokens:
         expires_seconds: float,
         clock: Clock,
         user_id_type: Literal["text", "integer"] = "text",
+        refresh_seconds: float = 30 * 86_400,
     ) -> None:
-        """Prepare the key.
+        """Prepare the key; a sign-in that is not refreshed for `refresh_seconds` ends.
 
         Raises:
             ValueError: the algorithm is unknown, or the key does not fit it or is too short.
@@ -60,6 +61,7 @@ class Tokens:
         self._signing, self._verifying = _read_key(key, algorithm)
         self._algorithm, self._issuer, self._audience = algorithm, issuer, audience
         self._expires_seconds, self._clock = expires_seconds, clock
+        self.refresh_seconds = refresh_seconds
         self._is_integer = user_id_type == "integer"
         self._verified: dict[str, tuple[float, dict[str, Any]]] = {}
 

@@ -7,23 +7,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import Field, PlainValidator, PrivateAttr, SerializeAsAny
+from pydantic import Field, PlainValidator, PrivateAttr, SerializeAsAny, model_validator
 from pydantic_core import PydanticCustomError
 
 from bbops.diagnostics import suggest
 from bbops.expressions.types import Type
 from bbops.model import Model
-from bbops.names import VariableName
+from bbops.names import Duration, VariableName
 from bbops.registry import members
+from bbops.runtime.durations import seconds
 from bbops.steps._checking import Checking, mark_of
 from bbops.steps._flow import Flow
 from bbops.yaml.document import Map, Mark, Text
 
 __all__ = [
-    "Checking", "Example", "Static", "Step", "Steps", "every_step", "find_step_kind", "mark_of",
-    "read_static", "read_step", "step_kinds", "variables",
+    "Checking", "Example", "Retry", "Static", "Step", "Steps", "every_step", "find_step_kind",
+    "mark_of", "read_static", "read_step", "refuse_return", "step_kinds", "variables",
 ]  # fmt: skip
 
 
@@ -45,22 +46,58 @@ class Example:
     status: int = 200
 
 
+class Retry(Model):
+    """How often a step is tried in all, and how long it waits before it is tried again."""
+
+    attempts: Annotated[int, Field(ge=2, le=10)] = 3
+    backoff: Duration = "1s"
+    factor: Annotated[float, Field(ge=1, le=10)] = 2.0
+
+
 class Step(Model):
-    """One step: an action key with its parameters, and `as` and `name` beside it."""
+    """One step: an action key with its parameters, and `as`, `name`, `timeout`, `retry` beside it.
+
+    Attributes:
+        leaves: it leaves the function as `return` does.
+        waits: it may take time or fail for a while, so `timeout` and `retry` make sense.
+        fits_transaction: it does nothing that a rollback does not undo.
+    """
 
     title: ClassVar[str]
     examples: ClassVar[tuple[Example, ...]]
+    leaves: ClassVar[bool] = False
+    waits: ClassVar[bool] = True
+    fits_transaction: ClassVar[bool] = False
 
     as_: VariableName | None = Field(default=None, alias="as")
     name: str | None = None
+    timeout: Duration | None = None
+    retry: Retry | None = None
     _mark: Mark | None = PrivateAttr(default=None)
     _places: Mapping[str, Mark] = PrivateAttr(default_factory=dict)
     _keys: Mapping[str, Mark] = PrivateAttr(default_factory=dict)
+
+    @model_validator(mode="after")
+    def check_patience(self) -> Self:
+        """Refuse `timeout` and `retry` where they mean nothing."""
+        if self.retry is not None and self.blocks():
+            hint = "put its steps into a function, and retry the 'call'"
+            raise PydanticCustomError("retry", "a step with steps inside has no 'retry'",
+                                      {"hint": hint})  # fmt: skip
+        if not self.waits and (self.timeout or self.retry):
+            raise PydanticCustomError("retry", "this step has neither 'timeout' nor 'retry'")
+        return self
 
     @property
     def mark(self) -> Mark | None:
         """Where the step begins."""
         return self._mark
+
+    @property
+    def key(self) -> str:
+        """The action, as it is written."""
+        own = next(name for name in type(self).model_fields if name not in Step.model_fields)
+        return type(self).model_fields[own].alias or own
 
     def place(self, key: str) -> Mark | None:
         """Return where the value of a parameter stands, or of a key beside the action."""
@@ -77,6 +114,16 @@ class Step(Model):
     def code(self, flow: Flow) -> list[ast.stmt]:
         """Return the step as Python statements. Called only on a step without mistakes."""
         raise NotImplementedError
+
+    def whole_code(self, flow: Flow) -> list[ast.stmt]:
+        """Return the step's code with what `timeout` and `retry` put around it."""
+        code = self.code(flow)
+        if self.timeout is not None:
+            code = flow.in_time(seconds(self.timeout), code)
+        if self.retry is not None:
+            again = self.retry
+            code = flow.repeated(again.attempts, seconds(again.backoff), again.factor, code)
+        return code
 
     def blocks(self) -> Sequence[Sequence[Step]]:
         """Return the lists of steps inside this one."""
@@ -103,6 +150,14 @@ def variables(steps: Iterable[Step]) -> Iterator[str]:
     """Yield every variable that steps set, at any depth."""
     for step in every_step(steps):
         yield from step.sets()
+
+
+def refuse_return(at: Checking, steps: Iterable[Step], where: str) -> None:
+    """Report each `return` inside steps that cannot leave the function."""
+    for step in every_step(steps):
+        if step.leaves:
+            hint = "set a variable, and return behind it"
+            at.report(step.mark, "return-inside", f"'return' cannot stand inside {where}", hint)
 
 
 _USUAL_STEPS = {

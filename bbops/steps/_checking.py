@@ -12,7 +12,17 @@ from bbops.expressions.check import check_condition, check_value, refuse_null
 from bbops.expressions.known import Facts, Known, rejoined
 from bbops.expressions.narrow import Outcomes
 from bbops.expressions.scope import SIGNED_IN, Report, Scope
-from bbops.expressions.types import ANY, Type, fits, joined, list_of, map_of, may_be_null, mistaken
+from bbops.expressions.types import (
+    ANY,
+    TEXT,
+    Type,
+    fits,
+    joined,
+    list_of,
+    map_of,
+    may_be_null,
+    mistaken,
+)
 from bbops.expressions.values import Bare, Expression, ListValue, MapValue, Value
 from bbops.runtime.headers import can_set
 from bbops.sql.types import Table
@@ -99,6 +109,8 @@ class Checking:
         answers: a `return` reaches a client; not in a function that is only called.
         topics: each file in realtime/ by its name.
         payloads: for an event the types that the functions of its triggers take.
+        channels: the authentication of each channel.
+        user: the type of a user's id.
     """
 
     scope: Scope
@@ -110,6 +122,8 @@ class Checking:
     notes: Notes = field(default_factory=Notes)
     topics: Mapping[str, Topic] = field(default_factory=dict)
     payloads: Mapping[str, Sequence[Type]] = field(default_factory=dict)
+    channels: Mapping[str, str] = field(default_factory=dict)
+    user: Type = TEXT
 
     def report(self, at: Mark | None, code: str, message: str, hint: str = "") -> None:
         """Take a mistake at `at`, or at the step."""
@@ -118,6 +132,13 @@ class Checking:
     def value(self, value: Value | None, *, within: Scope | None = None) -> Type:
         """Check a value and return its type; one that was left out is `any`."""
         return ANY if value is None else check_value(value, within or self.scope)
+
+    def need_signing_key(self) -> None:
+        """Refuse a step that signs tokens where the project has nothing to sign with."""
+        if "no-auth" in self.scope.missing:
+            self.report(
+                None, "no-signing-key", "project.yaml has no 'auth'", self.scope.missing["no-auth"]
+            )
 
     def need(
         self, value: Value | None, kinds: str, what: str, place: Mark | None, *,

@@ -8,13 +8,15 @@ resolves. Only text that stands in a step's file can use attributes; expressions
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, Protocol
 
 from bbops.expressions.emit import Emitter, load
 from bbops.expressions.nodes import Node
 from bbops.expressions.scope import Scope
+from bbops.expressions.types import Type
 from bbops.expressions.values import Bare, Constant, Expression, Value
 from bbops.runtime.rows import DECODERS
 from bbops.runtime.statements import Statement
@@ -36,7 +38,7 @@ class Coded(Protocol):
 
     @property
     def mark(self) -> Mark | None: ...
-    def code(self, flow: Flow) -> list[ast.stmt]: ...
+    def whole_code(self, flow: Flow) -> list[ast.stmt]: ...
 
 
 class Flow:
@@ -61,17 +63,29 @@ class Flow:
         self.calls: dict[str, str] = {}
         self.uses_now = False
         self.temporaries = 0
+        self.standing: dict[str, ast.expr] = {}
+        self.caught = ""
+        """The name of the exception that a `catch` has."""
 
     # ---- Names, for the emitter
     def root(self, name: str) -> ast.expr:
         """Return the code that reads a root such as `input`; `host` is the run's doors."""
+        if name in self.standing:
+            return self.standing[name]
         self.roots.add(name)
         return load(f"r_{name}")
 
+    @contextmanager
+    def instead(self, **roots: ast.expr) -> Iterator[None]:
+        """While it lasts, these roots are read by other code: `error`, a transaction's `host`."""
+        before, self.standing = self.standing, {**self.standing, **roots}
+        yield
+        self.standing = before
+
     def variable(self, name: str) -> ast.expr:
         """Return the code that reads `vars.<name>`, set here or by middleware before."""
-        if name == "auth":
-            return self.root("auth")
+        if name in {"auth", "apiKey"}:
+            return self.root("auth" if name == "auth" else "api_key")
         if name in self.variables:
             return load(self.variables[name])
         return self.expression(f"run.vars.get({name!r})")
@@ -92,6 +106,14 @@ class Flow:
     def value(self, value: Value | None) -> ast.expr:
         """Return the code of a value; null where it was left out."""
         return ast.Constant(None) if value is None else self.emitter.value(value)
+
+    def type_of(self, value: Expression) -> Type:
+        """Return the type that the check found for an expression."""
+        return self.emitter.scope.type_of(value.node)
+
+    def html(self, value: Value) -> ast.expr:
+        """Return the code of a value as HTML: what its expressions give is escaped."""
+        return self.emitter.html(value)
 
     def condition(self, bare: Bare) -> ast.expr:
         """Return the code of a condition."""
@@ -137,7 +159,7 @@ class Flow:
 
     def one(self, step: Coded) -> list[ast.stmt]:
         around, self.uses_now = self.uses_now, False
-        code = step.code(self)
+        code = step.whole_code(self)
         if self.uses_now:
             code = [*self.run("now_ = run.host.clock.now()"), *code]
         self.uses_now = around
@@ -152,6 +174,27 @@ class Flow:
         """Return a Python name that nothing else has."""
         self.temporaries += 1
         return f"t_{self.temporaries}"
+
+    def in_time(self, length: float, code: list[ast.stmt]) -> list[ast.stmt]:
+        """Return code that fails when it takes longer than `length` seconds."""
+        return self.run(
+            "async with limit(length):\n    BODY",
+            limit="bbops.runtime.patience:TimeLimit", length=ast.Constant(length), BODY=code,
+        )  # fmt: skip
+
+    def repeated(
+        self, most: int, backoff: float, factor: float, code: list[ast.stmt]
+    ) -> list[ast.stmt]:
+        """Return code that is run again, at most `most` times, while it fails in passing."""
+        tries, error = self.temporary(), self.temporary()
+        return self.run(
+            f"{tries} = attempts({most}, {backoff}, {factor})\n"
+            "while True:\n    try:\n        BODY\n        break\n"
+            f"    except failure as {error}:\n        await {tries}.wait(run, {error})",
+            attempts="bbops.runtime.patience:Attempts",
+            failure="bbops.runtime.failures:Failure",
+            BODY=code,
+        )
 
     def tick(self) -> list[ast.stmt]:
         """Return the code that pays for a loop round, and lets other requests run."""

@@ -29,6 +29,7 @@ class Call(Step):
     """Run a function with variables of its own; what it throws goes through."""
 
     title: ClassVar[str] = "Call Function"
+    fits_transaction: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "Ask another function",

@@ -26,6 +26,7 @@ class Delete(Step):
     """Give `{count}`; with `one` the row or null, and more than one match removes nothing."""
 
     title: ClassVar[str] = "Database Query: delete"
+    fits_transaction: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "Remove what is done",

@@ -68,6 +68,7 @@ class Find(Step):
     """Give a list of rows; with `one` the first row or null, with `one: required` or 404."""
 
     title: ClassVar[str] = "Database Query: find"
+    fits_transaction: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "Unfinished notes, newest first",

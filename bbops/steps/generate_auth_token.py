@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import ClassVar
 
-from bbops.expressions.types import TEXT, Type
+from bbops.expressions.types import TEXT, Type, map_of
 from bbops.expressions.values import Value, ValueField
 from bbops.model import Model
 from bbops.steps._base import Checking, Example, Step
@@ -13,19 +13,24 @@ from bbops.steps._flow import Flow
 
 
 class GenerateAuthTokenParameters(Model):
-    """Whom the token stands for; `expiresIn` overrides the project's."""
+    """Whom the token stands for; `expiresIn` overrides the project's.
+
+    With `refresh` a sign-in begins that lasts: the result is {token, refreshToken}.
+    """
 
     user_id: ValueField
     email: ValueField | None = None
     role: ValueField | None = None
     claims: ValueField | None = None
     expires_in: ValueField | None = None
+    refresh: bool = False
 
 
 class GenerateAuthToken(Step):
     """Give a JWT signed with the project's `auth.signingKey`."""
 
     title: ClassVar[str] = "Generate Auth Token"
+    fits_transaction: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "Sign and read back",
@@ -49,19 +54,19 @@ class GenerateAuthToken(Step):
             if value is not None:
                 found = at.public(value, "a token")
                 at.fit(value, found, kind, f"'{name}'", self.place(name), null=True)
-        if "no-auth" in at.scope.missing:
-            at.report(
-                None, "no-signing-key", "project.yaml has no 'auth'", at.scope.missing["no-auth"]
-            )
-        return TEXT
+        at.need_signing_key()
+        return map_of({"token": TEXT, "refreshToken": TEXT}, "tokens") if given.refresh else TEXT
 
     def code(self, flow: Flow) -> list[ast.stmt]:
         given = self.generate_auth_token
+        issue = "issue(run, user, email, role, claims, expires)"
         return flow.store(
             self.as_,
             flow.expression(
-                "issue_token(run, user, email, role, claims, expires)",
-                issue_token="bbops.runtime.flow:issue_token",  # noqa: S106 - a target
+                f"await {issue}" if given.refresh else issue,
+                issue="bbops.runtime.sign_ins:begin_sign_in"
+                if given.refresh
+                else "bbops.runtime.flow:issue_token",
                 user=flow.value(given.user_id),
                 email=flow.value(given.email),
                 role=flow.value(given.role),

@@ -18,6 +18,7 @@ class If(Step):
     """Run `then` when the condition holds, otherwise `else`."""
 
     title: ClassVar[str] = "If/Else"
+    fits_transaction: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "Refuse what is too large",

@@ -53,6 +53,7 @@ class Insert(Step):
     """Give the row as stored; for a list the list; null for a row that was ignored."""
 
     title: ClassVar[str] = "Database Query: insert"
+    fits_transaction: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "Add a note",

@@ -24,6 +24,7 @@ class Log(Step):
     """Write `message` with the function's name, the step's line and the request's id."""
 
     title: ClassVar[str] = "Log"
+    fits_transaction: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example("Leave a trace", "- log: { message: Order placed, data: { items: 3 } }"),
     )

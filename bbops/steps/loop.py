@@ -29,6 +29,7 @@ class Loop(Step):
     """Run `steps` once per member; `collect` gathers a value of each into `as`."""
 
     title: ClassVar[str] = "Loop"
+    fits_transaction: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "Double the odd ones",

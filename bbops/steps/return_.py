@@ -9,7 +9,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from bbops.expressions.types import NULL, Type, fits
-from bbops.expressions.values import Constant, ValueField
+from bbops.expressions.values import Constant, Expression, ValueField
 from bbops.model import Model
 from bbops.steps._base import Checking, Example, Static, Step
 from bbops.steps._flow import Flow
@@ -28,6 +28,9 @@ class Return(Step):
     """Answer with `value` as JSON, or as text where `contentType` is another type."""
 
     title: ClassVar[str] = "Return"
+    waits: ClassVar[bool] = False
+    fits_transaction: ClassVar[bool] = True
+    leaves: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "Answer with a new resource",
@@ -71,7 +74,7 @@ class Return(Step):
         answer = self.return_
         value = flow.use("bbops.runtime.failures:NOTHING")
         if "value" in answer.model_fields_set:  # null is a value too
-            value = flow.value(answer.value)
+            value = self.written(flow)
         return flow.run(
             "return (status, value, headers, contentType)",
             status=flow.value(answer.status),
@@ -80,7 +83,21 @@ class Return(Step):
             contentType=ast.Constant(_with_charset(answer.content_type)),
         )
 
+    def written(self, flow: Flow) -> ast.expr:
+        """Return the code of the value; into markup, text from outside is escaped."""
+        answer = self.return_
+        if answer.value is None or answer.content_type is None:
+            return flow.value(answer.value)
+        kind = answer.content_type.partition(";")[0].strip().lower()
+        is_bytes = (
+            isinstance(answer.value, Expression) and flow.type_of(answer.value).kind == "binary"
+        )
+        if kind not in _MARKUP or is_bytes:
+            return flow.value(answer.value)
+        return flow.html(answer.value)
 
+
+_MARKUP = frozenset({"text/html", "application/xhtml+xml", "image/svg+xml"})
 _WRITTEN = "text number boolean datetime date binary"
 _CONTENT_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+( *; *[\w-]+=[\w.\"+-]+)*", re.ASCII).fullmatch
 

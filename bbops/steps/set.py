@@ -19,6 +19,8 @@ class Set(Step):
     """Store each value as `vars.<name>`; the values do not see each other."""
 
     title: ClassVar[str] = "Set Variable"
+    waits: ClassVar[bool] = False
+    fits_transaction: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "Keep two numbers",

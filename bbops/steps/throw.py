@@ -13,7 +13,10 @@ from bbops.steps._flow import Flow
 
 
 class ThrowParameters(Model):
-    """The error; without `value` its body is the project's usual one for that status."""
+    """The error; without `value` its body is the project's usual one for that status.
+
+    Without anything it is, inside `catch`, the same error again.
+    """
 
     status: ValueField = Constant(500)
     message: ValueField | None = None
@@ -25,6 +28,8 @@ class Throw(Step):
     """Stop this function and every caller of it."""
 
     title: ClassVar[str] = "Throw Error"
+    waits: ClassVar[bool] = False
+    fits_transaction: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "Refuse a visitor",
@@ -54,6 +59,8 @@ class Throw(Step):
 
     def code(self, flow: Flow) -> list[ast.stmt]:
         error = self.throw
+        if flow.caught and not error.model_fields_set:
+            return flow.run(f"raise {flow.caught}")
         value = flow.use("bbops.runtime.failures:NOTHING")
         if "value" in error.model_fields_set:  # null is a value too
             value = flow.value(error.value)

@@ -36,6 +36,7 @@ class Update(Step):
     """Give `{count}`; with `one` the row or null, and more than one match changes nothing."""
 
     title: ClassVar[str] = "Database Query: update"
+    fits_transaction: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "Tick one off",

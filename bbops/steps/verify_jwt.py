@@ -11,9 +11,14 @@ from bbops.model import Model
 from bbops.steps._base import Checking, Example, Step
 from bbops.steps._flow import Flow
 
-CLAIMS = map_of(
-    {"userId": TEXT, "email": TEXT.or_null(), "role": TEXT.or_null(), "claims": ANY}, "the token"
-)
+
+def claims_of(user: Type) -> Type:
+    """Return the type of what a token says, by the type of its user's id."""
+    fields = {"userId": user, "email": TEXT.or_null(), "role": TEXT.or_null(), "claims": ANY}
+    return map_of(fields, "the token")
+
+
+CLAIMS = claims_of(TEXT)
 
 
 class VerifyJwtParameters(Model):
@@ -28,6 +33,7 @@ class VerifyJwt(Step):
     """Give what `vars.auth` holds; a bad token ends the request with 401."""
 
     title: ClassVar[str] = "Verify JWT"
+    fits_transaction: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "A visitor without a token",
@@ -44,7 +50,8 @@ class VerifyJwt(Step):
         given = self.verify_jwt
         at.need(given.token, "text", "'token'", self.place("token"), null=True)
         at.need(given.secret, "text", "'secret'", self.place("secret"))
-        return CLAIMS.or_null() if self.verify_jwt.optional else CLAIMS
+        found = CLAIMS if given.secret is not None else claims_of(at.user)
+        return found.or_null() if given.optional else found
 
     def code(self, flow: Flow) -> list[ast.stmt]:
         given = self.verify_jwt

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from bbops.host import Database, Host
+from bbops.host import Addons, Database, Host
 
 
 @dataclass
@@ -54,6 +54,30 @@ class KeptLog:
         self.lines.append((level, message, data))
 
 
-def fake_host(database: Database) -> Host:
-    """Return doors for a test: everything but the database stands still."""
-    return Host(StillClock(), CountingRandom(), database, KeptLog())
+@dataclass
+class KeptEvents:
+    """Keeps what was emitted, as (event, payload), and published."""
+
+    emitted: list[tuple[str, Any]] = field(default_factory=list)
+    published: list[tuple[str, Mapping[str, Any], str, Any]] = field(default_factory=list)
+
+    async def emit(self, event: str, payload: Any) -> None:
+        """Keep an event."""
+        self.emitted.append((event, payload))
+
+    async def publish(
+        self, realtime: str, params: Mapping[str, Any], event: str, payload: Any
+    ) -> None:
+        """Keep a message."""
+        self.published.append((realtime, params, event, payload))
+
+
+def fake_host(database: Database, addons: Addons | None = None, *, ids_from: int = 0) -> Host:
+    """Return doors for a test: everything but the database stands still.
+
+    Args:
+        ids_from: generated ids are this number and on, clear of those that a test writes itself.
+    """
+    return Host(
+        StillClock(), CountingRandom(ids_from), database, KeptLog(), addons, events=KeptEvents()
+    )  # fmt: skip

@@ -48,6 +48,10 @@ class Document:
         """
         return places.locate(self.source, mark, offset, self._indents.get(mark.start, 0))
 
+    def indent(self, mark: Mark) -> int:
+        """Return how far a block scalar is indented whose header says so; 0 for the others."""
+        return self._indents.get(mark.start, 0)
+
 
 def load(data: bytes) -> Document:
     """Read a file. Any bytes will do: what cannot be read becomes a Problem."""

@@ -1,0 +1,31 @@
+"""An author's own SQL must fit the tables: SQLite itself says whether it does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+
+from bbops.database.trial import Trial
+from bbops.diagnostics import Diagnostic
+from bbops.project import Project
+from bbops.steps._base import every_step, mark_of
+from bbops.steps.sql import Sql
+
+
+def check(project: Project) -> Iterator[Diagnostic]:
+    """Yield each statement that SQLite refuses. Costs nothing where there are none."""
+    found = [
+        (function, step) for function in project.functions.values()
+        for step in every_step(function.model.steps) if isinstance(step, Sql)
+    ]  # fmt: skip
+    if not found or any(folder == "tables" for folder, _ in project.broken):
+        return
+    with closing(Trial(project.sql_tables)) as trial:
+        for function, step in found:
+            own = step.own
+            complaint = "" if own.problem else trial.complaint(own.sql)
+            if complaint:
+                place = function.at(mark_of(step.sql.statement), 0)
+                yield Diagnostic(
+                    place, "sql", f"SQLite says: {complaint[:1].lower()}{complaint[1:]}"
+                )

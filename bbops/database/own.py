@@ -1,0 +1,31 @@
+"""The tables that bbops keeps for itself beside a project's own; `_bbops_` begins their names."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+# A sign-in is a family of tokens: each but the newest has the one that took its place.
+_REFRESH_TOKENS: Final = """
+CREATE TABLE IF NOT EXISTS _bbops_refresh_tokens (
+  hash TEXT PRIMARY KEY, family TEXT NOT NULL, user_id ANY NOT NULL, expires_at REAL NOT NULL,
+  successor TEXT
+) STRICT, WITHOUT ROWID
+"""
+_API_KEYS: Final = """
+CREATE TABLE IF NOT EXISTS _bbops_api_keys (
+  id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, prefix TEXT NOT NULL, name TEXT NOT NULL,
+  channels TEXT, claims TEXT, created_at REAL NOT NULL, expires_at REAL, revoked_at REAL
+) STRICT, WITHOUT ROWID
+"""
+
+
+def make_own_tables(live: sqlite3.Connection) -> None:
+    """Make what is missing of them."""
+    live.execute(_REFRESH_TOKENS)
+    for column in ("family", "user_id", "expires_at"):
+        live.execute(
+            f"CREATE INDEX IF NOT EXISTS _bbops_refresh_tokens_{column}"
+            f" ON _bbops_refresh_tokens ({column})"
+        )
+    live.execute(_API_KEYS)

@@ -1,0 +1,221 @@
+"""Transactions that last over several statements, on a connection and a thread of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Literal, Self, TypeVar
+
+from bbops.database.connection import connect
+from bbops.database.gate import Gate
+from bbops.database.violations import ERRORS, failure_of
+from bbops.database.writer import Rows, Statements, run_in_savepoint
+from bbops.runtime.failures import FlowError
+
+MOST_ROWS: Final = 100_000
+"""More rows than this do not come back from one read."""
+
+T = TypeVar("T")
+Maps = list[dict[str, Any]]
+
+
+class Transactions:
+    """The transactions of one process, one after the other: SQLite has room for one writer.
+
+    The thread holds the gate from BEGIN to COMMIT, so that the event loop never waits for it, and
+    no other writer can come between. Both are made with the first transaction.
+    """
+
+    def __init__(
+        self, path: Path, durability: Literal["normal", "full"], admit: Callable[[str], None]
+    ) -> None:
+        """Args: `admit` refuses statements that no transaction may run."""
+        self._path, self._durability, self.admit = path, durability, admit
+        self._thread = ThreadPoolExecutor(1, "bbops-transaction")
+        self.turn = asyncio.Lock()
+        self._gate: Gate | None = None
+        self._connection: sqlite3.Connection | None = None
+        self._is_ours = False
+
+    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do work on the connection, in the thread, behind all that was given before."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, lambda: work(self._open()))
+
+    def interrupt(self) -> None:
+        """End the statement that runs now, if one does."""
+        if self._connection is not None:
+            self._connection.interrupt()
+
+    def begin(self, connection: sqlite3.Connection) -> None:
+        """Wait for the gate, then begin."""
+        assert self._gate is not None  # noqa: S101 - it is opened with the connection
+        self._gate.take()
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as error:
+            self._gate.release()
+            raise failure_of(error, connection) from None
+        self._is_ours = True
+
+    def end(self, connection: sqlite3.Connection, *, commit: bool) -> None:
+        """Commit or undo, then let the next one in. Without a transaction it does nothing."""
+        if not self._is_ours or self._gate is None:
+            return
+        try:
+            if commit:
+                connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise failure_of(error, connection) from None
+        finally:
+            connection.rollback()  # does nothing after a commit
+            self._is_ours = False
+            self._gate.release()
+
+    async def leave(self, *, commit: bool) -> None:
+        """End the transaction and its turn, also when who waits for it is cancelled meanwhile."""
+        ending = asyncio.ensure_future(self.run(lambda found: self.end(found, commit=commit)))
+        ending.add_done_callback(lambda _: self.turn.release())
+        await asyncio.shield(ending)
+
+    def close(self) -> None:
+        """Wait for the thread, then close. Blocks."""
+        self._thread.shutdown()
+        if self._connection is not None:
+            self._connection.close()
+        if self._gate is not None:
+            self._gate.close()
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._gate = Gate(self._path)
+            self._connection = connect(self._path, durability=self._durability)
+        return self._connection
+
+
+class Transaction:
+    """One transaction, used in `async with`: commits at its end, and is undone by an error.
+
+    It is the door `Database` for the steps inside. A statement that was cancelled may or may not
+    have happened, so the whole can then only be undone.
+    """
+
+    def __init__(self, of: Transactions) -> None:
+        self._of = of
+        self._is_lost = False
+
+    async def __aenter__(self) -> Self:
+        await self._of.turn.acquire()
+        try:
+            await self._of.run(self._of.begin)
+        except BaseException:
+            await self._of.leave(commit=False)
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        is_lost, self._is_lost = self._is_lost, True
+        await self._of.leave(commit=error is None and not is_lost)
+        if error is None and is_lost:
+            raise FlowError("the transaction was undone: one of its steps was ended halfway")
+
+    async def read(self, sql: str, parameters: Sequence[object] = ()) -> Rows:
+        """Return the rows of a statement that changes nothing; it sees the changes before it."""
+
+        def work(connection: sqlite3.Connection) -> Rows:
+            return connection.execute(sql, parameters).fetchmany(MOST_ROWS + 1)
+
+        rows = await self._run(sql, parameters, work)
+        if len(rows) > MOST_ROWS:
+            raise FlowError(f"expected at most {MOST_ROWS} rows, found more")
+        return rows
+
+    async def write(
+        self, sql: str, parameters: Sequence[object] = (), *, at_most: int | None = None
+    ) -> Rows:
+        """Run one statement and return its RETURNING rows; one that fails changes nothing."""
+        return (await self.write_all([(sql, parameters)], at_most=at_most))[0]
+
+    async def change(self, sql: str, parameters: Sequence[object] = ()) -> int:
+        """Run one statement without RETURNING and return how many rows it changed."""
+        return int((await self.write(sql, parameters))[0][0])
+
+    async def write_all(self, statements: Statements, *, at_most: int | None = None) -> list[Rows]:
+        """Run several statements, all of them or none, and return each one's rows."""
+        for sql, _ in statements:
+            self._of.admit(sql)
+        return await self._run(
+            "", (), lambda connection: run_in_savepoint(connection, statements, at_most)
+        )
+
+    async def rows(
+        self, sql: str, parameters: Sequence[object] = (), *, writes: bool = False
+    ) -> Maps:
+        """Return the rows of a statement as maps; see `Database.rows`."""
+
+        def work(connection: sqlite3.Connection) -> Maps:
+            if writes:
+                return maps(connection.execute(sql, parameters))
+            connection.execute("PRAGMA query_only = ON")
+            try:
+                return maps(connection.execute(sql, parameters))
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode == sqlite3.SQLITE_READONLY:
+                    raise FlowError("the statement writes, expected one that reads") from None
+                raise
+            finally:
+                connection.execute("PRAGMA query_only = OFF")
+
+        self._of.admit(sql)
+        return await self._run(sql, parameters, work)
+
+    def transaction(self) -> Transaction:
+        """Refuse one inside another; the check does so before.
+
+        Raises:
+            FlowError: always.
+        """
+        raise FlowError("a transaction cannot begin inside another one")
+
+    async def _run(
+        self, sql: str, parameters: Sequence[object], work: Callable[[sqlite3.Connection], T]
+    ) -> T:
+        if self._is_lost:
+            raise FlowError("the transaction is over")
+
+        def told(connection: sqlite3.Connection) -> T:
+            try:
+                return work(connection)
+            except ERRORS as error:
+                raise failure_of(error, connection, sql, parameters) from None
+            finally:
+                self._is_lost = self._is_lost or not connection.in_transaction
+
+        try:
+            return await self._of.run(told)
+        except asyncio.CancelledError:
+            self._is_lost = True
+            self._of.interrupt()
+            raise
+
+
+def maps(cursor: sqlite3.Cursor) -> Maps:
+    """Return rows by the names of their columns; `{count}` of a statement without rows.
+
+    Raises:
+        FlowError: it finds more than MOST_ROWS rows.
+    """
+    if cursor.description is None:
+        return [{"count": cursor.rowcount}]
+    names = [column[0] for column in cursor.description]
+    rows = cursor.fetchmany(MOST_ROWS + 1)
+    if len(rows) > MOST_ROWS:
+        raise FlowError(f"expected at most {MOST_ROWS} rows, found more")
+    return [dict(zip(names, row, strict=True)) for row in rows]

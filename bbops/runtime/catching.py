@@ -1,0 +1,29 @@
+"""What `catch` sees of an error."""
+
+from __future__ import annotations
+
+from asyncio import CancelledError as Cancelled
+from typing import Any
+
+from bbops.runtime.answering import blame
+from bbops.runtime.failures import DatabaseFailure, Failure, InvalidInput, Thrown
+from bbops.runtime.flow import code_of, message_of
+
+__all__ = ["Cancelled", "describe"]
+
+
+def describe(error: Failure) -> dict[str, Any]:
+    """Return `error` as the steps of a `catch` read it; `step` is the file and line that failed."""
+    code, message = error.code, error.message
+    if isinstance(error, Thrown):
+        code, message = code or code_of(error.status), message or message_of(error.status)
+    row = error if isinstance(error, DatabaseFailure) else None
+    return {
+        "code": code,
+        "message": message,
+        "status": error.status,
+        "step": blame(error)[0],
+        "fields": error.fields if isinstance(error, InvalidInput) else {},
+        "table": row.table if row else None,
+        "columns": list(row.columns) if row else [],
+    }

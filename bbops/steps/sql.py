@@ -1,0 +1,144 @@
+"""sql: run a statement that the other database steps cannot express."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import ClassVar, Literal
+
+from bbops.diagnostics import suggest
+from bbops.expressions.emit import load
+from bbops.expressions.types import ANY, Type, list_of
+from bbops.expressions.values import ValueField
+from bbops.model import Model
+from bbops.names import VariableName
+from bbops.sql.own import READS, WRITES, OwnStatement, read_statement
+from bbops.sql.types import Table
+from bbops.steps._base import Checking, Example, Static, Step, mark_of
+from bbops.steps._flow import Flow
+
+
+class SqlParameters(Model):
+    """One statement; `:name` in it is a value of `params`."""
+
+    statement: Static
+    params: dict[VariableName, ValueField] = {}
+    mode: Literal["read", "write"] = "read"
+    one: bool | Literal["required"] = False
+
+
+class Sql(Step):
+    """Give rows as they are stored, with `one` the first; `{count}` where none are returned."""
+
+    title: ClassVar[str] = "Database Query: sql"
+    fits_transaction: ClassVar[bool] = True
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "Count by a column",
+            "- sql:\n"
+            "    statement: SELECT done, count(*) AS n FROM notes WHERE id > :after GROUP BY done\n"
+            "    params: { after: 0 }\n"
+            "  as: found\n"
+            "- return: { value: '${ vars.found }' }",
+            value=[{"done": 0, "n": 2}, {"done": 1, "n": 1}],
+        ),
+        Example(
+            "Write",
+            "- sql:\n"
+            "    statement: UPDATE notes SET done = NOT done WHERE id = :id RETURNING done\n"
+            "    params: { id: 1 }\n"
+            "    mode: write\n"
+            "    one: required\n"
+            "  as: note\n"
+            "- return: { value: '${ vars.note.done }' }",
+            value=1,
+        ),
+    )
+
+    sql: SqlParameters
+
+    @property
+    def own(self) -> OwnStatement:
+        """The statement, read."""
+        return read_statement(self.sql.statement)
+
+    def check(self, at: Checking) -> Type:
+        own, given = self.own, self.sql.params
+        types = [at.value(value) for value in given.values()]
+        self.check_statement(at, own)
+        for name in dict.fromkeys(own.names):
+            if name not in given:
+                message = f"nothing in 'params' gives ':{name}'"
+                at.report(
+                    mark_of(self.sql.statement), "sql-parameter", message, suggest(name, given)
+                )
+        for name, value in given.items():
+            if name not in own.names:
+                place = self.place("params") or mark_of(value)
+                at.report(place, "sql-parameter", f"the statement has no ':{name}'")
+        return self.result(at, own, is_private=any(of.hides for of in types))
+
+    def check_statement(self, at: Checking, own: OwnStatement) -> None:
+        verbs = WRITES if self.sql.mode == "write" else READS
+        if own.problem:
+            at.report(mark_of(self.sql.statement), "sql", own.problem)
+        elif own.verb not in verbs:
+            listed = ", ".join(sorted(verbs))
+            hint = "add 'mode: write'" if own.verb in WRITES else ""
+            message = f"with 'mode: {self.sql.mode}' a statement begins with one of {listed}"
+            at.report(mark_of(self.sql.statement), "sql", message, hint)
+
+    def result(self, at: Checking, own: OwnStatement, *, is_private: bool) -> Type:
+        row = PRIVATE if is_private or _reads_private(own, at.tables) else ANY
+        for name in at.tables:
+            if name in own.words:
+                at.notes.reads.add(("table", name))
+        if self.sql.one == "required" or not own.gives_rows:
+            return row
+        return row.or_null() if self.sql.one else list_of(row)
+
+    def code(self, flow: Flow) -> list[ast.stmt]:
+        own, out = self.own, []
+        held = {name: flow.temporary() for name in dict.fromkeys(own.names)}
+        for name, temporary in held.items():
+            out += flow.run(
+                f"{temporary} = bind(value)",
+                bind="bbops.runtime.own_sql:bind_own",
+                value=flow.value(self.sql.params[name]),
+            )
+        rows = flow.expression(
+            "await host.database.rows(statement.sql, parameters, writes=writes)",
+            host=flow.root("host"),
+            statement=flow.constant("bbops.runtime.statements:Statement", own.sql, 0),
+            parameters=ast.Tuple([load(held[name]) for name in own.names], ast.Load()),
+            writes=ast.Constant(self.sql.mode == "write"),
+        )
+        if own.gives_rows and not self.sql.one:
+            charged = flow.expression(
+                "charged(rows)", charged="bbops.runtime.rows:charged", rows=rows
+            )
+            return out + flow.store(self.as_, charged)
+        return out + flow.store(
+            self.as_,
+            flow.expression(
+                f"first(rows, {self.sql.one == 'required'})",
+                first="bbops.runtime.rows:first",
+                rows=rows,
+            ),
+        )
+
+
+PRIVATE = replace(ANY, private=True)
+
+
+def _reads_private(own: OwnStatement, tables: Mapping[str, Table]) -> bool:
+    """Return whether a private column may be among what it gives: by name, or by `*`."""
+    words = set(own.words)
+    everything = re.search(r"(?<!\()\*", re.sub(r"\s", "", own.sql)) is not None
+    return any(
+        column.private and (everything or column.name in words)
+        for table in tables.values() if table.name in words
+        for column in table.columns.values()
+    )  # fmt: skip

@@ -1,0 +1,90 @@
+"""Put the rows of a test into its database, in any order of their tables."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bbops.database.connection import connect
+from bbops.database.values import Stored, encode, stamp, stored_datetime
+from bbops.database.violations import failure_of
+from bbops.errors import BbopsError
+from bbops.host import Host
+from bbops.resources.table import Column, Table
+from bbops.runtime.failures import Failure
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+class WrongRow(BbopsError):
+    """A row of a test does not fit; `table` and `number` (from 0) say which."""
+
+    def __init__(self, message: str, table: str, number: int) -> None:
+        super().__init__(message)
+        self.table, self.number = table, number
+
+
+def put_rows(path: Path, tables: Mapping[str, Table], rows: Mapping[str, Rows], host: Host) -> None:
+    """Insert the rows in one transaction; what they leave out is filled in as by an insert.
+
+    Raises:
+        WrongRow: one breaks a rule of its table, or refers to a row that is not there.
+    """
+    with contextlib.closing(connect(path)) as live:
+        live.execute("PRAGMA foreign_keys = OFF")  # rows may refer to rows that come later
+        live.execute("BEGIN")
+        for name, each in rows.items():
+            for number, row in enumerate(each):
+                _insert(live, name, tables[name], row, number, host)
+        for table, at, parent, _ in live.execute("PRAGMA foreign_key_check"):
+            message = f"a row of '{table}' refers to a row of '{parent}' that is not there"
+            raise WrongRow(message, table, _number(live, table, at, len(rows.get(table, ()))))
+        live.execute("COMMIT")
+
+
+def _insert(
+    live: sqlite3.Connection, name: str, table: Table, row: Mapping[str, Any], number: int,
+    host: Host,
+) -> None:  # fmt: skip
+    try:
+        stored = dict(_encoded(table, row, host))
+    except ValueError as error:
+        raise WrongRow(f"row {number + 1} of '{name}': {error}", name, number) from None
+    names = ", ".join(f'"{column}"' for column in stored)
+    values = f"({names}) VALUES ({', '.join('?' * len(stored))})" if stored else "DEFAULT VALUES"
+    sql = f'INSERT INTO "{name}" {values}'
+    try:
+        live.execute(sql, tuple(stored.values()))
+    except sqlite3.IntegrityError as error:
+        failure = failure_of(error, live, sql)
+        message = failure.message if isinstance(failure, Failure) else "it breaks a rule"
+        raise WrongRow(f"row {number + 1} of '{name}': {message}", name, number) from None
+
+
+def _encoded(table: Table, row: Mapping[str, Any], host: Host) -> Iterator[tuple[str, Stored]]:
+    for name, column in table.columns.items():
+        if name in row:
+            try:
+                yield name, encode(column.type, row[name])
+            except ValueError as error:
+                raise ValueError(f"column '{name}': {error}") from None
+        elif column.auto in {"uuid", "created", "updated"}:
+            yield name, _automatic(column, host)
+
+
+def _automatic(column: Column, host: Host) -> Stored:
+    if column.auto == "uuid":
+        return host.random.uuid()
+    return stamp(column.type, stored_datetime(host.clock.now()))
+
+
+def _number(live: sqlite3.Connection, table: str, row_id: int | None, count: int) -> int:
+    """Return which of the test's rows has this row id: they are the last that were inserted."""
+    if row_id is None:
+        return 0
+    sql = f'SELECT count(*) FROM "{table}" WHERE rowid > ?'
+    (behind,) = live.execute(sql, (row_id,)).fetchone()
+    return max(count - 1 - int(behind), 0)

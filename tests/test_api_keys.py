@@ -1,0 +1,108 @@
+"""API keys: made by a function, shown once, good for their channels until revoked or expired."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bbops.testing.client import Client, Reply
+from tests.workbench import Bench
+
+FILES = {
+    "channels/machines.yaml": (
+        "name: Machines\nbasePath: /machines\nauthentication: API Key\nrateLimit: 50\n"
+    ),
+    "channels/others.yaml": "name: Others\nbasePath: /others\nauthentication: API Key\n",
+    "functions/who.yaml": (
+        "description: Who asks.\nsteps:\n  - return: { value: '${ vars.apiKey }' }\n"
+    ),
+    **{
+        f"endpoints/{name}.yaml": (
+            f"channel: {name}\nmethod: GET\npath: /who\nfunction: who\ndescription: Who asks.\n"
+        )
+        for name in ("machines", "others")
+    },
+}
+MAKE = """
+input: { expires?: string }
+steps:
+  - createApiKey:
+      name: printer
+      channels: [machines]
+      claims: { room: 7 }
+      expiresIn: ${ input.expires }
+    as: made
+  - return: { value: '${ vars.made }' }
+"""
+END = "input: { id: string }\nsteps:\n  - revokeApiKey: { id: '${ input.id }' }\n"
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    with Bench(tmp_path, FILES) as found:
+        yield found
+
+
+def who(bench: Bench, key: str, channel: str = "machines", *, query: bool = False) -> Reply:
+    client: Client = bench.client(MAKE)
+    path, headers = f"/{channel}/who", {"x-api-key": key}
+    if query:
+        path, headers = f"{path}?a=1&api_key={key}", {}
+    return bench.loop.run_until_complete(client.ask("GET", path, headers=headers))
+
+
+def later(bench: Bench, **given: float) -> None:
+    clock: Any = bench.host.clock
+    clock.moment += timedelta(**given)
+
+
+@pytest.mark.parametrize("query", [False, True])
+def test_a_key_says_who_asks(bench: Bench, *, query: bool) -> None:
+    made = bench.run(MAKE, {})
+    reply = who(bench, made["key"], query=query)
+    assert reply.status == 200
+    assert reply.json == {"id": made["id"], "name": "printer", "claims": {"room": 7}}
+
+
+def test_a_key_opens_its_own_channels_only(bench: Bench) -> None:
+    assert who(bench, bench.run(MAKE, {})["key"], "others").status == 401
+    everywhere = bench.run(MAKE.replace("      channels: [machines]\n", ""), {})
+    assert who(bench, everywhere["key"], "others").status == 200
+
+
+@pytest.mark.parametrize("key", ["", "bk_", "bk_" + "a" * 40, "x" * 5_000, "ключ"])
+def test_a_made_up_key_is_401(bench: Bench, key: str) -> None:
+    client: Client = bench.client(MAKE)
+    headers = {"x-api-key": key.encode().decode("latin-1")} if key else {}
+    reply = bench.loop.run_until_complete(client.ask("GET", "/machines/who", headers=headers))
+    assert (reply.status, reply.json["error"]["message"]) == (401, "a valid API key is needed")
+
+
+def test_a_revoked_key_is_dead_within_seconds(bench: Bench) -> None:
+    made = bench.run(MAKE, {})
+    client = bench.client(MAKE)
+    asked = {"headers": {"x-api-key": made["key"]}}
+    get = lambda: bench.loop.run_until_complete(client.ask("GET", "/machines/who", **asked))  # noqa: E731
+    assert get().status == 200
+    bench.ask(bench.client(END), {"id": made["id"]})
+    bench.ask(bench.client(END), {"id": made["id"]})
+    later(bench, seconds=6)
+    assert get().status == 401
+
+
+def test_a_key_expires(bench: Bench) -> None:
+    made = bench.run(MAKE, {"expires": "1h"})
+    assert who(bench, made["key"]).status == 200
+    later(bench, hours=1, seconds=1)
+    assert who(bench, made["key"]).status == 401
+
+
+def test_only_the_hash_of_a_key_is_kept(bench: Bench) -> None:
+    made = bench.run(MAKE, {})
+    (row,) = bench.sql("SELECT * FROM _bbops_api_keys")
+    assert made["key"] not in str(row)
+    assert made["key"][:9] in row

@@ -1,0 +1,296 @@
+"""`bbops test`: cases on fresh databases, mocks for the world, and what a failure tells."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree.ElementTree import parse
+
+from click.testing import CliRunner, Result
+
+from bbops.cli._group import Commands
+from tests.conftest import PROJECT, TEMPLATE, Files, sample
+from tests.test_cli import environment
+
+BOARD = """
+input:
+  title: string
+  secret?: string
+steps:
+  - insert:
+      table: notes
+      data:
+        title: ${ input.title }
+    as: note
+
+  - log:
+      message: made ${ vars.note.title }
+
+  - set:
+      apiToken: ${ input.secret | default('none') }
+
+  - if: input.title == 'boom'
+    then:
+      - throw: { status: 409, message: no booms }
+
+  - return:
+      status: 201
+      value: ${ vars.note }
+"""
+MAIL = """
+input: { to: email }
+steps:
+  - email.sendEmail:
+      to: ${ input.to }
+      subject: Hello
+      text: Hi
+    as: sent
+
+  - return:
+      value: { sent: true }
+"""
+ADDON = (
+    "enabled: true\n"
+    "config: { apiKey: '${ env.MAIL_KEY }', senderEmail: a@example.com, senderName: A }\n"
+)
+
+
+def write(folder: Path, files: Files) -> Path:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def project(folder: Path, cases: str, head: str = "function: board\n", **files: str) -> Path:
+    every = sample(functions__board=BOARD, functions__mail=MAIL, addons__email=ADDON, **files)
+    every["project.yaml"] = PROJECT.replace(
+        "  GREETING", "  MAIL_KEY: { secret: true }\n  GREETING"
+    )
+    return write(folder, every | {"tests/one.yaml": f"{head}cases:{cases}"})
+
+
+def bbops_test(folder: Path, *arguments: object) -> Result:
+    return CliRunner().invoke(
+        Commands("bbops"), ["test", "--path", str(folder), *map(str, arguments)]
+    )
+
+
+RIGHT = """
+  - name: a note is made
+    input: { title: Milk }
+    expect:
+      status: 201
+      value: { title: Milk }
+      check: result.id == 4
+      rows: { notes: 4 }
+"""
+WRONG = """
+  - name: many things are wrong
+    input: { title: boom, secret: hunter2 }
+    expect:
+      status: 201
+      value: { error: { message: other }, more: 1 }
+      check:
+        - result.error.message == 'x'
+        - status + result.error
+      rows: { notes: 3 }
+"""
+
+
+def test_the_template_passes_its_own_tests() -> None:
+    result = bbops_test(TEMPLATE)
+    assert (result.exit_code, result.stdout.splitlines()[-1][:9]) == (0, "12 passed")
+
+
+def test_every_case_has_a_database_of_its_own(tmp_path: Path) -> None:
+    result = bbops_test(project(tmp_path, RIGHT + RIGHT.replace("is made", "is made again")))
+    assert result.exit_code == 0, result.stdout
+    assert result.stdout.startswith("tests/one.yaml: 2 cases passed\n2 passed in ")
+
+
+def test_a_failure_tells_every_expectation_at_its_line(tmp_path: Path) -> None:
+    result = bbops_test(project(tmp_path, RIGHT + WRONG))
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert lines[0] == "tests/one.yaml:11:5: failed: one: many things are wrong"
+    assert lines[1:7] == [
+        "    tests/one.yaml:14: expected status 201, found 409: no booms",
+        '    tests/one.yaml:15: value.error.message: expected "other", found "no booms"',
+        "    tests/one.yaml:15: value.more: expected 1, found no such key",
+        "    tests/one.yaml:17: expected true, found false: result.error.message == 'x'",
+        lines[5],
+        "    tests/one.yaml:19: expected 3 rows in 'notes', found 4",
+    ]
+    assert lines[5].startswith("    tests/one.yaml:18: the check cannot be computed: '+' needs two")
+    assert lines[-1].startswith("1 failed, 1 passed in ")
+
+
+def test_a_failure_tells_the_steps_without_secrets(tmp_path: Path) -> None:
+    result = bbops_test(project(tmp_path, WRONG))
+    steps = result.stdout.partition("    steps:\n")[2].splitlines()
+    assert [line.split()[:2] for line in steps[:5]] == [
+        ["functions/board.yaml:6", "insert"],
+        ["functions/board.yaml:12", "log"],
+        ["functions/board.yaml:15", "set"],
+        ["functions/board.yaml:18", "if"],
+        ["functions/board.yaml:20", "throw"],
+    ]
+    assert 'note = {"id":4,"title":"boom","done":false}' in steps[0]
+    assert "apiToken = ***" in steps[2]
+    assert "hunter2" not in result.stdout
+    assert "    log: info: made boom (functions/board.yaml:12)" in result.stdout
+
+
+def test_the_world_answers_by_mocks_only(tmp_path: Path) -> None:
+    cases = """
+  - name: mocked
+    input: { to: ada@example.com }
+    mocks: { email.sendEmail: { id: m1 } }
+    expect:
+      value: { sent: true }
+      calls:
+        email.sendEmail: [{ to: ada@example.com }]
+  - name: not mocked
+    input: { to: ada@example.com }
+    expect: { status: 500 }
+  - name: mocked as an error
+    input: { to: ada@example.com }
+    mocks: { email.sendEmail: { error: { status: 503, message: out of ink } } }
+    expect: { status: 200 }
+  - name: other calls
+    input: { to: ada@example.com }
+    mocks: { email.sendEmail: { id: m1 } }
+    expect:
+      calls:
+        email.sendEmail: []
+"""
+    result = bbops_test(project(tmp_path, cases, "function: mail\n"))
+    assert result.exit_code == 1
+    assert "'email.sendEmail' was called, and no mock answers it" in result.stdout
+    assert "expected status 200, found 500: out of ink in functions/mail.yaml:" in result.stdout
+    assert "calls of 'email.sendEmail': expected 0 members, found 1:" in result.stdout
+    assert result.stdout.splitlines()[-1].startswith("3 failed, 1 passed")
+
+
+def test_a_step_of_the_database_cannot_be_mocked(tmp_path: Path) -> None:
+    cases = RIGHT.replace("    expect:", "    mocks: { insert: { id: 1 } }\n    expect:")
+    result = bbops_test(project(tmp_path, cases))
+    assert "'insert' runs on the test's own database and cannot be mocked" in result.stdout
+
+
+def test_a_row_that_does_not_fit_is_named(tmp_path: Path) -> None:
+    head = "function: board\ndata:\n  notes:\n    - { id: 1, title: twice }\n"
+    result = bbops_test(project(tmp_path, RIGHT, head))
+    assert result.exit_code == 1
+    assert "    tests/one.yaml:4: row 1 of 'notes': " in result.stdout
+
+
+def test_endpoints_are_asked_through_everything(tmp_path: Path) -> None:
+    endpoint = (
+        "method: GET\npath: /greet/:name/n\nfunction: greet\nauthentication: JWT\n"
+        "description: Greets.\n"
+    )
+    function = (
+        "params: { name: string }\nquery: { times: 'integer', tags?: 'string[]' }\nsteps:\n"
+        "  - return:\n      headers: { x-who: '${ vars.auth.userId }' }\n"
+        "      value: { name: '${ params.name }', times: '${ query.times }', "
+        "tags: '${ query.tags }', at: '${ now() }' }\n"
+    )
+    cases = """
+  - name: typed and quoted
+    auth: { userId: u1 }
+    params: { name: a/b c }
+    query: { times: 2, tags: [x, y z] }
+    expect:
+      status: 200
+      value: { name: a/b c, times: 2, tags: [x, y z], at: "${ now() }" }
+      check:
+        - headers['x-who'] == 'u1'
+  - name: refused
+    params: { name: x }
+    expect: { status: 401 }
+  - name: wrong
+    auth: { userId: u1 }
+    params: { name: x }
+    query: { times: many }
+    expect: { status: 400 }
+"""
+    folder = project(
+        tmp_path, cases, "endpoint: greet\n", functions__greet=function, endpoints__greet=endpoint
+    )
+    result = bbops_test(folder)
+    assert result.exit_code == 0, result.stdout
+
+
+def test_a_pattern_chooses_cases(tmp_path: Path) -> None:
+    folder = project(tmp_path, RIGHT + WRONG)
+    assert bbops_test(folder, "one::a note").exit_code == 0
+    assert bbops_test(folder, "tests/one.yaml").exit_code == 1
+    assert bbops_test(folder, "*wrong*").stdout.splitlines()[-1].startswith("1 failed, 0 passed")
+    none = bbops_test(folder, "nothing")
+    assert (none.exit_code, none.stdout) == (2, "")
+    assert "no case has a name with 'nothing'" in none.stderr
+
+
+def test_json_and_junit_say_the_same(tmp_path: Path) -> None:
+    folder = project(tmp_path / "p", RIGHT + WRONG)
+    result = bbops_test(folder, "--json", "--junit", tmp_path / "junit.xml")
+    cases = json.loads(result.stdout)["cases"]
+    assert [(one["case"], one["passed"]) for one in cases] == [
+        ("a note is made", True), ("many things are wrong", False),
+    ]  # fmt: skip
+    assert len(cases[1]["wrong"]) == 6
+    assert cases[1]["steps"][0]["step"] == "insert"
+    (suite,) = parse(tmp_path / "junit.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    assert [len(case) for case in suite] == [0, 1]
+
+
+def test_a_project_with_mistakes_is_not_run(tmp_path: Path) -> None:
+    folder = project(tmp_path, RIGHT.replace("title: Milk }\n", "titel: Milk }\n", 1))
+    (folder / "functions/board.yaml").write_text("steps:\n  - fnd: {}\n")
+    result = bbops_test(folder)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "unknown step 'fnd'" in result.stderr
+
+
+def test_a_project_without_tests_says_so(tmp_path: Path) -> None:
+    result = bbops_test(write(tmp_path, sample()))
+    assert (result.exit_code, result.stdout[:18]) == (0, "there are no tests")
+
+
+def test_pytest_runs_the_same_cases(tmp_path: Path) -> None:
+    folder = project(tmp_path, RIGHT + WRONG)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "bbops.testing.pytest_plugin",
+         "-p", "no:cacheprovider", "-p", "no:hypothesispytest"],
+        cwd=folder, env=environment(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "1 failed, 1 passed" in done.stdout
+    assert "tests/one.yaml:14: expected status 201, found 409: no booms" in done.stdout
+
+
+def test_watching_runs_again_after_a_change(tmp_path: Path) -> None:
+    folder = project(tmp_path, RIGHT)
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-m", "bbops", "test", "--watch", "--path", str(folder)],
+        env=environment(), stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        assert "1 passed" in "".join(process.stdout.readline() for _ in range(2))
+        test = folder / "tests/one.yaml"
+        test.write_text(test.read_text().replace("status: 201", "status: 200"))
+        assert any("expected status 200, found 201" in line for line in process.stdout)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 130
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()  # type: ignore[union-attr]
