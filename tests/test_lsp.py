@@ -464,6 +464,21 @@ def test_a_did_you_mean_can_be_taken_with_a_key(project: Path) -> None:
     edit(project, test)
 
 
+def test_a_file_is_formatted_as_fmt_does_it(project: Path) -> None:
+    async def test(editor: Client) -> None:
+        good = editor.read(LIST)
+        options = lsp.FormattingOptions(tab_size=2, insert_spaces=True)
+        params = lsp.DocumentFormattingParams(editor.document(LIST), options)
+        editor.show(LIST, good.replace(": ", ":   ").replace("\n", "\r\n"))
+        (one,) = await editor.client.text_document_formatting_async(params) or ()
+        assert one.new_text == good
+        for text in (good, "steps: ["):
+            editor.show(LIST, text)
+            assert not await editor.client.text_document_formatting_async(params)
+
+    edit(project, test)
+
+
 def test_every_key_of_the_language_is_explained() -> None:
     seen: set[type[BaseModel]] = set()
     models: list[type[BaseModel]] = [*kinds().values(), *step_kinds().values()]

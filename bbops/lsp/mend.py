@@ -13,7 +13,7 @@ from bbops.model import Model
 M = TypeVar("M", bound=Model)
 _TRIES = 25
 _ANYTHING = "${ '1' | parseJson }"
-_BLOCKS = frozenset({"steps", "then", "else", "catch", "finally", "parallel", "transaction"})
+_BLOCKS = frozenset({"steps", "then", "else", "try", "catch", "finally", "transaction"})
 
 
 def mend(model: type[M], root: Any, here: Path) -> M | None:
@@ -39,6 +39,9 @@ def _mend_one(model: type[Model], root: Any, kind: str, loc: Sequence[Any], here
         if isinstance(around, dict):
             around[key] = _filler(model, root, (*path, key))
             return True
+    if kind == "try":
+        node_at(root, path)["catch"] = [_stand_in(None)]
+        return True
     step = _step_around(path)
     if step and step != here[: len(step)]:
         _replace(root, step, _stand_in(node_at(root, step)))
@@ -81,7 +84,8 @@ def _stand_in(step: Any) -> dict[str, Any]:
 def _step_around(path: Path) -> Path:
     """Return the path of the innermost step around a place; empty outside steps."""
     for size in range(len(path), 1, -1):
-        if isinstance(path[size - 1], int) and path[size - 2] in _BLOCKS:
+        is_block = path[size - 2] in _BLOCKS or path[size - 3 : size - 2] == ("parallel",)
+        if isinstance(path[size - 1], int) and is_block:
             return path[:size]
     return ()
 

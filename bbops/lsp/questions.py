@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcInvalidRequest
 
+from bbops.authoring.formatting import format_file, is_resource
 from bbops.lsp.completion import TRIGGERS, complete
 from bbops.lsp.definition import Site, define, uses
 from bbops.lsp.editor import Asked, Editor
@@ -20,6 +21,7 @@ def serve_questions(editor: Editor) -> None:
     _serve_places(editor)
     _serve_rename(editor)
     _serve_cures(editor)
+    _serve_format(editor)
 
 
 def _serve_help(editor: Editor) -> None:
@@ -77,6 +79,19 @@ def _serve_cures(editor: Editor) -> None:
             _cure(uri, one, str(one.data["meant"])) for one in params.context.diagnostics
             if isinstance(one.data, dict) and one.data.get("meant")
         ]  # fmt: skip
+
+
+def _serve_format(editor: Editor) -> None:
+    @editor.feature(lsp.TEXT_DOCUMENT_FORMATTING)
+    def formatting(params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit]:
+        at = editor.ask(params.text_document.uri, lsp.Position(0, 0))
+        if at is None or not is_resource(at.path):
+            return []
+        source = at.lines.source
+        text = format_file(at.path, source.encode()).text
+        # a file with mistakes of YAML has no other form
+        same = not text or text == source
+        return [] if same else [lsp.TextEdit(at.lines.range(0, len(source)), text)]
 
 
 def _cure(uri: str, found: lsp.Diagnostic, meant: str) -> lsp.CodeAction:

@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 from bbops.lsp.key_words import KEYS
 from bbops.lsp.slots import Slot, field_slot, fields, slot_of
 from bbops.runtime.filters import FILTERS, FUNCTIONS
-from bbops.steps._base import Step
+from bbops.steps._base import Step, find_step_kind
 
 
 def about_model(model: type[BaseModel]) -> str:
@@ -25,7 +25,7 @@ def about_key(model: type[BaseModel], key: str) -> str:
     field = fields(model).get(key)
     if field is None:
         return ""
-    if issubclass(model, Step) and key not in {"as", "name", "then", "else"}:
+    if issubclass(model, Step) and find_step_kind(key) is model:
         return about_model(model)
     known = field.description or KEYS.get(f"{model.__name__}.{key}") or KEYS.get(key)
     if known:
