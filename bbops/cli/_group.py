@@ -18,7 +18,7 @@ ABOUT = (
 )
 SECTIONS = {
     "Write": (
-        "init", "new", "set", "mv", "copy", "rm", "fmt", "validate", "test", "dev",
+        "init", "new", "set", "mv", "copy", "rm", "fmt", "validate", "test", "dev", "lsp",
     ),
     "Serve": ("serve", "status", "requests", "env", "accept"),
     "Learn": ("demo", "explain", "schema"),

@@ -33,6 +33,7 @@ class Scope:
         table: the table those columns are of.
         missing: why a name that exists elsewhere does not exist here, for hints.
         is_complete: every variable is known; not behind middleware that could not be read.
+        watch: is told of each node whose type was found, with the scope it was found in.
     """
 
     roots: Mapping[str, Type]
@@ -45,6 +46,7 @@ class Scope:
     table: str = ""
     missing: Mapping[str, str] = field(default_factory=dict)
     is_complete: bool = True
+    watch: Watch | None = None
 
     def inside(self, table: str, columns: Mapping[str, Type], *, bare: bool = True) -> Scope:
         """Return the scope of a query on `table`: `row.<column>`, and with `bare` also names."""
@@ -53,7 +55,7 @@ class Scope:
         self.known.forget("row")
         return Scope(
             roots, self.report, self.known, self.types, self.wrong, self.reads,
-            columns if bare else None, table, self.missing, self.is_complete,
+            columns if bare else None, table, self.missing, self.is_complete, self.watch,
         )  # fmt: skip
 
     def type_of(self, node: Node) -> Type:
@@ -68,3 +70,7 @@ class Scope:
             self.known.facts = {**before, **facts}
         yield
         self.known.facts = before
+
+
+Watch = Callable[[Node, Scope], None]
+"""Takes a node of an expression and the scope in which it is read."""

@@ -50,7 +50,8 @@ class Parallel(Step):
             refuse_return(at, steps, "'parallel'")
             scope.reads = reads[name] = set()
             ends[name] = at.branch(steps)
-        scope.reads = before.union(*reads.values())
+        kept = {steps[-1].as_ for steps in self.parallel.values()} if self.as_ else set()
+        scope.reads = before.union(*reads.values(), filter(None, kept))
         self.check_shared(at, reads)
         for name, end in ends.items():
             self.take(at, name, end)

@@ -135,7 +135,7 @@ class Runner:
     async def _serving(self, path: Path, attempt: _Attempt) -> AsyncIterator[Client]:
         door = await Sqlite.open(path)
         try:
-            host = fake_host(door, attempt.mocks, ids_from=IDS_FROM)
+            host = fake_host(door, attempt.mocks, ids_from=IDS_FROM, http=attempt.mocks)
             attempt.host = host
             release = link(self.artifact, name="test", host=host, env=self.env, detailed=True)
             yield Client(release, door)
