@@ -144,7 +144,7 @@ def test_start_imports_nothing_heavy(arguments: list[str]) -> None:
 
 
 def test_help_of_every_own_command_works() -> None:
-    for name in ("init", "validate", "status"):
+    for name in ("init", "validate", "status", "lsp"):
         done = bbops(name, "-h")
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith(f"Usage: bbops {name}")

@@ -14,7 +14,7 @@ from bbops.check._surroundings import arguments, missing, readable, signed_in
 from bbops.check._ways import ways_to
 from bbops.diagnostics import Diagnostic, has_errors
 from bbops.expressions.known import Known, rejoined
-from bbops.expressions.scope import Scope
+from bbops.expressions.scope import Scope, Watch
 from bbops.expressions.types import ANY, NEVER, NULL, Type, concealed, join
 from bbops.project import Project, Resource
 from bbops.resources.function import Function
@@ -142,8 +142,14 @@ class Flows:
         return self.told[name, private]
 
     # ---- one function
-    def check(self, name: str, private: Arguments = _NONE) -> CheckedFlow:
-        """Check a function; where `private` arguments are given to it, for what becomes of them."""
+    def check(
+        self, name: str, private: Arguments = _NONE, *, watch: Watch | None = None
+    ) -> CheckedFlow:
+        """Check a function; where `private` arguments are given to it, for what becomes of them.
+
+        Args:
+            watch: is told of each node of an expression, with the scope it is read in.
+        """
         project, function = self.project, self.project.functions[name]
         found: list[Diagnostic] = []
 
@@ -154,6 +160,7 @@ class Flows:
             )
 
         scope = Scope(readable(project, name, private), report, missing=missing(project, function))
+        scope.watch = watch
         scope.known, scope.is_complete = known_before(project, name, self.left_by)
         inherits = frozenset({**scope.known.vars, **scope.known.unset})
         ways = ways_to(project, name)

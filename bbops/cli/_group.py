@@ -18,10 +18,10 @@ ABOUT = (
 )
 SECTIONS = {
     "Write": (
-        "init", "new", "set", "mv", "copy", "rm", "fmt", "validate", "test", "dev",
+        "init", "new", "set", "mv", "copy", "rm", "fmt", "validate", "test", "dev", "lsp",
     ),
     "Serve": ("serve", "status", "requests", "env", "accept"),
-    "Learn": ("demo", "explain"),
+    "Learn": ("demo", "explain", "schema"),
 }  # fmt: skip
 MORE = "More"
 """Where commands are listed that no section names."""

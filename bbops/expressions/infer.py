@@ -44,6 +44,8 @@ class Inference:
         """Return the type of a node; mistakes go to the scope's report."""
         found = self.find(node)
         self.scope.types[id(node)] = found
+        if self.scope.watch is not None:
+            self.scope.watch(node, self.scope)
         return found
 
     def find(self, node: s.Node) -> Type:

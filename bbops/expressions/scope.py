@@ -45,6 +45,7 @@ class Scope:
         missing: why a name that exists elsewhere does not exist here, for hints.
         related: the table, where `exists` and `count` of its relations may be asked.
         is_complete: every variable is known; not behind middleware that could not be read.
+        watch: is told of each node whose type was found, with the scope it was found in.
     """
 
     roots: Mapping[str, Type]
@@ -57,6 +58,7 @@ class Scope:
     table: str = ""
     missing: Mapping[str, str] = field(default_factory=dict)
     is_complete: bool = True
+    watch: Watch | None = None
     related: Related | None = None
 
     def inside(
@@ -69,7 +71,7 @@ class Scope:
         self.known.forget("row")
         return Scope(
             roots, self.report, self.known, self.types, self.wrong, self.reads,
-            columns if bare else None, table, self.missing, self.is_complete,
+            columns if bare else None, table, self.missing, self.is_complete, self.watch,
             related,
         )  # fmt: skip
 
@@ -85,3 +87,7 @@ class Scope:
             self.known.facts = {**before, **facts}
         yield
         self.known.facts = before
+
+
+Watch = Callable[[Node, Scope], None]
+"""Takes a node of an expression and the scope in which it is read."""

@@ -22,6 +22,9 @@ _LIKE_A_NUMBER = re.compile(
 _HEADER = re.compile(r"([|>])([-+]?)[1-9]?([-+]?)(.*)")
 
 
+_ENDS_IN_BLANKS = re.compile(r"\n[ \t]+\n*\Z")  # a last line that nobody would see in a block
+
+
 def write_key(key: Leaf, *, in_brackets: bool = False) -> str:
     """Return a key."""
     return write_inline(key) if in_brackets else _one_line(key, in_brackets=False)
@@ -81,6 +84,8 @@ def _block_scalar(leaf: Leaf, indent: int) -> str:
     found = _HEADER.fullmatch(header)
     if found is None:
         return leaf.raw
+    if _ENDS_IN_BLANKS.search(str(leaf.value)):
+        return json.dumps(str(leaf.value), ensure_ascii=False)
     sign, chomping, other, comment = found.groups()
     if lines and not lines[-1]:
         lines.pop()

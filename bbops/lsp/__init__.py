@@ -1,0 +1,1 @@
+"""The language server behind `bbops lsp`: one file per thing that an editor asks for."""

@@ -1,0 +1,84 @@
+"""One project as an editor has it open: its files, what they say, what is wrong with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bbops.diagnostics import Diagnostic
+from bbops.load import Cache, kinds, load
+from bbops.lsp.documents import Overlay
+from bbops.lsp.recheck import recheck
+from bbops.model import Model
+from bbops.names import BlobId
+from bbops.project import Project
+from bbops.resources.addon import addon_model
+from bbops.yaml.document import Document
+from bbops.yaml.document import load as load_document
+
+
+@dataclass(slots=True)
+class Folder:
+    """A project's root.
+
+    Attributes:
+        project: as it could be read last; what cannot be read now is missing in it.
+        said: the findings that the editor shows, by file.
+        is_stale: a file has changed since `refresh`.
+    """
+
+    root: Path
+    files: Overlay
+    cache: Cache = field(default_factory=Cache)
+    project: Project | None = None
+    said: dict[str, list[Diagnostic]] = field(default_factory=dict)
+    is_stale: bool = True
+
+    @classmethod
+    def at(cls, root: Path) -> Folder:
+        """Return a folder that was not read yet."""
+        return cls(root, Overlay(root))
+
+    def refresh(self) -> dict[str, list[Diagnostic]]:
+        """Read what changed, check the project, and return the findings by file."""
+        loaded = load(self.files, self.cache)
+        found = set(loaded.diagnostics)
+        if loaded.project is not None:
+            found |= set(recheck(loaded.project, self.project))
+            self.project = loaded.project
+        self.is_stale = False
+        by_file: dict[str, list[Diagnostic]] = {}
+        for one in sorted(found):
+            by_file.setdefault(one.place.file, []).append(one)
+        return by_file
+
+    def current(self) -> Project | None:
+        """Return the project with every edit in it."""
+        if self.is_stale:
+            self.refresh()
+        return self.project
+
+    def source(self, path: str) -> str:
+        """Return the text of a file, empty where it cannot be read."""
+        text = self.files.text(path)
+        return self.document(path).source if text is None else text
+
+    def document(self, path: str) -> Document:
+        """Return what a file says."""
+        entry = next((one for one in self.files.entries() if one.path == path), None)
+        known = self.cache.documents.get(entry.blob) if entry else None
+        if known is not None:
+            return known
+        blob = entry.blob if entry else BlobId("")
+        return load_document(self.files.read([blob]).get(blob, b""))
+
+
+def kind_of(path: str) -> tuple[str, str, type[Model]] | None:
+    """Return (folder, name, model) of a resource's file; None for other files."""
+    if path == "project.yaml":
+        return "", "project", kinds()[""]
+    folder, _, rest = path.partition("/")
+    name = rest.removesuffix(".yaml")
+    if name == rest or folder not in kinds():
+        return None
+    return folder, name, addon_model(name) if folder == "addons" else kinds()[folder]

@@ -1,0 +1,93 @@
+"""Check a project again after an edit: only the functions that the edit can have changed.
+
+What is reused was found with the same text, the same tables, the same ways to the function, and
+only functions of which the same is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bbops.check import check
+from bbops.check._order import Graph, dependencies, in_order
+from bbops.check._ways import ways_to
+from bbops.check.flows import Flows
+from bbops.diagnostics import Diagnostic
+from bbops.project import Project, Resource
+
+
+def recheck(project: Project, before: Project | None) -> tuple[Diagnostic, ...]:
+    """Return all findings of the rules.
+
+    Args:
+        before: the project as it was checked last.
+    """
+    known = before.memo.get("flows") if before else None
+    if before is not None and isinstance(known, Flows) and _may_reuse(project, before):
+        reuse(project, before, known)
+    return check(project)
+
+
+def reuse(project: Project, before: Project, known: Flows) -> None:
+    """Check the functions of a project, with the results of an earlier one where they hold."""
+    graph = dependencies(project)
+    stale = _stale(project, before, known, graph)
+    kept = {name: flow for name, flow in known.done.items() if name in graph and name not in stale}
+    flows = Flows(project, graph, kept, {name: known.gives[name] for name in kept})
+    project.memo["flows"] = flows
+    for group in in_order(graph):
+        if not flows.done.keys() >= set(group):
+            flows.check_group(group)
+
+
+def _may_reuse(project: Project, before: Project) -> bool:
+    """Return whether nothing changed on which every function may depend."""
+    if project.settings.blob != before.settings.blob:
+        return False
+    for kind in ("realtime", "triggers"):
+        if _blobs(getattr(project, kind)) != _blobs(getattr(before, kind)):
+            return False
+    told = {trigger.model.function for trigger in project.triggers.values()}
+    auth = project.settings.model.auth
+    users = auth.users or "" if auth else ""
+    if _blob(project.tables, users) != _blob(before.tables, users):
+        return False
+    return all(_blob(project.functions, name) == _blob(before.functions, name) for name in told)
+
+
+def _stale(project: Project, before: Project, known: Flows, graph: Graph) -> set[str]:
+    stale = {name for name in graph if not _is_same(project, before, known, name)}
+    stale |= {name for name in graph if graph[name] != known.graph.get(name)}
+    while more := {n for n in graph if n not in stale and not stale.isdisjoint(graph[n])}:
+        stale |= more
+    return stale
+
+
+def _is_same(project: Project, before: Project, known: Flows, name: str) -> bool:
+    flow = known.done.get(name)
+    if flow is None or _blob(project.functions, name) != _blob(before.functions, name):
+        return False
+    groups: Mapping[str, tuple[Mapping[str, Resource[Any]], Mapping[str, Resource[Any]]]] = {
+        "table": (project.tables, before.tables),
+        "function": (project.functions, before.functions),
+    }
+    mended = project.broken ^ before.broken
+    for kind, read in flow.reads:
+        new, old = groups[kind]
+        if _blob(new, read) != _blob(old, read) or (f"{kind}s", read) in mended:
+            return False
+    return (
+        ways_to(project, name) == ways_to(before, name)
+        and project.callers.get(name) == before.callers.get(name)
+        and (name in project.middleware) == (name in before.middleware)
+    )
+
+
+def _blob(group: Mapping[str, Resource[Any]], name: str) -> str:
+    found = group.get(name)
+    return found.blob if found else ""
+
+
+def _blobs(group: Mapping[str, Resource[Any]]) -> dict[str, str]:
+    return {name: one.blob for name, one in group.items()}

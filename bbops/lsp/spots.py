@@ -1,0 +1,106 @@
+"""Find the key or value at a place of a file, and the part of an expression there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from bbops.expressions.nodes import Node, children
+from bbops.expressions.values import Expression, ListValue, MapValue, Template
+from bbops.lsp.slots import Path
+from bbops.lsp.text import Lines
+from bbops.yaml.document import Document, Map, Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A key or a value of a file; a key's path ends with itself."""
+
+    path: Path
+    is_key: bool
+    mark: Mark
+    value: Any
+
+
+def spots(node: Any, path: Path = ()) -> Iterator[Spot]:
+    """Yield every key and every value that is no map or list."""
+    if isinstance(node, Map):
+        for key, value in node.items():
+            yield Spot((*path, key), True, node.keys_at[key], key)  # noqa: FBT003 - a spot's part
+            yield from _value(value, (*path, key), node.values_at[key])
+    elif isinstance(node, list):
+        for at, (value, mark) in enumerate(zip(node, getattr(node, "items_at", ()), strict=False)):
+            yield from _value(value, (*path, at), mark)
+
+
+def _value(value: Any, path: Path, mark: Mark) -> Iterator[Spot]:
+    if isinstance(value, dict | list):
+        yield from spots(value, path)
+    else:
+        yield Spot(path, False, mark, value)  # noqa: FBT003 - a spot's part
+
+
+def spot_at(document: Document, offset: int) -> Spot | None:
+    """Return the key or value at an offset of a file."""
+    found = [one for one in spots(document.root) if one.mark.start <= offset <= one.mark.end]
+    return found[-1] if found else None
+
+
+def offset_in(document: Document, lines: Lines, mark: Mark, at: int) -> int:
+    """Return the last character of a text that does not stand behind offset `at` of the file."""
+    low, high = 0, mark.end - mark.start
+    while low < high:
+        middle = (low + high + 1) // 2
+        if lines.offset_of(*document.position(mark, middle)) <= at:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def start_of(document: Document, lines: Lines, mark: Mark, offset: int) -> int:
+    """Return the offset in the file of character `offset` of a text."""
+    return lines.offset_of(*document.position(mark, offset))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An expression of a file: its tree, and the text it stands in."""
+
+    node: Node
+    mark: Mark
+
+
+def expressions(value: Any) -> Iterator[Found]:
+    """Yield every expression in a model, in no order."""
+    match value:
+        case BaseModel():
+            for name in type(value).model_fields:
+                yield from expressions(getattr(value, name))
+        case dict():
+            for one in value.values():
+                yield from expressions(one)
+        case list() | tuple():
+            for one in value:
+                yield from expressions(one)
+        case MapValue():
+            for _, one in value.items:
+                yield from expressions(one)
+        case ListValue():
+            yield from expressions(value.items)
+        case Expression() if value.mark is not None:
+            yield Found(value.node, value.mark)
+        case Template() if value.mark is not None:
+            for part in value.parts:
+                if isinstance(part, Node):
+                    yield Found(part, value.mark)
+
+
+def nodes(node: Node) -> Iterator[Node]:
+    """Yield a node and all inside it, outer ones first."""
+    yield node
+    for inner in children(node):
+        yield from nodes(inner)

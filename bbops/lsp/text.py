@@ -1,0 +1,67 @@
+"""Places in a text as an editor counts them, and as Python does.
+
+An editor counts columns in UTF-16 units unless it agreed on others; lines end as YAML's do.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+
+from lsprotocol.types import Position, PositionEncodingKind, Range
+
+_BREAK = re.compile(r"\r\n|\r|\n")
+UTF16 = PositionEncodingKind.Utf16.value
+
+
+class Lines:
+    """The lines of one text. Offsets count its characters from 0."""
+
+    def __init__(self, source: str, encoding: str = UTF16) -> None:
+        self.source, self._encoding = source, encoding
+        self._starts = [0, *(found.end() for found in _BREAK.finditer(source))]
+
+    def offset(self, position: Position) -> int:
+        """Return the offset of a position; one outside the text means its nearer end."""
+        if position.line >= len(self._starts):
+            return len(self.source)
+        start = self._starts[position.line]
+        units = 0
+        for at, char in enumerate(self.line(position.line)):
+            if units >= position.character:
+                return start + at
+            units += self._units(char)
+        return start + len(self.line(position.line))
+
+    def position(self, offset: int) -> Position:
+        """Return the position of an offset."""
+        line = bisect_right(self._starts, offset) - 1
+        before = self.line(line)[: offset - self._starts[line]]
+        return Position(line, sum(map(self._units, before)))
+
+    def range(self, start: int, end: int) -> Range:
+        """Return the range from one offset up to another."""
+        return Range(self.position(start), self.position(end))
+
+    def offset_of(self, line: int, column: int) -> int:
+        """Return the offset of a line and column that count from 1, as diagnostics do."""
+        start = self._starts[min(line, len(self._starts)) - 1]
+        return min(start + column - 1, len(self.source))
+
+    def line(self, number: int) -> str:
+        """Return a line by its number from 0, without its break."""
+        start = self._starts[number]
+        last = number + 1 == len(self._starts)
+        text = self.source[start:] if last else self.source[start : self._starts[number + 1]]
+        return text.rstrip("\r\n")
+
+    def line_at(self, offset: int) -> tuple[int, int]:
+        """Return where the line of an offset begins and ends, without its break."""
+        number = bisect_right(self._starts, offset) - 1
+        return self._starts[number], self._starts[number] + len(self.line(number))
+
+    def _units(self, char: str) -> int:
+        if self._encoding == PositionEncodingKind.Utf8.value:
+            return len(char.encode(errors="replace"))
+        is_pair = self._encoding == UTF16 and ord(char) > 0xFFFF
+        return 2 if is_pair else 1

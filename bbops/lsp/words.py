@@ -1,0 +1,82 @@
+"""What an editor shows about keys, filters and functions, in Markdown."""
+
+from __future__ import annotations
+
+from typing import Any, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from bbops.lsp.key_words import KEYS
+from bbops.lsp.slots import Slot, field_slot, fields, slot_of
+from bbops.runtime.filters import FILTERS, FUNCTIONS
+from bbops.steps._base import Step, find_step_kind
+
+
+def about_model(model: type[BaseModel]) -> str:
+    """Return what a model says of itself; for a step with an example."""
+    text = (model.__doc__ or "").strip().partition("\n")[0]
+    examples = getattr(model, "examples", ()) if issubclass(model, Step) else ()
+    return "\n\n".join([text, *(f"```yaml\n{one.steps.rstrip()}\n```" for one in examples[:1])])
+
+
+def about_key(model: type[BaseModel], key: str) -> str:
+    """Return what a key of a model means; empty for an unknown one."""
+    field = fields(model).get(key)
+    if field is None:
+        return ""
+    if issubclass(model, Step) and find_step_kind(key) is model:
+        return about_model(model)
+    known = field.description or KEYS.get(f"{model.__name__}.{key}") or KEYS.get(key)
+    if known:
+        return known
+    inner = field_slot(model, key).model
+    return about_model(inner) if inner is not None else ""
+
+
+def written(field: FieldInfo) -> str:
+    """Return in a few words what a field takes."""
+    slot = slot_of(field.annotation, field.metadata)
+    text = _taken(slot)
+    if field.is_required():
+        return f"{text}, needed"
+    if isinstance(field.default, str | int) and not isinstance(field.default, bool):
+        return f"{text}, else {field.default}"
+    return text
+
+
+def _taken(slot: Slot) -> str:
+    if slot.is_bare:
+        return "condition or expression"
+    if slot.is_value:
+        return "any value"
+    if slot.options:
+        return " | ".join(slot.options)
+    if slot.model is not None:
+        return "map"
+    names = {str: "text", int: "number", float: "number", dict: "map", list: "list", tuple: "list"}
+    found = [names.get(get_origin(arm.of) or arm.of, "") for arm in slot.arms]
+    return next(filter(None, found), "text")
+
+
+def signature(name: str) -> str:
+    """Return how a filter or function is written, and what it gives."""
+    one: Any = FILTERS.get(name) or FUNCTIONS[name]
+    is_filter = name in FILTERS
+    code = one.apply.__code__
+    hidden = 1 if is_filter or one.needs_host else 0
+    names = list(code.co_varnames[hidden : code.co_argcount])
+    arguments = [n if at < one.least else f"{n}?" for at, n in enumerate(names)]
+    if code.co_flags & 0x04:  # inspect.CO_VARARGS
+        arguments.append(f"{code.co_varnames[code.co_argcount + code.co_kwonlyargcount]}…")
+    inner = ", ".join(arguments)
+    if not is_filter:
+        return f"{name}({inner}) → {one.gives}"
+    taken = one.takes.replace(" ", " or ")
+    return f"{taken} | {name}{f'({inner})' if inner else ''} → {one.gives}"
+
+
+def summary(one: Any) -> str:
+    """Return what a filter or function does, with its example."""
+    text, result = one.example
+    return f"{one.summary}\n\n```\n{text}  →  {result!r}\n```"
