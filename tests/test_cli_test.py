@@ -195,6 +195,48 @@ def test_events_are_counted_where_they_happened(tmp_path: Path) -> None:
     assert result.stdout.splitlines()[-1].startswith("1 failed, 1 passed")
 
 
+def test_requests_are_answered_by_mocks_only(tmp_path: Path) -> None:
+    function = (
+        "input: { q: string }\nsteps:\n  - http:\n      method: POST\n"
+        "      url: https://api.example.com/find\n      query: { q: '${ input.q }' }\n"
+        "      body: { a: 1 }\n      allowStatus: [404]\n    as: answer\n"
+        "  - return: { value: { status: '${ vars.answer.status }', "
+        "body: '${ vars.answer.body }' } }\n"
+    )
+    cases = """
+  - name: by its address
+    input: { q: x }
+    mocks: { "https://api.example.com/find": { found: 1 } }
+    expect:
+      value: { status: 200, body: { found: 1 } }
+      calls:
+        https://api.example.com/find:
+          - { method: POST, url: "https://api.example.com/find?q=x", body: { a: 1 } }
+  - name: by the whole address
+    input: { q: x }
+    mocks:
+      https://api.example.com/find: no
+      https://api.example.com/find?q=x: { status: 404, body: nothing }
+    expect: { value: { status: 404, body: nothing } }
+  - name: by the step
+    input: { q: x }
+    mocks: { http: { status: 201, headers: { Content-Type: text/plain }, body: text } }
+    expect: { value: { status: 201, body: text } }
+  - name: as an error
+    input: { q: x }
+    mocks: { http: { error: { status: 503, message: later } } }
+    expect: { status: 500 }
+  - name: not at all
+    input: { q: x }
+    expect: { status: 500 }
+"""
+    folder = project(tmp_path, cases, "function: outside\n", functions__outside=function)
+    result = bbops_test(folder)
+    message = "'POST https://api.example.com/find' was called, and no mock answers it"
+    assert message in result.stdout
+    assert result.stdout.splitlines()[-1].startswith("1 failed, 4 passed"), result.stdout
+
+
 def test_a_step_of_the_database_cannot_be_mocked(tmp_path: Path) -> None:
     cases = RIGHT.replace("    expect:", "    mocks: { insert: { id: 1 } }\n    expect:")
     result = bbops_test(project(tmp_path, cases))

@@ -13,7 +13,10 @@ from bbops.runtime.failures import HttpFailure
 
 
 class Mocks:
-    """The door `addons` of a test's host.
+    """The doors `addons` and `http` of a test's host.
+
+    A request is answered by the mock of its whole address, of the address without its query, or of
+    the step `http`, in that order.
 
     Attributes:
         calls: the parameters of each call, by step.
@@ -38,15 +41,17 @@ class Mocks:
         return answer_of(step, self.results[step])
 
     async def send(self, request: HttpRequest) -> HttpResponse:
-        """Answer the step `http` as the mock of its address says, with or without the query.
+        """Answer the step `http`: its mock is a map with `status`, `body`, `headers`, or a body.
 
         Raises:
             HttpFailure: it has none, or its mock is an error.
         """
-        name = request.url if request.url in self.results else request.url.partition("?")[0]
-        if name not in self.results:
-            self.missing.append(name)
-            raise HttpFailure("not-mocked", f"'{name}' is not mocked")
+        address = request.url.partition("?")[0]
+        ways = (request.url, address, "http")
+        name = next((way for way in ways if way in self.results), None)
+        if name is None:
+            self.missing.append(f"{request.method} {address}")
+            raise HttpFailure("not-mocked", f"'{address}' is not mocked")
         told = {"method": request.method, "url": request.url, "headers": dict(request.headers)}
         self.calls[name].append(told | {"body": _sent(request)})
         result = self.results[name]
@@ -55,10 +60,7 @@ class Mocks:
             answered = error.get("status")
             message = str(error.get("message") or f"'{name}' failed")
             raise HttpFailure("httpFailed", message, answered=answered)
-        whole = result if isinstance(result, dict) and "status" in result else {"body": result}
-        headers = {"content-type": "application/json", **whole.get("headers", {})}
-        body = b"" if whole.get("body") is None else msgspec.json.encode(whole["body"])
-        return HttpResponse(whole.get("status", 200), headers, body)
+        return _response(result)
 
 
 def _sent(request: HttpRequest) -> Any:
@@ -67,6 +69,17 @@ def _sent(request: HttpRequest) -> Any:
         return msgspec.json.decode(request.body) if request.body else None
     except msgspec.DecodeError:
         return request.body.decode(errors="replace")
+
+
+def _response(result: Any) -> HttpResponse:
+    whole = result if isinstance(result, dict) and "status" in result else {"body": result}
+    given = {name.lower(): str(one) for name, one in (whole.get("headers") or {}).items()}
+    headers = {"content-type": "application/json", **given}
+    body = whole.get("body")
+    if isinstance(body, str) and not headers["content-type"].startswith("application/json"):
+        return HttpResponse(whole.get("status", 200), headers, body.encode())
+    sent = b"" if body is None else msgspec.json.encode(body)
+    return HttpResponse(whole.get("status", 200), headers, sent)
 
 
 def answer_of(name: str, result: Any) -> Any:
