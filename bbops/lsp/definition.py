@@ -156,7 +156,14 @@ def uses(folder: Folder, path: str, lines: Lines, offset: int) -> list[Site]:
     if name := variable_at(at, offset):
         own = variable_sites(folder, path, name)
         return sorted({*own, *variable_sites(folder, path, name, writes=False)})
-    if at.named is None or at.named.group in {"columns", "fields", "references"}:
+    if at.named is None or at.named.group in {
+        "columns",
+        "fields",
+        "references",
+        "events",
+        "payload",
+        "params",
+    }:
         return []
     return list(uses_of(at.project, at.named.group, str(at.spot.value)))
 
