@@ -86,6 +86,38 @@ class Log(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """What a function asks another server."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+    timeout_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class HttpResponse:
+    """What it answered; names of headers are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Http(Protocol):
+    """Other servers."""
+
+    async def send(self, request: HttpRequest) -> HttpResponse:
+        """Return the answer, whatever its status; redirects are followed.
+
+        Raises:
+            HttpFailure: there is none, it is too large, or the address is not allowed.
+        """
+        ...
+
+
 class Events(Protocol):
     """Where `emit` and `publish` go."""
 
@@ -134,3 +166,5 @@ class Host:
     """None where the release itself knows what it can do."""
     events: Events | None = None
     """None where nobody listens."""
+    http: Http | None = None
+    """None where nothing outside may be asked."""

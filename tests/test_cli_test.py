@@ -177,6 +177,24 @@ def test_the_world_answers_by_mocks_only(tmp_path: Path) -> None:
     assert result.stdout.splitlines()[-1].startswith("3 failed, 1 passed")
 
 
+def test_events_are_counted_where_they_happened(tmp_path: Path) -> None:
+    function = (
+        "steps:\n  - emit: { event: note.made, payload: { id: 1 } }\n"
+        "  - transaction:\n      - emit: { event: note.lost, payload: {} }\n"
+        "      - throw: { status: 409, message: no }\n"
+    )
+    cases = """
+  - name: right
+    expect: { status: 409, events: [note.made] }
+  - name: wrong
+    expect: { events: [] }
+"""
+    folder = project(tmp_path, cases, "function: tell\n", functions__tell=function)
+    result = bbops_test(folder)
+    assert 'expected events [], found ["note.made"]' in result.stdout
+    assert result.stdout.splitlines()[-1].startswith("1 failed, 1 passed")
+
+
 def test_a_step_of_the_database_cannot_be_mocked(tmp_path: Path) -> None:
     cases = RIGHT.replace("    expect:", "    mocks: { insert: { id: 1 } }\n    expect:")
     result = bbops_test(project(tmp_path, cases))

@@ -22,7 +22,7 @@ class Folder:
         entries = [one for one in tree.entries() if one.kind == "file"]
         self.root = root
         self._blobs = {str(one.path): one.blob for one in entries}
-        self._tree = tree
+        self.tree = tree
 
     @property
     def paths(self) -> list[str]:
@@ -32,7 +32,7 @@ class Folder:
     def read(self, paths: list[str]) -> dict[str, bytes]:
         """Return the bytes of files that are there."""
         known = {path: self._blobs[path] for path in paths if path in self._blobs}
-        texts = self._tree.read(list(known.values()))
+        texts = self.tree.read(list(known.values()))
         return {path: texts[blob] for path, blob in known.items() if blob in texts}
 
     def apply(self, changes: Changes) -> None:

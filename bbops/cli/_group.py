@@ -21,7 +21,7 @@ SECTIONS = {
         "init", "new", "set", "mv", "copy", "rm", "fmt", "validate", "test", "dev", "lsp",
     ),
     "Serve": ("serve", "status", "requests", "env", "accept"),
-    "Learn": ("demo", "explain"),
+    "Learn": ("demo", "explain", "schema"),
 }  # fmt: skip
 MORE = "More"
 """Where commands are listed that no section names."""

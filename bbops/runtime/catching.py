@@ -6,7 +6,7 @@ from asyncio import CancelledError as Cancelled
 from typing import Any
 
 from bbops.runtime.answering import blame
-from bbops.runtime.failures import DatabaseFailure, Failure, InvalidInput, Thrown
+from bbops.runtime.failures import DatabaseFailure, Failure, HttpFailure, InvalidInput, Thrown
 from bbops.runtime.flow import code_of, message_of
 
 __all__ = ["Cancelled", "describe"]
@@ -21,7 +21,7 @@ def describe(error: Failure) -> dict[str, Any]:
     return {
         "code": code,
         "message": message,
-        "status": error.status,
+        "status": (error.answered if isinstance(error, HttpFailure) else None) or error.status,
         "step": blame(error)[0],
         "fields": error.fields if isinstance(error, InvalidInput) else {},
         "table": row.table if row else None,

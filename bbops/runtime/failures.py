@@ -8,6 +8,7 @@
   + FlowError             a mistake in the function itself: the client sees only a 500
     + OutOfFuel           more loop rounds or calls than a run may spend
     + Late                a step took longer than its `timeout`
+    + HttpFailure         another server cannot be asked, or answered that it went wrong
 """
 
 from __future__ import annotations
@@ -118,3 +119,22 @@ class Late(FlowError):
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"it took longer than {seconds:g} s")
+
+
+class HttpFailure(FlowError):
+    """A step `http` has no good answer. `answered` is the status it got, if it got one.
+
+    Codes: `httpFailed` (another status), `httpTimeout`, `httpUnreachable`, `httpRefused` (the
+    address is not allowed), `httpTooLarge`, `httpInvalid` (the request cannot be sent).
+    """
+
+    def __init__(self, code: str, message: str, *, answered: int | None = None) -> None:
+        super().__init__(message)
+        self.code, self.answered = code, answered
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether the same again may go well: not for a 404."""
+        if self.answered is not None:
+            return self.answered in _PASSING or self.answered == 500
+        return self.code in {"httpTimeout", "httpUnreachable"}

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, NoReturn
 
+from bbops.runtime.caching import Cache
 from bbops.runtime.durations import seconds
 from bbops.runtime.failures import NOTHING, FlowError, OutOfFuel, Thrown
 from bbops.runtime.operators import kind
@@ -57,6 +58,7 @@ class Run:
     tokens: Tokens | None
     addons: Mapping[str, bool] = _NONE
     """The project's addons, and whether each is enabled."""
+    cache: Cache
     fuel: list[int]
     depth = 0
     params: Any = _NONE
@@ -81,7 +83,7 @@ def bound_run(
     host: Any, env: Mapping[str, Any], tokens: Tokens | None, addons: Mapping[str, bool]
 ) -> type[Run]:
     """Return the kind of Run whose doors are these: to make one costs next to nothing."""
-    doors = {"host": host, "env": env, "tokens": tokens, "addons": addons}
+    doors = {"host": host, "env": env, "tokens": tokens, "addons": addons, "cache": Cache()}
     return type("BoundRun", (Run,), doors)
 
 

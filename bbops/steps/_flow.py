@@ -8,7 +8,7 @@ resolves. Only text that stands in a step's file can use attributes; expressions
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, Protocol
@@ -158,17 +158,29 @@ class Flow:
         return out
 
     def one(self, step: Coded) -> list[ast.stmt]:
-        around, self.uses_now = self.uses_now, False
-        code = step.whole_code(self)
-        if self.uses_now:
-            code = [*self.run("now_ = run.host.clock.now()"), *code]
-        self.uses_now = around
+        code = self.at_one_time(lambda: step.whole_code(self))
         at = step.mark
         for node in (node for statement in code for node in ast.walk(statement)):
             if isinstance(node, ast.stmt | ast.expr) and not hasattr(node, "lineno"):
                 node.lineno = node.end_lineno = _line_of(node) or (at.line if at else 1)
                 node.col_offset = node.end_col_offset = 0
         return code
+
+    def at_one_time(self, make: Callable[[], list[ast.stmt]]) -> list[ast.stmt]:
+        """Return code in which `now()` has one value."""
+        around, self.uses_now = self.uses_now, False
+        code = make()
+        if self.uses_now:
+            code = [*self.run("now_ = run.host.clock.now()"), *code]
+        self.uses_now = around
+        return code
+
+    def apart(self, variables: Iterable[str], code: list[ast.stmt]) -> tuple[str, list[ast.stmt]]:
+        """Return the name and the code of a function inside this one, which sets variables."""
+        name = self.temporary()
+        shared = ", ".join(dict.fromkeys(self.variables[one] for one in variables))
+        head = f"    nonlocal {shared}\n" if shared else ""
+        return name, self.run(f"async def {name}():\n{head}    BODY", BODY=code)
 
     def temporary(self) -> str:
         """Return a Python name that nothing else has."""

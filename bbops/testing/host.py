@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from bbops.host import Addons, Database, Host
+import msgspec
+
+from bbops.host import Addons, Database, Host, Http, HttpRequest, HttpResponse
+from bbops.runtime.failures import Failure
 
 
 @dataclass
@@ -72,12 +75,35 @@ class KeptEvents:
         self.published.append((realtime, params, event, payload))
 
 
-def fake_host(database: Database, addons: Addons | None = None, *, ids_from: int = 0) -> Host:
+@dataclass
+class FakeHttp:
+    """Answers by address, without the query; other addresses answer with what was asked."""
+
+    answers: dict[str, HttpResponse | Failure] = field(default_factory=dict)
+    sent: list[HttpRequest] = field(default_factory=list)
+
+    async def send(self, request: HttpRequest) -> HttpResponse:
+        """Return the answer that was set, or raise it."""
+        self.sent.append(request)
+        found = self.answers.get(request.url.partition("?")[0])
+        if isinstance(found, Failure):
+            raise found
+        if found is not None:
+            return found
+        body = {"method": request.method, "url": request.url, "body": request.body.decode()}
+        return HttpResponse(200, {"content-type": "application/json"}, msgspec.json.encode(body))
+
+
+def fake_host(
+    database: Database, addons: Addons | None = None, *, ids_from: int = 0, http: Http | None = None
+) -> Host:
     """Return doors for a test: everything but the database stands still.
 
     Args:
         ids_from: generated ids are this number and on, clear of those that a test writes itself.
+        http: other servers; without it each of them answers with what it was asked.
     """
     return Host(
-        StillClock(), CountingRandom(ids_from), database, KeptLog(), addons, events=KeptEvents()
+        StillClock(), CountingRandom(ids_from), database, KeptLog(), addons,
+        events=KeptEvents(), http=http or FakeHttp(),
     )  # fmt: skip

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
+from bbops.host import HttpRequest, HttpResponse
 from bbops.runtime.addons import AddonFailure
+from bbops.runtime.failures import HttpFailure
 
 
 class Mocks:
@@ -32,6 +36,37 @@ class Mocks:
             raise AddonFailure("not-mocked", f"'{step}' is not mocked")
         self.calls[step].append(dict(parameters))
         return answer_of(step, self.results[step])
+
+    async def send(self, request: HttpRequest) -> HttpResponse:
+        """Answer the step `http` as the mock of its address says, with or without the query.
+
+        Raises:
+            HttpFailure: it has none, or its mock is an error.
+        """
+        name = request.url if request.url in self.results else request.url.partition("?")[0]
+        if name not in self.results:
+            self.missing.append(name)
+            raise HttpFailure("not-mocked", f"'{name}' is not mocked")
+        told = {"method": request.method, "url": request.url, "headers": dict(request.headers)}
+        self.calls[name].append(told | {"body": _sent(request)})
+        result = self.results[name]
+        if isinstance(result, dict) and result.keys() == {"error"}:
+            error = result["error"] if isinstance(result["error"], dict) else {}
+            answered = error.get("status")
+            message = str(error.get("message") or f"'{name}' failed")
+            raise HttpFailure("httpFailed", message, answered=answered)
+        whole = result if isinstance(result, dict) and "status" in result else {"body": result}
+        headers = {"content-type": "application/json", **whole.get("headers", {})}
+        body = b"" if whole.get("body") is None else msgspec.json.encode(whole["body"])
+        return HttpResponse(whole.get("status", 200), headers, body)
+
+
+def _sent(request: HttpRequest) -> Any:
+    """Return a body as its JSON, or as text."""
+    try:
+        return msgspec.json.decode(request.body) if request.body else None
+    except msgspec.DecodeError:
+        return request.body.decode(errors="replace")
 
 
 def answer_of(name: str, result: Any) -> Any:

@@ -32,7 +32,7 @@ from bbops.steps._base import step_kinds
 from bbops.testing.asking import ask_endpoint, ask_function
 from bbops.testing.client import Client
 from bbops.testing.comparing import differences, plain, shown
-from bbops.testing.host import KeptLog, fake_host
+from bbops.testing.host import KeptEvents, KeptLog, fake_host
 from bbops.testing.mocks import Mocks
 from bbops.testing.outcome import Answer, Outcome, Wrong
 from bbops.testing.rows import WrongRow, put_rows
@@ -135,7 +135,7 @@ class Runner:
     async def _serving(self, path: Path, attempt: _Attempt) -> AsyncIterator[Client]:
         door = await Sqlite.open(path)
         try:
-            host = fake_host(door, attempt.mocks, ids_from=IDS_FROM)
+            host = fake_host(door, attempt.mocks, ids_from=IDS_FROM, http=attempt.mocks)
             attempt.host = host
             release = link(self.artifact, name="test", host=host, env=self.env, detailed=True)
             yield Client(release, door)
@@ -242,6 +242,7 @@ class _Attempt:
             if found != count:
                 message = f"expected {count} rows in '{table}', found {found}"
                 self.say(message, "expect", "rows", table)
+        self._compare_events()
         self._compare_calls()
 
     def _compare_checks(self, answer: Answer) -> None:
@@ -261,6 +262,14 @@ class _Attempt:
         for part in ("cases", self.chosen.at, "expect", "check"):
             node = node[part]
         return str(node[at] if isinstance(node, list) else node)
+
+    def _compare_events(self) -> None:
+        kept, wanted = self.host.events, self.case.expect.events
+        if wanted is None or not isinstance(kept, KeptEvents):
+            return
+        found = [*(name for name, _ in kept.emitted), *(one[2] for one in kept.published)]
+        if sorted(found) != sorted(wanted):
+            self.say(f"expected events {shown(wanted)}, found {shown(found)}", "expect", "events")
 
     def _compare_calls(self) -> None:
         for step, each in self.case.expect.calls.items():

@@ -122,7 +122,7 @@ class _Reader:
             entry.value = self.block(value, mark, limit)
         else:
             entry.value = self.leaf(value, mark)
-        entry.tail = self.take_behind(_content_end(self.source, mark), limit)
+        entry.tail = self.take_behind(content_end(self.source, mark), limit)
 
     def leaf(self, value: Any, mark: Mark) -> Leaf:
         raw = self.source[mark.start : mark.end]
@@ -178,7 +178,7 @@ def _scalars(node: Map | Seq) -> Iterator[tuple[int, int]]:
             yield mark.start, mark.end
 
 
-def _content_end(source: str, mark: Mark) -> int:
+def content_end(source: str, mark: Mark) -> int:
     """Return where a value ends; the blank lines behind a block scalar are none of it."""
     if mark.style in ("|", ">") and "+" not in source[mark.start : mark.start + 3]:
         return mark.start + len(source[mark.start : mark.end].rstrip(" \n"))
@@ -206,4 +206,4 @@ def _spans(document: Document) -> Iterator[tuple[int, int]]:
     source = document.source
     for start, end in _scalars(document.root):
         style = source[start] if start < end and source[start] in "|>" else ""
-        yield start, _content_end(source, Mark(1, 1, start, end, style))
+        yield start, content_end(source, Mark(1, 1, start, end, style))

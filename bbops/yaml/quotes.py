@@ -16,8 +16,13 @@ _NEEDS_QUOTES = re.compile(r":(?:\s|$)|\s#|\s$|^\.\.\.")
 _WORDS = re.compile(r"[\w ./+-]*")
 # What readers of YAML 1.1 take for something else than text.
 _OTHER_WORDS = {"", "y", "n", "yes", "no", "on", "off", "null", "true", "false"}
-_LIKE_A_NUMBER = re.compile(r"[-+.]?[0-9][-+._:0-9a-zA-Z]*")
+_LIKE_A_NUMBER = re.compile(
+    r"[-+.]?[0-9][-+._:0-9]*(?:[eE][-+]?[0-9]+)?|[-+]?0[xob][0-9a-fA-F_]*|[0-9-]{8,10}[Tt ].*"
+)
 _HEADER = re.compile(r"([|>])([-+]?)[1-9]?([-+]?)(.*)")
+
+
+_ENDS_IN_BLANKS = re.compile(r"\n[ \t]+\n*\Z")  # a last line that nobody would see in a block
 
 
 def write_key(key: Leaf, *, in_brackets: bool = False) -> str:
@@ -79,6 +84,8 @@ def _block_scalar(leaf: Leaf, indent: int) -> str:
     found = _HEADER.fullmatch(header)
     if found is None:
         return leaf.raw
+    if _ENDS_IN_BLANKS.search(str(leaf.value)):
+        return json.dumps(str(leaf.value), ensure_ascii=False)
     sign, chomping, other, comment = found.groups()
     if lines and not lines[-1]:
         lines.pop()

@@ -13,6 +13,7 @@ import uvloop
 
 from bbops.errors import ServerError
 from bbops_server.host.clock import SystemClock
+from bbops_server.host.http import Egress, OutsideHttp
 from bbops_server.host.log import start_logging
 from bbops_server.host.random import SystemRandom
 from bbops_server.live.directory import Directory
@@ -31,8 +32,8 @@ ORPHAN_GRACE_SECONDS = 10.0
 class DataProcess:
     """What the parent can ask of a data-plane process."""
 
-    def __init__(self, directory: Directory, listening: socket.socket) -> None:
-        self._directory, self._listening = directory, listening
+    def __init__(self, directory: Directory, listening: socket.socket, http: OutsideHttp) -> None:
+        self._directory, self._listening, self._http = directory, listening, http
         self._plane = DataPlane(directory)
         self._server = Server(self._plane)
 
@@ -64,6 +65,7 @@ class DataProcess:
         await self._server.stop(grace_seconds)
         self._listening.close()
         await self._directory.close()
+        await self._http.close()
 
     async def _link(self, request: Frame) -> None:
         await self._live(request).link(
@@ -82,6 +84,7 @@ class DataProcess:
             for name, place in request["projects"].items()
         }
         self._directory.arrange(places)
+        self._http.allow(Egress(request["egress"]))
         self._plane.proxies = Proxies(request["proxies"]) if request["proxies"] else None
 
     def _live(self, request: Frame) -> Live:
@@ -114,10 +117,12 @@ async def _run(control: int, listening: int, shared: Sequence[int]) -> None:
     log = start_logging()
     lanes = join(*shared) if shared else None
 
-    def make() -> Live:
-        return Live(clock=SystemClock(), random=SystemRandom(), log=log, lanes=lanes)
+    http = OutsideHttp()
 
-    process = DataProcess(Directory(make), _adopt(listening))
+    def make() -> Live:
+        return Live(clock=SystemClock(), random=SystemRandom(), log=log, lanes=lanes, http=http)
+
+    process = DataProcess(Directory(make), _adopt(listening), http)
     channel = await Channel.open(_adopt(control))
     # a full collection over all that was imported would stop requests for tens of milliseconds
     gc.collect()

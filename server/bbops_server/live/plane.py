@@ -59,15 +59,18 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """Which projects answer, where, and whose word about clients is taken."""
+    """Which projects answer and where, whose word about clients is taken, and who may be asked."""
 
     places: Mapping[str, Place]
     proxies: tuple[str, ...] = ()
+    egress: tuple[str, ...] = ()
 
     def request(self) -> Frame:
         """Return it as a request."""
         projects = {name: place._asdict() for name, place in self.places.items()}
-        return {"do": "arrange", "projects": projects, "proxies": self.proxies}
+        return {
+            "do": "arrange", "projects": projects, "proxies": self.proxies, "egress": self.egress,
+        }  # fmt: skip
 
 
 class Plane:

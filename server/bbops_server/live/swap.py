@@ -14,7 +14,7 @@ import msgspec
 
 from bbops.database.sqlite import Sqlite
 from bbops.errors import ServerError
-from bbops.host import Clock, Host, Log, Random
+from bbops.host import Clock, Host, Http, Log, Random
 from bbops.runtime.answering import Record
 from bbops.runtime.failures import Failure
 from bbops.runtime.lanes import Lanes
@@ -34,12 +34,13 @@ class Live:
     """One project in a data-plane process. Its databases stay open across releases."""
 
     def __init__(
-        self, *, clock: Clock, random: Random, log: Log, lanes: Lanes | None = None
-    ) -> None:
+        self, *, clock: Clock, random: Random, log: Log, lanes: Lanes | None = None,
+        http: Http | None = None,
+    ) -> None:  # fmt: skip
         self.release: Release | None = None
         self.project = ""
         self.refusal: bytes | None = None
-        self._doors = clock, random, log
+        self._doors, self._http = (clock, random, log), http
         self._linked: tuple[Release, str] | None = None
         self._databases: dict[tuple[Path, Durability], Sqlite] = {}
         self._lasting = Lasting(lanes)
@@ -72,7 +73,8 @@ class Live:
             data, project = await asyncio.to_thread(read_artifact, artifact)
             clock, random, log = self._doors
             self._lasting.scope = str(database)  # two projects may name a channel alike
-            host = Host(clock, random, await self._open(database, durability), log)
+            opened = await self._open(database, durability)
+            host = Host(clock, random, opened, log, http=self._http)
             try:
                 release = await link_in_slices(
                     data, name=name, host=host, env=env, detailed=detailed,

@@ -132,7 +132,8 @@ class FollowedFile:
             for name, one in settings.items()
         }
         try:
-            await self.plane.arrange(Arrangement(places, tuple(new.proxies)))
+            allowed = tuple(new.egress.allow)
+            await self.plane.arrange(Arrangement(places, tuple(new.proxies), allowed))
         except BbopsError as error:
             _log.error("a process was not told of a change of '%s': %s", self.path, error)
 

@@ -95,6 +95,11 @@ def _check_network(text: str) -> str:
     return text
 
 
+def _check_egress(text: str) -> str:
+    is_number = text.replace(".", "").replace("/", "").isdigit() or ":" in text
+    return _check_network(text) if is_number else _check_host(text)
+
+
 def _check_folder(text: str) -> str:
     if not _FOLDER(text):
         raise _wrong(f"expected a folder inside the repository, got '{text}'", "such as apps/shop")
@@ -139,6 +144,12 @@ class Bind(Model):
     control: Annotated[str, AfterValidator(_check_control)] = "127.0.0.1:8001"
 
 
+class Egress(Model):
+    """Which servers functions may ask beside public ones: addresses, networks, names of hosts."""
+
+    allow: list[Annotated[str, AfterValidator(_check_egress)]] = []
+
+
 class ServedProject(Model):
     """A project: what it follows, and where it answers."""
 
@@ -155,5 +166,6 @@ class ServerFile(Model):
     urls: Urls = Urls()
     bind: Bind = Bind()
     proxies: list[Annotated[str, AfterValidator(_check_network)]] = []
+    egress: Egress = Egress()
     workers: Annotated[int, BeforeValidator(_number), Field(ge=1, le=MAX_WORKERS)] = 1
     projects: dict[ProjectName, ServedProject]

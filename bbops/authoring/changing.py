@@ -1,0 +1,147 @@
+"""Plan a change of a project's files; refuse one that would break it before it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from bbops.authoring.folder import Folder
+from bbops.authoring.formatting import format_file, is_resource
+from bbops.authoring.naming import Name
+from bbops.authoring.references import Reference, find_references
+from bbops.compile.release import validate
+from bbops.diagnostics import Diagnostic
+from bbops.errors import BbopsError, ProjectError
+from bbops.names import BlobId, FilePath
+from bbops.tree import Entry, Tree, blob_id
+from bbops.yaml.document import Document
+from bbops.yaml.document import load as load_document
+from bbops.yaml.edit import Edit, splice
+
+
+class ChangedTree:
+    """A tree with some files changed; nothing is written."""
+
+    revision = "changed"
+
+    def __init__(self, tree: Tree, changes: Mapping[str, bytes | None]) -> None:
+        self._tree = tree
+        self._changes = changes
+        self._blobs = {blob_id(data): data for data in changes.values() if data is not None}
+
+    def entries(self) -> Sequence[Entry]:
+        """Return every file as it would be, sorted by path."""
+        kept = [one for one in self._tree.entries() if one.path not in self._changes]
+        changed = [
+            Entry(FilePath(path), blob_id(data), len(data), "file")
+            for path, data in self._changes.items() if data is not None
+        ]  # fmt: skip
+        return sorted([*kept, *changed])
+
+    def read(self, blobs: Sequence[BlobId]) -> dict[BlobId, bytes]:
+        """Return the bytes behind each id."""
+        ours = {blob: self._blobs[blob] for blob in blobs if blob in self._blobs}
+        return {**self._tree.read([blob for blob in blobs if blob not in ours]), **ours}
+
+
+@dataclass(slots=True)
+class Change:
+    """A change of a project under construction.
+
+    Attributes:
+        files: new bytes by path; None takes a file away.
+        moved: where a file that stays the same resource went.
+    """
+
+    folder: Folder
+    files: dict[str, bytes | None] = field(default_factory=dict)
+    moved: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, root: Path) -> Change:
+        """Return an empty change of the project in a folder."""
+        return cls(Folder(root))
+
+    def exists(self, name: Name) -> bool:
+        """Return whether a resource is there, with what was changed so far."""
+        if name.file in self.files:
+            return self.files[name.file] is not None
+        return name.file in self.folder.paths
+
+    def names(self) -> list[Name]:
+        """Return every resource that is there before the change."""
+        paths = [path for path in self.folder.paths if is_resource(path) and "/" in path]
+        return [Name(*path.removesuffix(".yaml").split("/", 1)) for path in paths]
+
+    def data(self, path: str) -> bytes:
+        """Return a file as it is after what was changed so far.
+
+        Raises:
+            BbopsError: it is not there.
+        """
+        changed = self.files.get(path)
+        found = changed if changed is not None else self.folder.read([path]).get(path)
+        if found is None:
+            raise BbopsError(f"there is no '{path}'")
+        return found
+
+    def document(self, path: str) -> Document:
+        """Return a file as values with their places.
+
+        Raises:
+            ProjectError: it is no YAML.
+        """
+        found = format_file(path, self.data(path))
+        if found.diagnostics:
+            raise ProjectError(found.diagnostics)
+        return load_document(self.data(path))
+
+    def edit(self, path: str, edits: Iterable[Edit]) -> None:
+        """Edit a file. One that was in our style is so again."""
+        data = self.data(path)
+        was_formatted = format_file(path, data).text.encode() == data
+        new = splice(load_document(data).source, edits).encode()
+        formatted = format_file(path, new)
+        if formatted.diagnostics:
+            raise ProjectError(formatted.diagnostics)
+        self.files[path] = formatted.text.encode() if was_formatted else new
+
+    def references(self) -> Iterator[tuple[str, Reference]]:
+        """Yield (file, reference) for every file of the project as it was, also broken ones."""
+        paths = [path for path in self.folder.paths if is_resource(path)]
+        for path, data in self.folder.read(paths).items():
+            for reference in find_references(path, load_document(data)):
+                yield path, reference
+
+    # ---- the end
+    def problems(self) -> list[Diagnostic]:
+        """Return the errors that the project would have, and has not now."""
+        tree = self.folder.tree
+        _, before = validate(tree)
+        _, after = validate(ChangedTree(tree, self.files))
+        known = {_key(_as_moved(one, self.moved)) for one in before}
+        return [one for one in after if one.severity == "error" and _key(one) not in known]
+
+    def apply(self, *, force: bool = False) -> list[str]:
+        """Write the change and return its files, sorted.
+
+        Raises:
+            ProjectError: it would break the project; nothing is written.
+        """
+        found = [] if force else self.problems()
+        if found:
+            raise ProjectError(found)
+        self.folder.apply(self.files)
+        return sorted(self.files)
+
+
+def _as_moved(diagnostic: Diagnostic, moved: Mapping[str, str]) -> Diagnostic:
+    """Return a diagnostic as it is after files have moved."""
+    place = diagnostic.place
+    return replace(diagnostic, place=replace(place, file=moved.get(place.file, place.file)))
+
+
+def _key(diagnostic: Diagnostic) -> tuple[str, str, str]:
+    """What stays of a finding when its lines move."""
+    return diagnostic.place.file, diagnostic.code, diagnostic.message

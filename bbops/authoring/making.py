@@ -1,0 +1,168 @@
+"""Make a new resource of any kind: small, and right in the project it goes to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from bbops.addons._base import kind as addon_kind
+from bbops.addons._base import kinds as addon_kinds
+from bbops.authoring.changing import Change
+from bbops.authoring.naming import Name
+from bbops.authoring.setting import set_key
+from bbops.diagnostics import suggest
+from bbops.errors import BbopsError
+from bbops.yaml.nodes import Map
+
+_SECRET = re.compile(r"\$\{ *env\.([A-Z0-9_]+) *\}")
+_WORDS = re.compile(r"[-_/]")
+_ID = "00000000-0000-4000-8000-000000000001"
+
+
+def make(change: Change, name: Name) -> None:
+    """Add a resource; one that needs a function gets one of the same name, unless it is there.
+
+    Raises:
+        BbopsError: there is one of that name, or it needs something that is not there.
+    """
+    if change.exists(name):
+        raise BbopsError(f"there is a '{name.file}' already", hint="'bbops set' changes it")
+    change.files[name.file] = _MAKERS[name.folder](change, name).encode()
+
+
+def _endpoint(change: Change, name: Name) -> str:
+    function = _need_function(change, name, "steps:\n  - return:\n      value: { ok: true }\n")
+    return (
+        f"method: GET\npath: /{name.name}\nfunction: {function}\n"
+        f"authentication: {_authentication(change)}\ndescription: {_sentence(name)}\n"
+    )
+
+
+def _function(_: Change, name: Name) -> str:
+    return f"description: {_sentence(name)}\n\nsteps:\n  - return:\n      value: {{ ok: true }}\n"
+
+
+def _table(_: Change, name: Name) -> str:
+    return (
+        f"description: {_sentence(name)}\n\ncolumns:\n"
+        "  id: { type: uuid, primaryKey: true, auto: uuid }\n"
+        "  name: { type: string, maxLength: 120 }\n"
+        "  created_at: { type: datetime, auto: created }\n"
+    )
+
+
+def _channel(change: Change, name: Name) -> str:
+    version = re.fullmatch(r"(.+)-(v[0-9]+)", name.name)
+    path = "/".join(version.groups()) if version else name.name
+    return (
+        f"name: {_words(name)}\nbasePath: /{path}\nauthentication: {_authentication(change)}\n"
+        "rateLimit: 300\n"
+    )
+
+
+def _task(change: Change, name: Name) -> str:
+    function = _need_function(change, name, _LOGS)
+    return f"description: {_sentence(name)}\nschedule: 0 3 * * *\nfunction: {function}\n"
+
+
+def _trigger(change: Change, name: Name) -> str:
+    table = next((one.name for one in change.names() if one.folder == "tables"), None)
+    if table is None:
+        raise BbopsError("a trigger needs a table", hint="'bbops new table NAME' makes one")
+    function = _need_function(change, name, _LOGS)
+    return (
+        f"description: {_sentence(name)}\ndatabase: {{ table: {table}, operation: insert }}\n"
+        f"function: {function}\n"
+    )
+
+
+def _realtime(change: Change, name: Name) -> str:
+    return (
+        f"description: {_sentence(name)}\ntopic: {name.name}\n"
+        f"authentication: {_authentication(change)}\nevents:\n  changed:\n    id: string\n"
+    )
+
+
+def _agent(change: Change, name: Name) -> str:
+    addons = [one.name for one in change.names() if one.folder == "addons"]
+    addon = next((one for one in addons if one in {"chatModel", "aiModel"}), None)
+    if addon is None:
+        hint = "'bbops new addon chatModel' makes one"
+        raise BbopsError("an agent needs the addon chatModel or aiModel", hint=hint)
+    return (
+        f"description: {_sentence(name)}\nmodel: {{ addon: {addon}, name: name-of-a-model }}\n"
+        "instructions: Say what the agent is for.\ntools: []\nrunsOn:\n"
+        f"  chat: {{ authentication: {_authentication(change)} }}\n"
+    )
+
+
+def _addon(change: Change, name: Name) -> str:
+    found = addon_kind(name.name)
+    if found is None:
+        hint = suggest(name.name, addon_kinds()) or "docs/language.md lists them"
+        raise BbopsError(f"there is no addon '{name.name}'", hint=hint)
+    declared = change.document("project.yaml").root.get("env") or {}
+    for variable in _SECRET.findall(found.config_example):
+        if variable not in declared:
+            set_key(change, Name("", "project"), f"env.{variable}", "{ secret: true }")
+    config = "".join(f"  {line}\n" for line in found.config_example.splitlines())
+    return "enabled: true\n" + (f"config:\n{config}" if config else "")
+
+
+def _test(change: Change, name: Name) -> str:
+    endpoint, function = Name("endpoints", name.name), Name("functions", name.name)
+    if change.exists(endpoint):
+        return _endpoint_test(change, endpoint)
+    if change.exists(function):
+        return (
+            f"function: {name.name}\n\ncases:\n  - name: it works\n    input: {{}}\n"
+            "    expect:\n      status: 200\n"
+        )
+    raise BbopsError(
+        f"there is no endpoint or function '{name.name}' to test",
+        hint="a test has the name of what it tests",
+    )
+
+
+def _endpoint_test(change: Change, endpoint: Name) -> str:
+    root = change.document(endpoint.file).root
+    channel = Name("channels", str(root.get("channel", "")))
+    shared = change.document(channel.file).root if change.exists(channel) else Map()
+    path = f"{shared.get('basePath', '')}{root.get('path', '')}"
+    authentication = root.get("authentication") or shared.get("authentication")
+    lines = [f"endpoint: {endpoint.name}", "", "cases:", "  - name: it works"]
+    if authentication == "JWT":
+        lines.append(f"    auth: {{ userId: {_ID} }}")
+    parameters = [part[1:] for part in path.split("/") if part.startswith(":")]
+    if parameters:
+        listed = ", ".join(f"{one}: {_ID}" for one in parameters)
+        lines.append(f"    params: {{ {listed} }}")
+    return "\n".join([*lines, "    expect:", "      status: 200", ""])
+
+
+_LOGS = "steps:\n  - log:\n      message: It ran\n"
+_MAKERS: dict[str, Callable[[Change, Name], str]] = {
+    "endpoints": _endpoint, "functions": _function, "tables": _table, "channels": _channel,
+    "tasks": _task, "triggers": _trigger, "realtime": _realtime, "agents": _agent,
+    "addons": _addon, "tests": _test,
+}  # fmt: skip
+
+
+def _need_function(change: Change, name: Name, steps: str) -> str:
+    """Return the function of the same name, made if it is not there."""
+    function = Name("functions", name.name)
+    if not change.exists(function):
+        change.files[function.file] = f"description: {_sentence(name)}\n\n{steps}".encode()
+    return function.name
+
+
+def _authentication(change: Change) -> str:
+    return "JWT" if change.document("project.yaml").root.get("auth") else "None"
+
+
+def _words(name: Name) -> str:
+    return " ".join(_WORDS.split(name.name)).capitalize()
+
+
+def _sentence(name: Name) -> str:
+    return f"{_words(name)}."

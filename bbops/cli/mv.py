@@ -1,0 +1,30 @@
+"""Rename a resource, and rewrite every reference to it.
+
+A table gets `renamedFrom`, so that its rows stay.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bbops.cli._change import finish, open_change, path_option
+
+
+@click.command()
+@click.argument("old")
+@click.argument("new")
+@path_option
+def command(old: str, new: str, folder: Path) -> None:
+    """Rename the resource OLD to NEW, and rewrite every reference to it.
+
+    Both are named like 'functions/notes/create'. OLD may be a folder such as 'functions/notes'.
+    Nothing is changed where the project would have new errors; nothing is committed.
+    """
+    change = open_change(folder)
+    from bbops.authoring.moving import move  # noqa: PLC0415 - after the cheap answers
+    from bbops.authoring.naming import parse_name  # noqa: PLC0415
+
+    move(change, parse_name(old), parse_name(new))
+    finish(change)

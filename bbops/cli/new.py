@@ -1,0 +1,32 @@
+"""Make a new resource: a small file that is right.
+
+Kinds are endpoint, function, table, channel, task, trigger, realtime, agent, addon and test.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bbops.cli._change import finish, open_change, path_option
+
+
+@click.command()
+@click.argument("kind")
+@click.argument("name")
+@path_option
+def command(kind: str, name: str, folder: Path) -> None:
+    """Make a new resource NAME of a KIND, for example 'endpoint notes/archive'.
+
+    KIND is endpoint, function, table, channel, task, trigger, realtime, agent, addon or test. What
+    needs a function gets one of the same name; a test has the name of what it tests.
+    """
+    change = open_change(folder)
+    from bbops.authoring.making import make  # noqa: PLC0415 - after the cheap answers
+    from bbops.authoring.naming import Name, folder_of  # noqa: PLC0415
+
+    kinds = folder_of(kind)
+    clean = name.removeprefix(f"{kinds}/").removesuffix(".yaml")
+    make(change, Name(kinds, clean))
+    finish(change)

@@ -1,0 +1,192 @@
+"""Say the models of resources in JSON Schema 2020-12, for editors that complete and check YAML.
+
+What an editor needs differs from what a validator needs: alternatives are `anyOf` with a title
+each, so that it lists the steps by their names; there are no defaults, which it would write into
+every file; and the first alternative of a step is none, so that its missing key is what is told
+of a step that has no action yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
+from bbops.addons._base import kinds as addon_kinds
+from bbops.addons._base import step_keys
+from bbops.load import kinds
+from bbops.model import Model
+from bbops.resources.addon import addon_model
+from bbops.shape import TYPES
+from bbops.steps._base import Step, find_step_kind, step_kinds
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+NO_ACTION = "<a step: find, insert, set, if, loop, call, return, ...>"
+"""The key that is told to be missing where a step has no action."""
+
+Names = Mapping[str, list[str]]
+"""The names of a project's resources by folder; they become the options of references."""
+
+_REFERENCES = {
+    "function": "functions", "channel": "channels", "endpoint": "endpoints", "table": "tables",
+    "users": "tables", "realtime": "realtime", "middleware": "functions", "tools": "functions",
+    "login": "endpoints", "signup": "endpoints", "refresh": "endpoints", "logout": "endpoints",
+    "references": "references",
+}  # fmt: skip
+_ANY_TEXT = {"type": "string"}
+_BARE = {"anyOf": [{"type": "string"}, {"type": "boolean"}, {"type": "number"}]}
+_STEP = {"$comment": "a step"}
+"""Stands for the reference to all steps, which pydantic would follow."""
+_PLAIN: dict[str, JsonSchemaValue] = {
+    "read_static": _ANY_TEXT, "read_bare": _BARE, "read_step": _STEP, "read_value": {},
+    "plain": {},
+}  # fmt: skip
+_TYPE = {"anyOf": [{"enum": list(TYPES)}, {"type": "string", "pattern": r"^[a-z]+(\[\])?\??$"}]}
+
+
+def schemas(names: Names | None = None) -> dict[str, JsonSchemaValue]:
+    """Return the schema of each kind's files by its own name, such as `endpoint`.
+
+    Args:
+        names: of one project by folder, and `references` for columns that others may refer to;
+            without them a reference is any text.
+    """
+    found = {}
+    for folder, model in kinds().items():
+        kind = model.__name__.lower()
+        definitions: dict[str, JsonSchemaValue] = {}
+        root = _addons(definitions) if folder == "addons" else _schema(model, definitions)
+        found[kind] = _document(kind, root, definitions, names or {})
+    return found
+
+
+def _addons(definitions: dict[str, JsonSchemaValue]) -> JsonSchemaValue:
+    """Return the schema of any addon's file; each has a `config` of its own."""
+    every = []
+    for name, one in addon_kinds().items():
+        inner: dict[str, JsonSchemaValue] = {}
+        root = {**_schema(addon_model(name), inner), "title": one.title}
+        if "Config" in inner:
+            definitions[f"config.{name}"] = {**inner["Config"], "title": one.title}
+            root["properties"]["config"] = {"$ref": f"#/$defs/config.{name}"}
+        every.append(root)
+    return {"anyOf": every}
+
+
+def _document(
+    kind: str, root: JsonSchemaValue, definitions: dict[str, JsonSchemaValue], names: Names
+) -> JsonSchemaValue:
+    if str(_STEP) in str([root, definitions]):
+        definitions["step"] = _step(definitions)
+    whole = {"$schema": DIALECT, **root, "title": kind}
+    if definitions:
+        whole["$defs"] = dict(sorted(definitions.items()))
+    tidy: JsonSchemaValue = _tidy(whole)
+    return tidy if kind == "addon" else dict(_with_names(tidy, names))
+
+
+def _schema(model: type[Model], definitions: dict[str, JsonSchemaValue]) -> JsonSchemaValue:
+    """Return a model's schema; the definitions it needs go into `definitions`."""
+    found = model.model_json_schema(by_alias=True, schema_generator=_Generator)
+    definitions |= found.pop("$defs", {})
+    return found
+
+
+def _step(definitions: dict[str, JsonSchemaValue]) -> JsonSchemaValue:
+    none = {
+        "type": "object", "title": "a step", "properties": {NO_ACTION: {"not": {}}},
+        "required": [NO_ACTION], "additionalProperties": False,
+    }  # fmt: skip
+    steps = {key: find_step_kind(key) for key in [*step_kinds(), *step_keys()]}
+    for key, kind in steps.items():
+        if kind is not None:
+            definitions[f"step.{key}"] = _titled(kind, _schema(kind, definitions))
+    return {"anyOf": [none, *({"$ref": f"#/$defs/step.{key}"} for key in steps)]}
+
+
+def _titled(kind: type[Step], schema: JsonSchemaValue) -> JsonSchemaValue:
+    return {**schema, "title": kind.title}
+
+
+class _Generator(GenerateJsonSchema):
+    """Knows what our own validators take, which pydantic cannot see."""
+
+    def function_plain_schema(
+        self, schema: core_schema.PlainValidatorFunctionSchema
+    ) -> JsonSchemaValue:
+        """Return what a validator takes that reads a value all by itself."""
+        name = schema["function"]["function"].__name__
+        if name == "read_columns":
+            return {"anyOf": [{"type": "array", "items": _ANY_TEXT}, {"type": "object"}]}
+        return dict(_PLAIN.get(name, {}))
+
+    def function_after_schema(
+        self, schema: core_schema.AfterValidatorFunctionSchema
+    ) -> JsonSchemaValue:
+        """Return what comes before; the type of a field has names to choose from."""
+        if schema["function"]["function"].__name__ == "check_type":
+            return dict(_TYPE)
+        return super().function_after_schema(schema)
+
+    def function_before_schema(
+        self, schema: core_schema.BeforeValidatorFunctionSchema
+    ) -> JsonSchemaValue:
+        """Return what is taken too where a validator reads a short form."""
+        inner = super().function_before_schema(schema)
+        function = getattr(schema["function"]["function"], "__name__", "")
+        if function == "read_one" and "items" in inner:
+            return {"anyOf": [inner["items"], inner]}
+        if function == "_no_parameters":
+            return {"anyOf": [inner, {"type": "null"}]}
+        return {"anyOf": [_TYPE, inner]} if function == "read_short_form" else inner
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        """Leave the default out."""
+        return self.generate_inner(schema["schema"])
+
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
+        """Leave null out: who wants none leaves the key out."""
+        return self.generate_inner(schema["schema"])
+
+
+def _tidy(node: Any) -> Any:
+    """Return a schema without the titles that pydantic makes of field names; ours are kept."""
+    if isinstance(node, list):
+        return [_tidy(one) for one in node]
+    if not isinstance(node, dict):
+        return node
+    if node == _STEP:
+        return {"$ref": "#/$defs/step"}
+    found: JsonSchemaValue = {key: _tidy(one) for key, one in node.items()}
+    if "anyOf" in found and "additionalProperties" in found and "properties" not in found:
+        rule = found.pop("additionalProperties")  # it sees only the properties beside it
+        for one in found["anyOf"]:
+            if "properties" in one:
+                one["additionalProperties"] = rule
+    properties = found.get("properties")
+    for one in properties.values() if isinstance(properties, dict) else ():
+        if isinstance(one, dict) and isinstance(one.get("title"), str):
+            one.pop("title")
+    return found
+
+
+def _with_names(node: Any, names: Names) -> Any:
+    """Return a schema whose references have the names of a project as options."""
+    if isinstance(node, list):
+        return [_with_names(one, names) for one in node]
+    if not isinstance(node, dict):
+        return node
+    found = {key: _with_names(one, names) for key, one in node.items()}
+    properties = node.get("properties")
+    for key, folder in _REFERENCES.items() if isinstance(properties, dict) else ():
+        if key in properties and names.get(folder):
+            found["properties"][key] = _one_of(properties[key], names[folder])
+    return found
+
+
+def _one_of(schema: JsonSchemaValue, options: list[str]) -> JsonSchemaValue:
+    if schema.get("type") == "array":
+        return {**schema, "items": {"enum": options}}
+    return {**schema, "enum": options} if schema.get("type") == "string" else schema

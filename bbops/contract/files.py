@@ -1,0 +1,31 @@
+"""The schemas as files: what stands in them, and the names of a project."""
+
+from __future__ import annotations
+
+import json
+
+from bbops.contract.editor import Names, schemas
+from bbops.project import Project
+
+
+def schema_files(names: Names | None = None) -> dict[str, str]:
+    """Return the text of each schema's file by its name, such as `endpoint.schema.json`."""
+    return {
+        f"{kind}.schema.json": json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
+        for kind, schema in schemas(names).items()
+    }
+
+
+def names_of(project: Project) -> dict[str, list[str]]:
+    """Return what a file of the project may refer to, by folder."""
+    references = [
+        f"{name}.{column}"
+        for name, table in project.tables.items()
+        for column, found in table.model.columns.items()
+        if found.unique or (column,) == table.model.key
+    ]
+    return {
+        "functions": sorted(project.functions), "channels": sorted(project.channels),
+        "endpoints": sorted(project.endpoints), "tables": sorted(project.tables),
+        "realtime": sorted(project.realtime), "references": sorted(references),
+    }  # fmt: skip

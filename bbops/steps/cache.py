@@ -1,0 +1,82 @@
+"""cache: keep a value for a time, so that its steps need not run each time."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import ClassVar
+
+from pydantic import Field
+
+from bbops.expressions.types import Type
+from bbops.expressions.values import ValueField
+from bbops.model import Model
+from bbops.names import Duration
+from bbops.runtime.durations import seconds
+from bbops.steps._base import Checking, Example, Step, Steps, refuse_return, variables
+from bbops.steps._flow import Flow
+
+
+class CacheParameters(Model):
+    """The key, how long its value is kept, and what makes it."""
+
+    key: ValueField
+    for_: Duration = Field(alias="for")
+    steps: Steps | None = None
+    value: ValueField
+
+
+class Cache(Step):
+    """Give the value kept under the key; where none is, run the steps and keep `value`.
+
+    Each process keeps its own, until the next release. Many who ask at once wait for one of them.
+    """
+
+    title: ClassVar[str] = "Cache"
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "Count once a minute",
+            "- cache:\n"
+            "    key: notes/count\n"
+            "    for: 1m\n"
+            "    steps:\n"
+            "      - find: { table: notes }\n"
+            "        as: notes\n"
+            "    value: ${ vars.notes | length }\n"
+            "  as: count\n"
+            "- return: { value: '${ vars.count }' }",
+            value=3,
+        ),
+    )
+
+    cache: CacheParameters
+
+    def check(self, at: Checking) -> Type:
+        given = self.cache
+        at.need(given.key, "text number boolean", "'key'", self.place("key"))
+        refuse_return(at, given.steps or (), "'cache'")
+        before = at.scope.known
+        at.scope.known = before.copy()
+        at.steps(given.steps or ())
+        of = at.value(given.value)
+        why = f"the 'cache' in line {at.line} runs its steps only where nothing is kept"
+        at.rejoin(("", before), (why, at.scope.known))
+        return of
+
+    def blocks(self) -> Sequence[Sequence[Step]]:
+        return (self.cache.steps or (),)
+
+    def code(self, flow: Flow) -> list[ast.stmt]:
+        given = self.cache
+        body = flow.block(given.steps or ())
+        body += flow.at_one_time(lambda: flow.run("return value", value=flow.value(given.value)))
+        make, code = flow.apart(variables(given.steps or ()), body)
+        return code + flow.store(
+            self.as_,
+            flow.expression(
+                f"await cached(run, key, step, {seconds(given.for_)}, {make})",
+                cached="bbops.runtime.caching:cached",
+                key=flow.value(given.key),
+                step=ast.Constant(f"{flow.name}:{self.mark.line if self.mark else 1}"),
+            ),
+        )

@@ -1,0 +1,203 @@
+"""The door to other servers: what it asks, what it never asks, and what comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from bbops.host import HttpRequest, HttpResponse
+from bbops.runtime.failures import HttpFailure
+from bbops_server.host.http import MAX_BODY_BYTES, Egress, OutsideHttp, is_public
+
+Answer = Callable[[str], bytes]
+HERE = Egress(["127.0.0.1"])
+
+
+def plain(body: bytes, head: str = "200 OK", *headers: str) -> bytes:
+    lines = [f"HTTP/1.1 {head}", f"content-length: {len(body)}", *headers, "", ""]
+    return "\r\n".join(lines).encode() + body
+
+
+def asking(answer: Answer, work: Callable[[OutsideHttp, str, list[str]], Awaitable[Any]],
+           egress: Egress = HERE) -> Any:  # fmt: skip
+    """Run `work` beside a server that answers by the first line of a request."""
+    heard: list[str] = []
+    writers: list[asyncio.StreamWriter] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
+        try:
+            while head := (await reader.readuntil(b"\r\n\r\n")).decode():
+                heard.append(head)
+                writer.write(answer(head.split(" ")[1]))
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+
+    async def main() -> Any:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        door = OutsideHttp(egress)
+        try:
+            return await work(door, f"http://127.0.0.1:{port}", heard)
+        finally:
+            await door.close()
+            server.close()
+            for writer in writers:
+                writer.close()
+            await asyncio.sleep(0.01)
+
+    return asyncio.run(main())
+
+
+def get(url: str, timeout: float = 5.0, **headers: str) -> HttpRequest:
+    return HttpRequest("GET", url, headers, b"", timeout)
+
+
+async def code(door: OutsideHttp, request: HttpRequest) -> str:
+    with pytest.raises(HttpFailure) as raised:
+        await door.send(request)
+    return raised.value.code
+
+
+def test_an_answer_comes_back_whole() -> None:
+    async def work(door: OutsideHttp, url: str, heard: list[str]) -> HttpResponse:
+        return await door.send(get(f"{url}/ä b?q=1", accept="text/plain"))
+
+    found = asking(lambda path: plain(path.encode(), "404 Not Found", "X-A: 1", "x-a: 2"), work)
+    assert (found.status, found.body, found.headers["x-a"]) == (404, b"/%C3%A4%20b?q=1", "1, 2")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1",
+        "0.0.0.0", "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1", "fe80::1%eth0",
+        "fc00::1", "fd00:ec2::254", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "::127.0.0.1",
+        "64:ff9b::7f00:1", "2002:7f00:1::", "2001:0:7f00:1::", "ff02::1",
+    ],
+)  # fmt: skip
+def test_addresses_of_this_machine_and_network_are_not_public(address: str) -> None:
+    assert not is_public(address)
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "1.1.1.1", "2606:4700:4700::1111"])
+def test_addresses_of_the_internet_are_public(address: str) -> None:
+    assert is_public(address)
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "127.1", "2130706433", "0x7f000001", "[::1]", "localhost", "0"]
+)
+def test_this_machine_is_refused_however_it_is_spelt(host: str) -> None:
+    async def work(door: OutsideHttp, url: str, heard: list[str]) -> tuple[str, list[str]]:
+        return await code(door, get(f"http://{host}:{url.rpartition(':')[2]}/")), heard
+
+    found, heard = asking(lambda _: plain(b"secret"), work, Egress())
+    assert (found, heard) in [("httpRefused", []), ("httpUnreachable", [])]
+
+
+def test_a_redirect_to_a_forbidden_address_is_refused() -> None:
+    async def work(door: OutsideHttp, url: str, heard: list[str]) -> tuple[str, int]:
+        found = await code(door, get(url))
+        return found, len(heard)
+
+    answer = plain(b"", "302 Found", "location: http://127.0.0.2/latest/meta-data")
+    assert asking(lambda _: answer, work) == ("httpRefused", 1)
+
+
+def test_a_name_is_looked_up_once_and_connected_to_where_it_was_checked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked_up: list[str] = []
+
+    async def work(door: OutsideHttp, url: str, heard: list[str]) -> int:
+        port = int(url.rpartition(":")[2])
+
+        async def rebind(host: str, *rest: Any, **named: Any) -> Any:
+            looked_up.append(host)
+            address = "127.0.0.1" if len(looked_up) == 1 else "10.0.0.1"
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
+
+        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", rebind)
+        await door.send(get(f"http://rebinding.example:{port}/"))
+        return len(heard)
+
+    assert asking(lambda _: plain(b"a"), work) == 1
+    assert looked_up[:1] == ["rebinding.example"]
+    assert "rebinding.example" not in looked_up[1:]
+
+
+def test_a_redirect_is_followed_without_credentials_for_another_server() -> None:
+    ports: list[str] = []
+
+    async def work(door: OutsideHttp, url: str, heard: list[str]) -> list[str]:
+        ports.append(url.rpartition(":")[2])
+        sent = {"authorization": "key", "x-more": "a"}
+        answer = await door.send(HttpRequest("POST", f"{url}/a", sent, b"x", 5))
+        assert answer.body == b"end"
+        return heard
+
+    def answer(path: str) -> bytes:
+        other = f"location: http://localhost:{ports[0]}/b"
+        return plain(b"end") if path == "/b" else plain(b"", "302 Found", other)
+
+    first, second = asking(answer, work)
+    assert "authorization: key" in first
+    assert first.startswith("POST")
+    assert "authorization" not in second
+    assert second.startswith("GET /b")
+    assert "x-more: a" in second
+
+
+def test_redirects_come_to_an_end() -> None:
+    async def work(door: OutsideHttp, url: str, heard: list[str]) -> tuple[str, int]:
+        return await code(door, get(f"{url}/a")), len(heard)
+
+    assert asking(lambda _: plain(b"", "302 Found", "location: /a"), work) == ("httpFailed", 6)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_an_answer_has_a_largest_size(packed: bool) -> None:
+    body = b"x" * (MAX_BODY_BYTES + 1)
+    answer = plain(gzip.compress(body), "200 OK", "content-encoding: gzip") if packed else (
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + b"%x\r\n" % len(body) + body
+    )  # fmt: skip
+
+    async def work(door: OutsideHttp, url: str, heard: list[str]) -> str:
+        return await code(door, get(url))
+
+    assert asking(lambda _: answer, work) == "httpTooLarge"
+
+
+def test_a_packed_answer_is_unpacked() -> None:
+    async def work(door: OutsideHttp, url: str, heard: list[str]) -> bytes:
+        return (await door.send(get(url))).body
+
+    answer = plain(gzip.compress(b"hello"), "200 OK", "content-encoding: gzip")
+    assert asking(lambda _: answer, work) == b"hello"
+
+
+def test_a_silent_server_is_left_in_time() -> None:
+    async def work(door: OutsideHttp, url: str, heard: list[str]) -> str:
+        return await code(door, get(url, 0.05))
+
+    assert asking(lambda _: b"HTTP/1.1 200", work) == "httpTimeout"
+
+
+@pytest.mark.parametrize(
+    ("url", "wanted"),
+    [("ftp://a.example/", "httpInvalid"), ("http:///x", "httpInvalid"),
+     ("http://user:pass@a.example/", "httpInvalid"), ("http://a.example:99999/", "httpInvalid"),
+     ("file:///etc/passwd", "httpInvalid"), ("http://127.0.0.1:1/", "httpUnreachable")],
+)  # fmt: skip
+def test_what_cannot_be_asked_says_so(url: str, wanted: str) -> None:
+    async def work(door: OutsideHttp, _: str, heard: list[str]) -> str:
+        return await code(door, get(url))
+
+    assert asking(lambda _: plain(b""), work) == wanted
