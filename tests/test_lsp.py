@@ -29,6 +29,7 @@ from bbops.lsp.slots import Slot, field_slot, fields
 from bbops.lsp.text import Lines
 from bbops.lsp.words import about_key
 from bbops.steps._base import step_kinds
+from bbops.tree import FolderTree
 from tests.conftest import TEMPLATE, run
 from tests.test_cli import environment
 
@@ -54,7 +55,11 @@ class Client:
     async def start(self, *, encodings: list[Any] | None = None) -> None:
         await self.client.start_io(sys.executable, "-m", "bbops", "lsp", env=environment())
         general = lsp.GeneralClientCapabilities(position_encodings=encodings)
-        capabilities = lsp.ClientCapabilities(general=general)
+        moves = lsp.WorkspaceEditClientCapabilities(
+            document_changes=True, resource_operations=[lsp.ResourceOperationKind.Rename]
+        )
+        workspace = lsp.WorkspaceClientCapabilities(workspace_edit=moves)
+        capabilities = lsp.ClientCapabilities(general=general, workspace=workspace)
         params = lsp.InitializeParams(capabilities, root_uri=self.uri(""))
         self.server = (await self.client.initialize_async(params)).capabilities
         self.client.initialized(lsp.InitializedParams())
@@ -422,18 +427,20 @@ def test_a_variable_is_renamed_where_it_is_set_and_read(project: Path, place: st
 
 
 def applied(text: str, edits: Any) -> str:
-    lines = text.splitlines(keepends=True)
-    for one in sorted(edits, key=lambda one: one.range.start.character, reverse=True):
-        start, end = one.range.start, one.range.end
-        line = lines[start.line]
-        lines[start.line] = line[: start.character] + one.new_text + line[end.character :]
-    return "".join(lines)
+    """Return a text with edits, as an editor that counts in UTF-16 puts them in."""
+    lines = Lines(text)
+    places = [(lines.offset(e.range.start), lines.offset(e.range.end), e.new_text) for e in edits]
+    for start, end, new in sorted(places, reverse=True):
+        text = text[:start] + new + text[end:]
+    return text
 
 
 REFUSED = [
     (LOGIN, "${ vars.us¦er.id }", "token", "there already"),
     (LOGIN, "${ vars.us¦er.id }", "no name", "not a name"),
-    (LOGIN, "table: us¦ers", "people", "only variables"),
+    (LOGIN, "verifyPass¦word", "people", "only variables"),
+    (LIST, "table: no¦tes", "users", "already"),
+    (LIST, "table: no¦tes", "No Tes", "not a name of tables"),
     ("functions/middleware/signed-in.yaml", "as: m¦e", "person", "behind this middleware"),
 ]
 
@@ -446,6 +453,29 @@ def test_a_rename_that_would_break_something_is_refused(project: Path) -> None:
                 await editor.client.text_document_rename_async(
                     lsp.RenameParams(editor.document(path), at, name)
                 )
+
+    edit(project, test)
+
+
+def test_a_table_is_renamed_with_its_file_and_all_that_names_it(project: Path) -> None:
+    async def test(editor: Client) -> None:
+        at = typed(editor, LIST, "table: notes", "table: no¦tes")
+        params = lsp.RenameParams(editor.document(LIST), at, "memos")
+        found = await editor.client.text_document_rename_async(params)
+        assert found is not None
+        *edits, moved = found.document_changes or ()
+        assert isinstance(moved, lsp.RenameFile)
+        assert (moved.old_uri, moved.new_uri) == (
+            editor.uri(NOTES),
+            editor.uri("tables/memos.yaml"),
+        )
+        for one in edits:
+            assert isinstance(one, lsp.TextDocumentEdit)
+            path = Path(one.text_document.uri.removeprefix("file://"))
+            path.write_text(applied(path.read_text(), one.edits))
+        (project / NOTES).rename(project / "tables/memos.yaml")
+        assert "renamedFrom: notes" in (project / "tables/memos.yaml").read_text()
+        assert validate(FolderTree(project))[1] == ()
 
     edit(project, test)
 
