@@ -37,7 +37,6 @@ def command(folder: Path, *, project: bool, check: bool) -> int:
     found = Folder(target).read(list(wanted)) if target.is_dir() else {}
     changed = {name: text for name, text in wanted.items() if found.get(name) != text.encode()}
     if changed and not check:
-        target.mkdir(parents=True, exist_ok=True)
         Folder(folder).apply({f"{inner}/{name}": one.encode() for name, one in changed.items()})
     if check and changed:
         say("\n".join(f"would change {target / name}" for name in changed))

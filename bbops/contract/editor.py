@@ -179,10 +179,11 @@ def _with_names(node: Any, names: Names) -> Any:
     if not isinstance(node, dict):
         return node
     found = {key: _with_names(one, names) for key, one in node.items()}
-    properties = node.get("properties")
-    for key, folder in _REFERENCES.items() if isinstance(properties, dict) else ():
-        if key in properties and names.get(folder):
-            found["properties"][key] = _one_of(properties[key], names[folder])
+    properties = found.get("properties")
+    if isinstance(properties, dict):
+        for key, folder in _REFERENCES.items():
+            if key in properties and names.get(folder):
+                properties[key] = _one_of(properties[key], names[folder])
     return found
 
 
