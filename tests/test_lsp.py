@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.client import LanguageClient
 
+from bbops.check.flows import CheckedFlow, check_flow
 from bbops.compile.release import validate
 from bbops.load import kinds
 from bbops.lsp.completion import complete
@@ -573,3 +574,57 @@ def test_what_is_reused_after_an_edit_is_what_a_whole_check_finds(project: Path)
         folder.files.put(path, text.replace(old, new) if old in text else text.replace(new, old))
         found = {one for group in folder.refresh().values() for one in group}
         assert found == set(validate(folder.files)[1]), (path, new)
+
+
+def test_an_edit_of_one_function_leaves_the_results_of_others(project: Path) -> None:
+    folder = Folder.at(project)
+    folder.refresh()
+    before = flows_of(folder)
+    folder.files.put(LIST, folder.source(LIST) + "# more\n")
+    folder.refresh()
+    after = flows_of(folder)
+    assert {name for name in after if after[name] is not before[name]} == {"notes/list"}
+
+
+def flows_of(folder: Folder) -> dict[str, CheckedFlow]:
+    assert folder.project is not None
+    return {name: check_flow(folder.project, name) for name in folder.project.functions}
+
+
+# ---- editors differ
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+def test_columns_count_what_the_editor_counts(project: Path, encoding: str) -> None:
+    async def test(editor: Client) -> None:
+        assert editor.server.position_encoding == encoding
+        line = "  - log: { message: 'é😀 ${ vars.nobody }' }"
+        editor.show(LIST, editor.read(LIST).replace("  - find:", f"{line}\n\n  - find:", 1))
+        await editor.until(LIST, bool)
+        (one,) = editor.told[LIST]
+        before = line[: line.index("nobody")].encode(f"{encoding}-le".replace("8-le", "8"))
+        size = {"utf-8": 1, "utf-16": 2, "utf-32": 4}[encoding]
+        assert one.range.start.character == len(before) // size
+
+    edit(project, test, encodings=[encoding])
+
+
+def test_a_document_that_is_closed_counts_as_it_is_on_disk(project: Path) -> None:
+    async def test(editor: Client) -> None:
+        editor.show(LIST, "steps: [")
+        await editor.until(LIST, bool)
+        closing = lsp.DidCloseTextDocumentParams(editor.document(LIST))
+        editor.client.text_document_did_close(closing)
+        await editor.until(LIST, lambda found: not found)
+
+    edit(project, test)
+
+
+def test_a_file_that_changes_outside_the_editor_is_looked_at(project: Path) -> None:
+    async def test(editor: Client) -> None:
+        editor.show(NOTES)
+        (project / LIST).write_text("steps: [")
+        change = lsp.FileEvent(editor.uri(LIST), lsp.FileChangeType.Changed)
+        changed = lsp.DidChangeWatchedFilesParams([change])
+        editor.client.workspace_did_change_watched_files(changed)
+        assert await editor.until(LIST, bool) == ["yaml-syntax"]
+
+    edit(project, test)
