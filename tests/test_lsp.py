@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from lsprotocol import types as lsp
 from pydantic import BaseModel
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.client import LanguageClient
 
+from bbops.check.flows import CheckedFlow, check_flow
 from bbops.compile.release import validate
 from bbops.load import kinds
 from bbops.lsp.completion import complete
@@ -29,6 +30,7 @@ from bbops.lsp.slots import Slot, field_slot, fields
 from bbops.lsp.text import Lines
 from bbops.lsp.words import about_key
 from bbops.steps._base import step_kinds
+from bbops.tree import FolderTree
 from tests.conftest import TEMPLATE, run
 from tests.test_cli import environment
 
@@ -54,7 +56,11 @@ class Client:
     async def start(self, *, encodings: list[Any] | None = None) -> None:
         await self.client.start_io(sys.executable, "-m", "bbops", "lsp", env=environment())
         general = lsp.GeneralClientCapabilities(position_encodings=encodings)
-        capabilities = lsp.ClientCapabilities(general=general)
+        moves = lsp.WorkspaceEditClientCapabilities(
+            document_changes=True, resource_operations=[lsp.ResourceOperationKind.Rename]
+        )
+        workspace = lsp.WorkspaceClientCapabilities(workspace_edit=moves)
+        capabilities = lsp.ClientCapabilities(general=general, workspace=workspace)
         params = lsp.InitializeParams(capabilities, root_uri=self.uri(""))
         self.server = (await self.client.initialize_async(params)).capabilities
         self.client.initialized(lsp.InitializedParams())
@@ -151,24 +157,25 @@ def test_a_mistake_is_underlined_and_forgotten_when_it_is_mended(project: Path) 
     edit(project, test)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "underlined"),
-    [
-        ("orderBy:", "orderBi:", "orderBi"),
-        ("table: notes", "table: nots", "nots"),
-        ("done == query.done", "dune == query.done", "dune"),
-        ("- find:", "- fnd:", "fnd"),
-        ("[id, title,", "[id, titel,", "titel"),
-        ("page?: { type: integer", "page?: { type: intger", "intger"),
-    ],
-)
-def test_a_mistake_is_underlined_exactly(
-    project: Path, old: str, new: str, underlined: str
-) -> None:
+MISTAKES = [
+    ("orderBy:", "orderBi:", "orderBi"),
+    ("table: notes", "table: nots", "nots"),
+    ("done == query.done", "dune == query.done", "dune"),
+    ("- find:", "- fnd:", "fnd"),
+    ("[id, title,", "[id, titel,", "titel"),
+    ("page?: { type: integer", "page?: { type: intger", "intger"),
+]
+
+
+def test_mistakes_are_underlined_exactly(project: Path) -> None:
     async def test(editor: Client) -> None:
-        text = editor.show(LIST, editor.read(LIST).replace(old, new, 1))
-        await editor.until(LIST, bool)
-        assert underlined in [marked(text, one) for one in editor.told[LIST]]
+        good = editor.show(LIST)
+        for old, new, underlined in MISTAKES:
+            text = editor.show(LIST, good.replace(old, new, 1))
+            await editor.until(LIST, bool)
+            assert underlined in [marked(text, one) for one in editor.told[LIST]]
+            editor.show(LIST, good)
+            await editor.until(LIST, lambda found: not found)
 
     edit(project, test)
 
@@ -208,17 +215,17 @@ def test_lines_may_end_as_on_windows(project: Path) -> None:
     edit(project, test)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "\t", "steps: [", "a: 'b", "- - -", "{{", "\ufeff", "\x00", "steps:\n  - 😀: &a *a"],
-)
-def test_a_text_that_is_no_yaml_breaks_nothing(project: Path, text: str) -> None:
+NO_YAML = ["", "\t", "steps: [", "a: 'b", "- - -", "{{", "\ufeff", "\x00", "steps:\n  - 😀: &a *a"]
+
+
+def test_a_text_that_is_no_yaml_breaks_nothing(project: Path) -> None:
     async def test(editor: Client) -> None:
         good = editor.show(LIST)
-        editor.show(LIST, text)
-        await editor.until(LIST, bool)
-        editor.show(LIST, good)
-        await editor.until(LIST, lambda found: not found)
+        for text in NO_YAML:
+            editor.show(LIST, text)
+            await editor.until(LIST, bool)
+            editor.show(LIST, good)
+            await editor.until(LIST, lambda found: not found)
 
     edit(project, test)
 
@@ -236,6 +243,7 @@ def test_a_file_outside_projects_is_left_alone(tmp_path: Path, project: Path) ->
 
 # ---- questions
 NOTES = "tables/notes.yaml"
+CREATE = "functions/notes/create.yaml"
 ENDPOINT = "endpoints/notes/list.yaml"
 
 
@@ -255,9 +263,10 @@ COMPLETIONS = [
     (LIST, "  - find:", "  - fi¦\n  - find:", {"find", "return", "as", "sms.sendSms"}, {"limit"}),
     (LIST, "  - find:", "  - ¦\n  - find:", {"find", "return"}, set()),
     (LIST, "query:", "inp¦\nquery:", {"input", "output"}, {"query", "steps", "find"}),
-    (LOGIN, "verifyPassword:\n", "verifyPassword:\n      ¦\n", {"password", "hash"}, {"as"}),
+    (LOGIN, "hash: ${ vars.user?.password_hash }", "¦", {"hash"}, {"password", "as"}),
     (NOTES, "{ type: text,", "{ type: text, pri¦,", {"private", "auto"}, {"type"}),
-    ("project.yaml", "auth:\n", "auth:\n  ¦\n", {"signingKey", "algorithm"}, {"env"}),
+    ("project.yaml", "auth:\n", "auth:\n  ¦\n", {"algorithm"}, {"signingKey", "env"}),
+    (CREATE, "        user_id:", "        ¦\n        user_id:", {"done"}, {"user_id", "title"}),
     # words and names
     (ENDPOINT, "method: GET", "method: ¦", {"GET", "DELETE"}, set()),
     (ENDPOINT, "notes/list", "notes/¦", {"notes/list", "auth/login"}, {"notes-v1"}),
@@ -393,8 +402,7 @@ def test_uses_of_a_table_are_found_in_all_files(project: Path) -> None:
         found = await editor.client.text_document_references_async(params)
         names = ("create", "delete", "get", "list", "update")
         wanted = {editor.uri(f"functions/notes/{name}.yaml") for name in names}
-        wanted |= {editor.uri("tests/notes/get.yaml")}
-        assert {one.uri for one in found or ()} == wanted
+        assert {one.uri for one in found or ()} == {*wanted, editor.uri("tests/notes/get.yaml")}
 
     edit(project, test)
 
@@ -420,32 +428,55 @@ def test_a_variable_is_renamed_where_it_is_set_and_read(project: Path, place: st
 
 
 def applied(text: str, edits: Any) -> str:
-    lines = text.splitlines(keepends=True)
-    for one in sorted(edits, key=lambda one: one.range.start.character, reverse=True):
-        start, end = one.range.start, one.range.end
-        line = lines[start.line]
-        lines[start.line] = line[: start.character] + one.new_text + line[end.character :]
-    return "".join(lines)
+    """Return a text with edits, as an editor that counts in UTF-16 puts them in."""
+    lines = Lines(text)
+    places = [(lines.offset(e.range.start), lines.offset(e.range.end), e.new_text) for e in edits]
+    for start, end, new in sorted(places, reverse=True):
+        text = text[:start] + new + text[end:]
+    return text
 
 
-@pytest.mark.parametrize(
-    ("path", "place", "name", "message"),
-    [
-        (LOGIN, "${ vars.us¦er.id }", "token", "there already"),
-        (LOGIN, "${ vars.us¦er.id }", "no name", "not a name"),
-        (LOGIN, "table: us¦ers", "people", "only variables"),
-        ("functions/middleware/signed-in.yaml", "as: m¦e", "person", "behind this middleware"),
-    ],
-)
-def test_a_rename_that_would_break_something_is_refused(
-    project: Path, path: str, place: str, name: str, message: str
-) -> None:
+REFUSED = [
+    (LOGIN, "${ vars.us¦er.id }", "token", "there already"),
+    (LOGIN, "${ vars.us¦er.id }", "no name", "not a name"),
+    (LOGIN, "verifyPass¦word", "people", "only variables"),
+    (LIST, "table: no¦tes", "users", "already"),
+    (LIST, "table: no¦tes", "No Tes", "not a name of tables"),
+    ("functions/middleware/signed-in.yaml", "as: m¦e", "person", "behind this middleware"),
+]
+
+
+def test_a_rename_that_would_break_something_is_refused(project: Path) -> None:
     async def test(editor: Client) -> None:
-        at = typed(editor, path, place.replace("¦", ""), place)
-        with pytest.raises(JsonRpcException, match=message):
-            await editor.client.text_document_rename_async(
-                lsp.RenameParams(editor.document(path), at, name)
-            )
+        for path, place, name, message in REFUSED:
+            at = typed(editor, path, place.replace("¦", ""), place)
+            with pytest.raises(JsonRpcException, match=message):
+                await editor.client.text_document_rename_async(
+                    lsp.RenameParams(editor.document(path), at, name)
+                )
+
+    edit(project, test)
+
+
+def test_a_table_is_renamed_with_its_file_and_all_that_names_it(project: Path) -> None:
+    async def test(editor: Client) -> None:
+        at = typed(editor, LIST, "table: notes", "table: no¦tes")
+        params = lsp.RenameParams(editor.document(LIST), at, "memos")
+        found = await editor.client.text_document_rename_async(params)
+        assert found is not None
+        *edits, moved = found.document_changes or ()
+        assert isinstance(moved, lsp.RenameFile)
+        assert (moved.old_uri, moved.new_uri) == (
+            editor.uri(NOTES),
+            editor.uri("tables/memos.yaml"),
+        )
+        for one in edits:
+            assert isinstance(one, lsp.TextDocumentEdit)
+            path = Path(one.text_document.uri.removeprefix("file://"))
+            path.write_text(applied(path.read_text(), one.edits))
+        (project / NOTES).rename(project / "tables/memos.yaml")
+        assert "renamedFrom: notes" in (project / "tables/memos.yaml").read_text()
+        assert validate(FolderTree(project))[1] == ()
 
     edit(project, test)
 
@@ -499,6 +530,7 @@ def models_in(slot: Slot) -> list[type[BaseModel]]:
     return [one.model for one in (slot, *inner) if one.model is not None]
 
 
+@settings(deadline=None, max_examples=50)
 @given(data=st.data())
 def test_no_cursor_and_no_half_typed_text_breaks_an_answer(data: st.DataObject) -> None:
     folder = Folder.at(TEMPLATE)
@@ -542,3 +574,57 @@ def test_what_is_reused_after_an_edit_is_what_a_whole_check_finds(project: Path)
         folder.files.put(path, text.replace(old, new) if old in text else text.replace(new, old))
         found = {one for group in folder.refresh().values() for one in group}
         assert found == set(validate(folder.files)[1]), (path, new)
+
+
+def test_an_edit_of_one_function_leaves_the_results_of_others(project: Path) -> None:
+    folder = Folder.at(project)
+    folder.refresh()
+    before = flows_of(folder)
+    folder.files.put(LIST, folder.source(LIST) + "# more\n")
+    folder.refresh()
+    after = flows_of(folder)
+    assert {name for name in after if after[name] is not before[name]} == {"notes/list"}
+
+
+def flows_of(folder: Folder) -> dict[str, CheckedFlow]:
+    assert folder.project is not None
+    return {name: check_flow(folder.project, name) for name in folder.project.functions}
+
+
+# ---- editors differ
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+def test_columns_count_what_the_editor_counts(project: Path, encoding: str) -> None:
+    async def test(editor: Client) -> None:
+        assert editor.server.position_encoding == encoding
+        line = "  - log: { message: 'é😀 ${ vars.nobody }' }"
+        editor.show(LIST, editor.read(LIST).replace("  - find:", f"{line}\n\n  - find:", 1))
+        await editor.until(LIST, bool)
+        (one,) = editor.told[LIST]
+        before = line[: line.index("nobody")].encode(f"{encoding}-le".replace("8-le", "8"))
+        size = {"utf-8": 1, "utf-16": 2, "utf-32": 4}[encoding]
+        assert one.range.start.character == len(before) // size
+
+    edit(project, test, encodings=[encoding])
+
+
+def test_a_document_that_is_closed_counts_as_it_is_on_disk(project: Path) -> None:
+    async def test(editor: Client) -> None:
+        editor.show(LIST, "steps: [")
+        await editor.until(LIST, bool)
+        closing = lsp.DidCloseTextDocumentParams(editor.document(LIST))
+        editor.client.text_document_did_close(closing)
+        await editor.until(LIST, lambda found: not found)
+
+    edit(project, test)
+
+
+def test_a_file_that_changes_outside_the_editor_is_looked_at(project: Path) -> None:
+    async def test(editor: Client) -> None:
+        editor.show(NOTES)
+        (project / LIST).write_text("steps: [")
+        change = lsp.FileEvent(editor.uri(LIST), lsp.FileChangeType.Changed)
+        changed = lsp.DidChangeWatchedFilesParams([change])
+        editor.client.workspace_did_change_watched_files(changed)
+        assert await editor.until(LIST, bool) == ["yaml-syntax"]
+
+    edit(project, test)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bbops.errors import BbopsError
-from bbops.tree import FolderTree, is_safe
+from bbops.tree import FolderTree, Tree, is_safe
 
 Changes = Mapping[str, bytes | None]
 """New bytes by path from the project's root; None takes the file away."""
@@ -17,8 +17,9 @@ Changes = Mapping[str, bytes | None]
 class Folder:
     """A project's folder as it was when this was made, with its files as bytes."""
 
-    def __init__(self, root: Path) -> None:
-        tree = FolderTree(root)
+    def __init__(self, root: Path, tree: Tree | None = None) -> None:
+        """Args: `tree`: the files where they are not those on disk, as in an editor."""
+        tree = tree or FolderTree(root)
         entries = [one for one in tree.entries() if one.kind == "file"]
         self.root = root
         self._blobs = {str(one.path): one.blob for one in entries}

@@ -112,12 +112,12 @@ def _writes(one: Resource[Function], name: str) -> Iterator[Site]:
         for mark in marks:
             if mark is None:
                 continue
-            start, end = _inner(mark)
+            start, end = inner_of(mark)
             if one.document.source[start:end] == name:
                 yield Site(one.file, start, end)
 
 
-def _inner(mark: Mark) -> tuple[int, int]:
+def inner_of(mark: Mark) -> tuple[int, int]:
     """Return where a name stands without its quotes."""
     quote = 1 if mark.style in {"'", '"'} else 0
     return mark.start + quote, mark.end - quote
@@ -156,7 +156,14 @@ def uses(folder: Folder, path: str, lines: Lines, offset: int) -> list[Site]:
     if name := variable_at(at, offset):
         own = variable_sites(folder, path, name)
         return sorted({*own, *variable_sites(folder, path, name, writes=False)})
-    if at.named is None or at.named.group in {"columns", "fields", "references"}:
+    if at.named is None or at.named.group in {
+        "columns",
+        "fields",
+        "references",
+        "events",
+        "payload",
+        "params",
+    }:
         return []
     return list(uses_of(at.project, at.named.group, str(at.spot.value)))
 
@@ -169,7 +176,7 @@ def uses_of(project: Project, group: str, name: str) -> Iterator[Site]:
             if spot.value == name:
                 named = named_at(kind, one.name, root, spot.path, is_key=spot.is_key)
                 if named == Named(group):
-                    yield Site(one.file, *_inner(spot.mark))
+                    yield Site(one.file, *inner_of(spot.mark))
 
 
 def _files(project: Project) -> Iterator[tuple[str, Resource[Any]]]:

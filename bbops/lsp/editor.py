@@ -15,7 +15,7 @@ from bbops import __version__
 from bbops.errors import BbopsError
 from bbops.lsp.diagnostics import to_lsp
 from bbops.lsp.folder import Folder
-from bbops.lsp.text import Lines
+from bbops.lsp.text import UTF16, Lines
 
 DELAY_SECONDS = 0.15
 """How long nothing must be typed before a project is checked."""
@@ -72,7 +72,8 @@ class Editor(LanguageServer):
 
     def lines(self, source: str) -> Lines:
         """Return the lines of a text, counted as this editor counts."""
-        return Lines(source, str(getattr(self.workspace.position_encoding, "value", "utf-16")))
+        encoding = self.workspace.position_encoding or UTF16
+        return Lines(source, str(getattr(encoding, "value", encoding)))
 
     def uri(self, folder: Folder, path: str) -> str:
         """Return the address of a project's file."""

@@ -173,6 +173,10 @@ KEYS = {
     "aggregate": "Counts and sums, by group.",
     "groupBy": "The columns that make a group.",
     "values": "What is computed for each group, by name.",
+    "url": "The address, with `https://`.",
+    "body": "Sent as JSON.",
+    "form": "Sent as a form.",
+    "allowStatus": "Statuses besides 2xx that are no error.",
     # ---- tasks, triggers, realtime, agents, addons
     "every": "How often it runs, such as `15m`.",
     "timezone": "Where the clock of `schedule` hangs, such as `Europe/Berlin`.",

@@ -9,6 +9,7 @@ from typing import Any
 from bbops.expressions.types import Type
 from bbops.lsp.slots import Path, node_at
 from bbops.project import Project, Resource
+from bbops.shape import Shape
 from bbops.steps._base import Step
 
 _BY_KEY = {
@@ -46,6 +47,8 @@ def named_at(folder: str, name: str, root: Any, path: Path, *, is_key: bool) -> 
     last = keys[-1]
     if _is_in_value(folder, path):
         return None
+    if folder == "functions" and last == "event":
+        return Named("events", str(node_at(root, path[:-1]).get("realtime", "")))
     if last in _COLUMNS:
         return _columns(folder, name, root, path)
     if folder == "endpoints" and last == "channel":
@@ -92,6 +95,10 @@ def _key(folder: str, name: str, root: Any, path: Path) -> Named | None:
         return Named("tables") if len(keys) == 1 else Named("columns", keys[1])
     if keys[-1:] in (["data"], ["do"]) and folder == "functions":
         return in_table(root, path)
+    if len(keys) > 1 and keys[-2] in {"emit", "publish"}:
+        around = node_at(root, path[:-1])
+        topic, event = str(around.get("realtime", "")), str(around.get("event"))
+        return Named(keys[-1], topic, event) if keys[-1] in {"payload", "params"} else None
     if len(keys) > 1 and keys[-2] == "call" and keys[-1] in _GIVEN:
         function = node_at(root, (*path[:-1], "function"))
         return Named("fields", str(function), keys[-1])
@@ -107,12 +114,29 @@ def known(project: Project, named: Named) -> dict[str, str]:
         function = project.functions.get(named.within)
         shape = (getattr(function.model, named.part) or {}) if function else {}
         return {n.rstrip("?"): field.type or "object" for n, field in shape.items()}
+    if named.group in {"events", "payload", "params"}:
+        return _sent(project, named)
     if named.group == "references":
         return {
             f"{table.name}.{column}": str(table.columns[column].value_type)
             for table in project.sql_tables.values() for column in _unique(table.uniques)
         }  # fmt: skip
     return {name: describe(one) for name, one in resources(project, named.group).items()}
+
+
+def _sent(project: Project, named: Named) -> dict[str, str]:
+    """Return the events of a topic or of triggers, or what one of them carries."""
+    topic = project.realtime.get(named.within)
+    if named.group == "params":
+        return dict.fromkeys(topic.model.parameters, "text") if topic else {}
+    events: dict[str, Shape | None] = dict(topic.model.events) if topic else {}
+    for trigger in () if named.within else project.triggers.values():
+        function = project.functions.get(trigger.model.function)
+        if trigger.model.event:
+            events[trigger.model.event] = function.model.payload if function else None
+    if named.group == "events":
+        return dict.fromkeys(events, "")
+    return {n.rstrip("?"): f.type or "object" for n, f in (events.get(named.part) or {}).items()}
 
 
 def _unique(uniques: Iterable[frozenset[str]]) -> list[str]:

@@ -8,11 +8,12 @@ from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcInvalidRequest
 
 from bbops.authoring.formatting import format_file, is_resource
+from bbops.errors import BbopsError
 from bbops.lsp.completion import TRIGGERS, complete
 from bbops.lsp.definition import Site, define, uses
 from bbops.lsp.editor import Asked, Editor
 from bbops.lsp.hover import explain
-from bbops.lsp.rename import NoRename, plan_rename, site_of
+from bbops.lsp.rename import NoRename, Plan, plan_rename, site_of
 
 
 def serve_questions(editor: Editor) -> None:
@@ -63,10 +64,10 @@ def _serve_rename(editor: Editor) -> None:
         if at is None:
             return None
         try:
-            sites = plan_rename(at.folder, at.path, at.lines, at.offset, params.new_name)
-        except NoRename as error:
+            plan = plan_rename(at.folder, at.path, at.lines, at.offset, params.new_name)
+            return _edit(editor, at, plan)
+        except BbopsError as error:
             raise JsonRpcInvalidRequest(str(error)) from error
-        return _edit(editor, at, sites, params.new_name)
 
 
 def _serve_cures(editor: Editor) -> None:
@@ -114,8 +115,33 @@ def _places(editor: Editor, at: Asked, sites: Iterable[Site]) -> list[lsp.Locati
     return found
 
 
-def _edit(editor: Editor, at: Asked, sites: Iterable[Site], name: str) -> lsp.WorkspaceEdit:
+def _edit(editor: Editor, at: Asked, plan: Plan) -> lsp.WorkspaceEdit:
+    """Return a rename as an editor takes it: texts under the old names, then files that move.
+
+    Raises:
+        NoRename: the editor cannot move files.
+    """
     changes: dict[str, list[lsp.TextEdit]] = {}
-    for place in _places(editor, at, sites):
-        changes.setdefault(place.uri, []).append(lsp.TextEdit(place.range, name))
-    return lsp.WorkspaceEdit(changes=changes)
+    places = _places(editor, at, [site for site, _ in plan.edits])
+    for place, (_, text) in zip(places, plan.edits, strict=True):
+        changes.setdefault(place.uri, []).append(lsp.TextEdit(place.range, text))
+    if not plan.moves:
+        return lsp.WorkspaceEdit(changes=changes)
+    if not _moves_files(editor):
+        raise NoRename("this editor cannot move files for a server", hint="use 'bbops mv'")
+    edits = [
+        lsp.TextDocumentEdit(lsp.OptionalVersionedTextDocumentIdentifier(uri), list(texts))
+        for uri, texts in changes.items()
+    ]
+    moves = [
+        lsp.RenameFile(editor.uri(at.folder, old), editor.uri(at.folder, new))
+        for old, new in plan.moves
+    ]
+    return lsp.WorkspaceEdit(document_changes=[*edits, *moves])
+
+
+def _moves_files(editor: Editor) -> bool:
+    workspace = editor.client_capabilities.workspace
+    told = workspace.workspace_edit if workspace else None
+    operations = (told.resource_operations if told else None) or ()
+    return lsp.ResourceOperationKind.Rename in operations

@@ -43,9 +43,11 @@ def repair(lines: Lines, offset: int) -> Repaired | None:
     if _is_comment(source[line_start:start]):
         return None
     before, after = source[:line_start], source[line_end:]
-    for line in _variants(source[line_start:start], source[end:line_end]):
-        if found := _load(before, line, after):
-            return Repaired(*found, start, end)
+    variants = list(_variants(source[line_start:start], source[end:line_end]))
+    for tries in (0, _TRIES):  # what is whole comes before what leaves out lines
+        for line in variants:
+            if found := _load(before, line, after, tries):
+                return Repaired(*found, start, end)
     return None
 
 
@@ -81,20 +83,23 @@ def _opens_quote(line: str, open_: list[str]) -> bool:
     return bool(open_) or bool(re.search(r"[:\-]\s+['\"]", line))
 
 
-def _load(before: str, line: str, after: str) -> tuple[Document, Spot] | None:
-    """Read the file; lines elsewhere that are no YAML are left out, then all behind this one."""
-    for rest in dict.fromkeys((after, "")):
+def _load(before: str, line: str, after: str, tries: int) -> tuple[Document, Spot] | None:
+    """Read the file; with `tries`, lines elsewhere that are no YAML are left out, then all behind.
+
+    Without them a line that is no YAML is a reason to read this one in another way.
+    """
+    for rest in dict.fromkeys((after, "") if tries else (after,)):
         text = (before + line + rest).split("\n")
-        document = _read(text, here=before.count("\n"))
+        document = _read(text, before.count("\n"), tries)
         if (spot := _find(document)) is not None:
             return document, spot
     return None
 
 
-def _read(text: list[str], here: int) -> Document:
-    """Read lines; up to some that are no YAML are left out, but never the one at `here`."""
+def _read(text: list[str], here: int, tries: int) -> Document:
+    """Read lines; up to `tries` that are no YAML are left out, but never the one at `here`."""
     document = load("\n".join(text).encode(errors="replace"))
-    for _ in range(_TRIES):
+    for _ in range(tries):
         if document.root is not None or not document.problems:
             break
         wrong = document.problems[-1].line - 1
