@@ -124,6 +124,7 @@ def test_a_change_that_would_lose_rows_is_refused_and_loses_none(served: Served)
     )
     shutil.rmtree(served.repository / "endpoints/notes")
     shutil.rmtree(served.repository / "functions/notes")
+    shutil.rmtree(served.repository / "tests/notes")
     served.commit()
     stalled = served.stalled()
     assert stalled["reason"] == "MigrationRefused", stalled
