@@ -69,7 +69,10 @@ ANSWERED = (
     "at", "method", "path", "route", "status", "milliseconds", "user", "release", "bytes_in",
     "bytes_out", "failure", "step", "request",
 )  # fmt: skip
-"""What one line of the request history says; `at` is in seconds of the monotonic clock."""
+"""What one line of the request history says; `at` is in seconds of the monotonic clock.
+
+The last three are left out where nothing failed.
+"""
 
 Answered = tuple[Any, ...]
 """The values of ANSWERED, in its order: a plain tuple is what a request can afford."""
@@ -184,11 +187,14 @@ class Answering:
     def remember(self, scope: Any, trace: Trace, status: int, bytes_out: int) -> None:
         """Tell the history; the query string may hold secrets and stays out."""
         assert self.history is not None  # noqa: S101 - both callers have looked
-        self.history((
-            trace.began, scope["method"], self.mask(trace.route, scope), trace.route, status,
-            1000 * (perf_counter() - trace.began), trace.user, self.name, trace.bytes_in,
-            bytes_out, trace.failure, trace.step, trace.request,
-        ))  # fmt: skip
+        began, route, path = trace.began, trace.route, scope["path"]
+        if path != route:  # a path without parameters hides nothing
+            path = self.mask(route, scope)
+        known = (
+            began, scope["method"], path, route, status, 1000 * (perf_counter() - began),
+            trace.user, self.name, trace.bytes_in, bytes_out,
+        )  # fmt: skip
+        self.history((*known, trace.failure, trace.step, trace.request) if trace.failure else known)
 
     def render(self, answer: Answer) -> tuple[int, bytes, Headers]:
         """Return status, body and headers of what a function returned.

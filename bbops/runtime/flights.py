@@ -32,8 +32,10 @@ class Flight(Trace):
     ended_by: Literal["", "timeout", "client"] = ""
     watcher: asyncio.Task[None] | None = None
 
-    def __init__(self, receive: Receive) -> None:
-        self.began, self.receive = perf_counter(), receive
+    receive: Receive | None = None
+
+    def __init__(self) -> None:
+        self.began = perf_counter()
 
     def end(self, reason: Literal["timeout", "client"]) -> None:
         """Cancel the request's task, once."""
@@ -43,7 +45,9 @@ class Flight(Trace):
 
     async def watch(self) -> None:
         """Wait for the client to leave. Only after its body: two may not receive at once."""
-        while (await self.receive())["type"] != "http.disconnect":  # noqa: ASYNC110
+        receive = self.receive
+        assert receive is not None  # noqa: S101 - it is under way
+        while (await receive())["type"] != "http.disconnect":  # noqa: ASYNC110
             await asyncio.sleep(WATCH_SECONDS)
         self.end("client")
 
@@ -68,7 +72,12 @@ class Flights:
                 flight.watcher = asyncio.create_task(flight.watch())
 
     def land(self, flight: Flight) -> None:
-        """Forget a request that was answered."""
+        """Forget a request that was answered.
+
+        The server's `receive` knows the request's scope, and the scope this flight: a circle that
+        only the garbage collector would find, for a tenth of a request's time.
+        """
+        flight.receive = flight.task = None
         self.flying.discard(flight)
         if flight.watcher is not None:
             flight.watcher.cancel()

@@ -87,6 +87,7 @@ class Pipeline:
         """Answer one request, in the time it has and for as long as its client waits."""
         flight: Flight = scope["bbops"]
         flights, answering = self.flights, self.answering
+        flight.receive = receive
         flight.task, flight.answering = asyncio.current_task(flights.loop), answering
         flight.timeout_seconds, flight.route = self.timeout_seconds, self.route
         flights.flying.add(flight)

@@ -54,7 +54,7 @@ class Release:
         """Answer one request; a request that began here ends here, whatever is swapped."""
         method, raw = scope["method"], scope.get("raw_path")
         path = raw.decode("latin-1") if raw else scope["path"]
-        scope["bbops"] = Flight(receive)
+        scope["bbops"] = Flight()
         target, found = self.table.match("GET" if method == "HEAD" else method, path)
         if target is not None:
             answer: Awaitable[None] = target(scope, receive, send, found)

@@ -46,7 +46,7 @@ async def ask_function(client: Client, function: Function, given: Mapping[str, A
     """Run a function on the values of a case, typed by its shapes as those of a request are."""
     answering = client.release.answering
     scope: dict[str, Any] = {
-        "method": "RUN", "path": function.name, "headers": [], "bbops": Flight(_receive),
+        "method": "RUN", "path": function.name, "headers": [], "bbops": Flight(),
     }  # fmt: skip
     try:
         run = answering.run()
@@ -113,7 +113,3 @@ def text_of(value: Any) -> str:
 def _pairs(query: Mapping[str, Any]) -> list[tuple[str, str]]:
     found = [(name, one if isinstance(one, list) else [one]) for name, one in query.items()]
     return [(name, text_of(one)) for name, each in found for one in each if one is not None]
-
-
-async def _receive() -> dict[str, Any]:
-    return {"type": "http.disconnect"}

@@ -146,7 +146,7 @@ def _newest_first(connection: sqlite3.Connection, after: int) -> Iterator[dict[s
         for number, row in reversed([*enumerate(_decode(packed), first)]):
             if number <= after:
                 return
-            request = dict(zip(ANSWERED, row, strict=True))
+            request = dict(zip(ANSWERED, (*row, "", "", ""), strict=False))
             request["milliseconds"] = round(request["milliseconds"], 3)
             at = datetime.fromtimestamp(began + request["at"], UTC)
             yield {"id": number, **request, "at": at.isoformat(timespec="milliseconds")}
