@@ -108,7 +108,7 @@ def program(name: str) -> list[str]:
         return [str(Path(spec.origin).parent / "bin" / name)]
     found = shutil.which(name)
     if found is None:
-        pytest.skip("there is no node")
+        pytest.fail("there is no node: install the extra 'test', which brings it")
     return [found]
 
 
