@@ -327,8 +327,8 @@ def test_a_project_without_tests_says_so(tmp_path: Path) -> None:
 def test_pytest_runs_the_same_cases(tmp_path: Path) -> None:
     folder = project(tmp_path, RIGHT + WRONG)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "bbops.testing.pytest_plugin",
-         "-p", "no:cacheprovider", "-p", "no:hypothesispytest"],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
+         "-p", "no:hypothesispytest"],
         cwd=folder, env=environment(), capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 1, done.stdout + done.stderr
@@ -338,10 +338,13 @@ def test_pytest_runs_the_same_cases(tmp_path: Path) -> None:
 
 def test_watching_runs_again_after_a_change(tmp_path: Path) -> None:
     folder = project(tmp_path, RIGHT)
+    # what a shell starts in the background ignores Ctrl-C, and so do its children
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         [sys.executable, "-u", "-m", "bbops", "test", "--watch", "--path", str(folder)],
         env=environment(), stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
+    signal.signal(signal.SIGINT, before)
     try:
         assert process.stdout is not None
         assert "1 passed" in "".join(process.stdout.readline() for _ in range(2))
