@@ -104,7 +104,7 @@ REQUESTS = [
     headers=some.lists(
         some.sampled_from([
             (b"content-type", b"application/json"), (b"vary", b"origin"), (b"x-a", b"caf\xe9"),
-            (b"connection", b"close"), (b"retry-after", b""),
+            (b"connection", b"close"), (b"retry-after", b""), (b"x-connection", b"close"),
         ]), unique=True,
     ),
     body=some.binary(max_size=200),

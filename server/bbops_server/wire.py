@@ -38,7 +38,7 @@ def send_whole(send: Any, status: int, lines: bytes, body: bytes) -> bool:
         return True
     cycle.response_started = True
     cycle.waiting_for_100_continue = False
-    if _CLOSE in lines:
+    if lines.startswith(_CLOSE) or b"\n" + _CLOSE in lines:  # not `x-connection: close`
         cycle.keep_alive = False
     elif not cycle.keep_alive:
         lines += _CLOSE
