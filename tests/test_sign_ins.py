@@ -127,3 +127,12 @@ def test_a_database_of_a_version_before_gets_the_tables(tmp_path: Path) -> None:
         live.execute("DROP TABLE _bbops_refresh_tokens")
     with Bench(tmp_path, {}) as bench:
         assert renew(bench, begin(bench))["userId"] == "ada"
+
+
+def test_a_made_up_token_takes_no_place_among_the_writes(bench: Bench, tmp_path: Path) -> None:
+    client = bench.client(RENEW)
+    with sqlite3.connect(tmp_path / "data.sqlite", isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        asked = asyncio.wait_for(client.ask("POST", "/run", {"token": "rt_made_up"}), 2)
+        assert bench.loop.run_until_complete(asked).status == 401
+        other.execute("ROLLBACK")

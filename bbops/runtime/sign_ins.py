@@ -18,6 +18,7 @@ _ADD: Final = (
     "INSERT INTO _bbops_refresh_tokens (hash, family, user_id, expires_at) VALUES (?, ?, ?, ?)"
 )
 _FORGET_OLD: Final = "DELETE FROM _bbops_refresh_tokens WHERE expires_at < ?"
+_FIND: Final = "SELECT 1 FROM _bbops_refresh_tokens WHERE hash = ?"
 _REPLACE: Final = (
     "UPDATE _bbops_refresh_tokens SET successor = ?"
     " WHERE hash = ? AND successor IS NULL AND expires_at > ? RETURNING user_id"
@@ -53,6 +54,8 @@ async def renew_sign_in(run: Run, token: Any) -> dict[str, Any]:
         Thrown: 401 for one that is unknown, expired or was used before, which ends the sign-in.
     """
     old = hash_secret(_text(token))
+    if not await run.host.database.read(_FIND, (old,)):
+        raise Thrown(401)  # made-up tokens never wait for, or take, the place of a write
     new, hashed = make_secret(run.host.random, _PREFIX)
     now = run.host.clock.now().timestamp()
     replaced, _ = await run.host.database.write_all([
