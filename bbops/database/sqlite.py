@@ -17,7 +17,14 @@ from typing import Final, Literal, TypeVar
 
 from bbops.database.connection import connect
 from bbops.database.gate import Gate
-from bbops.database.transaction import MOST_ROWS, Maps, Transaction, Transactions, maps
+from bbops.database.transaction import (
+    MOST_ROWS,
+    Maps,
+    Transaction,
+    Transactions,
+    bounded_rows,
+    maps,
+)
 from bbops.database.turn import Turn
 from bbops.database.violations import ERRORS, compile_error, failure_of, is_passing
 from bbops.database.writer import Rows, Statements, Writer, run_alone
@@ -109,9 +116,7 @@ class Sqlite:
             if not is_passing(error):
                 raise _reading_failure(error, self._reader, sql) from None
             rows = await self._read_slowly(sql, parameters, _most_rows)
-        if len(rows) > MOST_ROWS:
-            raise FlowError(f"expected at most {MOST_ROWS} rows, found more")
-        return rows
+        return bounded_rows(rows)
 
     async def write(
         self, sql: str, parameters: Sequence[object] = (), *, at_most: int | None = None

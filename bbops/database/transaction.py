@@ -23,6 +23,13 @@ T = TypeVar("T")
 Maps = list[dict[str, Any]]
 
 
+def bounded_rows(rows: Rows) -> Rows:
+    """Return what one read found; more than MOST_ROWS is a FlowError."""
+    if len(rows) > MOST_ROWS:
+        raise FlowError(f"expected at most {MOST_ROWS} rows, found more")
+    return rows
+
+
 class Transactions:
     """The transactions of one process, one after the other: SQLite has room for one writer.
 
@@ -132,10 +139,7 @@ class Transaction:
         def work(connection: sqlite3.Connection) -> Rows:
             return connection.execute(sql, parameters).fetchmany(MOST_ROWS + 1)
 
-        rows = await self._run(sql, parameters, work)
-        if len(rows) > MOST_ROWS:
-            raise FlowError(f"expected at most {MOST_ROWS} rows, found more")
-        return rows
+        return bounded_rows(await self._run(sql, parameters, work))
 
     async def write(
         self, sql: str, parameters: Sequence[object] = (), *, at_most: int | None = None
@@ -215,7 +219,5 @@ def maps(cursor: sqlite3.Cursor) -> Maps:
     if cursor.description is None:
         return [{"count": cursor.rowcount}]
     names = [column[0] for column in cursor.description]
-    rows = cursor.fetchmany(MOST_ROWS + 1)
-    if len(rows) > MOST_ROWS:
-        raise FlowError(f"expected at most {MOST_ROWS} rows, found more")
+    rows = bounded_rows(cursor.fetchmany(MOST_ROWS + 1))
     return [dict(zip(names, row, strict=True)) for row in rows]

@@ -127,6 +127,7 @@ async def _run(control: int, listening: int, shared: Sequence[int]) -> None:
     # a full collection over all that was imported would stop requests for tens of milliseconds
     gc.collect()
     gc.freeze()
+    # a request leaves no circle behind, and a thousand under way are no garbage
     gc.set_threshold(20_000, 20, 20)
     await answer_all(channel, process.handle)
     await process.stop(ORPHAN_GRACE_SECONDS)
