@@ -22,7 +22,7 @@ import pytest
 
 from bbops.errors import ServerError
 from bbops_server.live.plane import Plane
-from bbops_server.serving import bind
+from bbops_server.binding import bind
 from bbops_server.settings import Settings
 from tests.small_project import hello, write_project
 
