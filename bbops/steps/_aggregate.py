@@ -15,6 +15,7 @@ from bbops.expressions.values import Bare, BareField, Expression
 from bbops.model import Model
 from bbops.names import VariableName
 from bbops.sql.query import Query
+from bbops.sql.related import total
 from bbops.sql.template import Template, seq
 from bbops.sql.types import Column, Table, quote
 from bbops.steps._checking import Checking, mark_of
@@ -83,9 +84,9 @@ def _check_call(
         return INTEGER
     of = at.value(argument, within=scope)
     at.fit(argument, of, _TAKES[node.name], f"'{node.name}'", place, null=True)
-    if of.kind == "decimal" and node.name in {"sum", "avg"}:
-        hint = "find the rows, and add them in a loop"
-        at.report(place, "not-in-sql", f"'{node.name}' of decimals is not computed in SQL", hint)
+    if of.kind == "decimal" and node.name == "avg":
+        hint = "take their sum and their count, and divide"
+        at.report(place, "not-in-sql", "'avg' of decimals is not computed in SQL", hint)
     try_sql(at, argument, query)
     if node.name == "sum":
         return of.not_null()
@@ -127,6 +128,8 @@ def _type_of(flow: Flow, node: s.Call) -> str:
     if node.name in {"min", "max"}:
         kind = flow.emitter.scope.type_of(node.args[0]).kind
         return "string" if kind == "text" else kind
+    if node.name == "sum" and flow.emitter.scope.type_of(node.args[0]).kind == "decimal":
+        return "decimal"
     return "number"
 
 
@@ -135,9 +138,9 @@ def _computed(query: Query, node: s.Call) -> Template:
         if not node.args:
             return "count(*)"
         return seq("count(CASE WHEN ", query.condition(node.args[0]), " THEN 1 END)")
-    of = query.scalar(node.args[0])
     if node.name == "sum":
-        return seq("coalesce(sum(", of, "), 0)")
+        return total(query, node.args[0])
+    of = query.scalar(node.args[0])
     by_value = query.type_of(node.args[0]).kind == "decimal"
     return seq(f"{node.name}(", of, " COLLATE bbops_decimal)" if by_value else ")")
 

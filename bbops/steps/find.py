@@ -43,7 +43,8 @@ from bbops.steps._query import (
     report_column,
     returning,
 )  # fmt: skip
-from bbops.steps._select import Columns, SelectCode, Selected, check_select, read_select
+from bbops.steps._select import SelectCode, check_select
+from bbops.steps._shape import Columns, Selected, read_select
 
 MAX_ROWS = 1000
 """Rows of a list without `limit`."""
@@ -137,7 +138,7 @@ class Find(Step):
         if isinstance(select, Selected):
             scope = query_scope(at, table)
             query = Query(table, scope, lambda _: ast.Constant(None), bare=True)
-            return check_select(at, table, select, scope, query, facts)
+            return check_select(at, select, scope, query, facts)
         check_columns(at, table, select or ())
         return table.row_type(select)
 
