@@ -20,7 +20,8 @@ from bbops.sql.template import Template, seq
 from bbops.sql.types import Column, Table, quote
 from bbops.steps._checking import Checking, mark_of
 from bbops.steps._flow import Flow
-from bbops.steps._query import check_columns, parse_order, query_scope, try_sql
+from bbops.steps._order import parse_order
+from bbops.steps._query import check_columns, query_scope, try_sql
 from bbops.yaml.document import Mark, Text
 
 _TAKES = {
@@ -94,7 +95,7 @@ def _check_call(
     return found if grouped and not of.nullable else found.or_null()
 
 
-def check_order(
+def check_group_order(
     at: Checking, given: Aggregate, texts: Sequence[tuple[str, Mark | None]] | None,
     place: Mark | None,
 ) -> None:  # fmt: skip
@@ -103,8 +104,8 @@ def check_order(
     if texts is None:
         at.report(place, "order", "with 'aggregate' the order is 'name.desc', or a list of such")
     for text, mark in texts or ():
-        name, direction = parse_order(text)
-        if name not in names or direction not in {"asc", "desc"}:
+        name = ".".join(parse_order(text)[0])
+        if name not in names:
             hint = suggest(name, names) or "known here: " + ", ".join(names)
             at.report(mark or place, "order", f"'{text}' is no name of 'aggregate'", hint)
 
@@ -151,7 +152,7 @@ def group_clauses(
     """Return GROUP BY with its columns, or nothing, and the order, which ends with the group."""
     groups = [_grouped(table, name) for name in given.group_by]
     names = [*given.group_by, *given.values]
-    keys = [parse_order(text) for text, _ in texts]
+    keys = [(".".join(path), way) for path, way in (parse_order(text) for text, _ in texts)]
     used = {name for name, _ in keys}
     keys += [(name, "asc") for name in given.group_by if name not in used]
     order = ", ".join(_ordered(table, names, name, direction) for name, direction in keys)
