@@ -115,8 +115,8 @@ _OWN = {
     "unknown_timezone", "retry", "try",
 }  # fmt: skip
 _USUAL_KEYS = {
-    "filter": "where", "sort": "orderBy", "order": "orderBy", "columns": "select", "fields": "select",
-    "cursor": "after", "skip": "offset", "take": "limit",
+    "filter": "where", "sort": "orderBy", "order": "orderBy", "columns": "select",
+    "fields": "select", "cursor": "after", "skip": "offset", "take": "limit",
 }  # fmt: skip
 """How others call a key."""
 _ENV_HINT = "declare the name under 'env'; its value never stands in the repository"

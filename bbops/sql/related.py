@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bbops.expressions import nodes as s
 from bbops.expressions.related import condition_of, names_of
 from bbops.sql.parts import NotInSql, Parts
-from bbops.sql.template import Template, seq
+from bbops.sql.template import Template, commas, seq
 from bbops.sql.types import Column, quote
 
 MOST_RELATED = 1000
@@ -58,20 +58,27 @@ def related(query: Parts, node: s.Call) -> Template:
         return seq("EXISTS (SELECT 1 ", _wanted(rows, node), ")")
     if node.name == "count":
         return seq("(SELECT count(*) ", _wanted(rows, node), ")")
-    return seq("(SELECT ", total(rows.query, node.args[1]), " ", _wanted(rows, node), ")")
+    before, after = adding(rows.query, node.args[1])
+    return seq(f"(SELECT {before}v{after} FROM ", _values(rows, node), ")")
 
 
 def total(query: Parts, of: s.Node) -> Template:
-    """Return the sum of a value over many rows; decimals are added without loss."""
+    """Return the sum of a value over many rows."""
+    before, after = adding(query, of)
+    return seq(before, query.scalar(of), after)
+
+
+def adding(query: Parts, of: s.Node) -> tuple[str, str]:
+    """Return the SQL before and after a value that is added; decimals without loss."""
     if query.type_of(of).kind == "decimal":
-        return seq("coalesce(bbops_sum(", query.scalar(of), "), '0')")
-    return seq("coalesce(sum(", query.scalar(of), "), 0)")
+        return "coalesce(bbops_sum(", "), '0')"
+    return "coalesce(sum(", "), 0)"
 
 
 def members(query: Parts, node: s.Call) -> Template:
     """Return the values of `list(relation, column)` as rows, for `in`."""
     rows = rows_of(query, node.args[0], names_of(node.args[0]) or ())
-    return seq("(SELECT ", rows.query.scalar(node.args[1]), " AS v ", _wanted(rows, node), ")")
+    return _values(rows, node)
 
 
 def listed(query: Parts, node: s.Call) -> tuple[Template, Column]:
@@ -79,15 +86,21 @@ def listed(query: Parts, node: s.Call) -> tuple[Template, Column]:
     rows = rows_of(query, node.args[0], names_of(node.args[0]) or ())
     column = rows.query.column_of("", node.args[1])
     cell = in_json(rows.query.scalar(node.args[1]), column)
-    return as_json(cell, rows, _wanted(rows, node)), column
+    order = f" ORDER BY {rows.order} LIMIT {MOST_RELATED})"
+    inner = seq("(SELECT ", cell, " AS v ", _wanted(rows, node), order)
+    return seq("(SELECT json_group_array(v) FROM ", inner, ")"), column
 
 
-def as_json(each: Template, rows: Rows, source: Template) -> Template:
-    """Return a value of each row as a JSON list in the order of the primary key."""
+def as_json(cells: list[Template], rows: Rows) -> Template:
+    """Return the cells of each row as a JSON list of lists, in the order of the primary key.
+
+    Args:
+        cells: the first one is a column of the row itself; see `_values`.
+    """
     alias = rows.query.alias
     return seq(
-        "(SELECT json_group_array(", each, f") FROM (SELECT {alias}.* ", source,
-        f" ORDER BY {rows.order} LIMIT {MOST_RELATED}) AS {alias})",
+        "(SELECT json_group_array(json_array(", commas(cells), f")) FROM (SELECT {alias}.* ",
+        f"{rows.source} ORDER BY {rows.order} LIMIT {MOST_RELATED}) AS {alias})",
     )  # fmt: skip
 
 
@@ -96,6 +109,12 @@ def in_json(cell: Template, column: Column) -> Template:
     if column.type == "binary":
         return seq("bbops_hex(", cell, ")")
     return seq("bbops_number(", cell, ")") if column.type == "number" else cell
+
+
+def _values(rows: Rows, node: s.Call) -> Template:
+    # SQL takes an aggregate in which only outer rows are named for one of the outer query, so
+    # what is added or listed has a name of its own, `v`.
+    return seq("(SELECT ", rows.query.scalar(node.args[1]), " AS v ", _wanted(rows, node), ")")
 
 
 def _wanted(rows: Rows, node: s.Call) -> Template:

@@ -15,7 +15,7 @@ from bbops.expressions.values import Bare, Broken, Expression
 from bbops.sql.parts import NotInSql, Parts
 from bbops.sql.query import check_nesting
 from bbops.sql.related import Rows, as_json, in_json, listed, rows_of
-from bbops.sql.template import Template, commas, seq
+from bbops.sql.template import Template, seq
 from bbops.sql.types import Column, Table
 from bbops.steps._checking import Checking
 from bbops.steps._flow import Flow
@@ -145,10 +145,10 @@ def _optional_key(owner: Parts, prefix: tuple[str, ...]) -> str:
 class SelectCode:
     """Collects the columns of one SELECT, and builds the row out of them."""
 
-    def __init__(self, flow: Flow, query: Parts, *, in_json: bool = False) -> None:
-        """Args: `in_json`: the tuple is a JSON list."""
-        self.flow, self.query, self.in_json = flow, query, in_json
-        self.columns: list[Template] = []
+    def __init__(self, flow: Flow, query: Parts, *, rows: Rows | None = None) -> None:
+        """Args: `rows`: the tuple is a JSON list that begins with a part of their key."""
+        self.flow, self.query, self.in_json = flow, query, rows is not None
+        self.columns: list[Template] = [] if rows is None else [rows.order.partition(",")[0]]
 
     def row(self, shape: Selected) -> ast.expr:
         """Return the code that builds a row out of the tuple `r`."""
@@ -176,10 +176,9 @@ class SelectCode:
     def many(self, name: str, many: Many) -> ast.expr:
         """Return the code of a list of rows, which the database gives as JSON."""
         rows = _rows(self.query, name)
-        inner = SelectCode(self.flow, rows.query, in_json=True)
+        inner = SelectCode(self.flow, rows.query, rows=rows)
         row = inner.row(many.each)
-        cells = seq("json_array(", commas(inner.columns), ")")
-        return self.each(as_json(cells, rows, rows.source), row)
+        return self.each(as_json(inner.columns, rows), row)
 
     def each(self, sql: Template, member: ast.expr) -> ast.expr:
         """Return the code that makes every `r` of a JSON list a `member`."""
