@@ -9,6 +9,7 @@ from bbops.diagnostics import suggest
 from bbops.expressions import nodes as s
 from bbops.expressions import types as t
 from bbops.expressions.checks import Checks
+from bbops.expressions.known import Facts
 from bbops.expressions.scope import Scope
 from bbops.expressions.types import Type
 
@@ -40,16 +41,16 @@ def check_related(at: Checks, node: s.Call) -> Type:
             return at.wrong(node.args[0].start, "relation", message, inner)
         child, wanted_rows = at.within(inner), condition_of(node)
         facts = child.condition(wanted_rows)[0] if wanted_rows is not None else {}
-        with scope.knowing(facts):
-            return _result(child, node)
+        return _result(child, node, facts)
 
 
-def _result(at: Checks, node: s.Call) -> Type:
+def _result(at: Checks, node: s.Call, facts: Facts) -> Type:
     if node.name in {"exists", "count"}:
         return t.BOOLEAN if node.name == "exists" else t.INTEGER
-    of = at.infer(node.args[1])
     if node.name == "list":
-        return t.list_of(of)
+        with at.scope.knowing(facts):
+            return t.list_of(at.infer(node.args[1]))
+    of = at.infer(node.args[1])
     if not t.fits(of, "number"):
         return at.wrong(node.args[1].start, "type", f"'sum' needs a number, got {of}")
     return of.not_null()  # a null is not added
