@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from bbops.diagnostics import suggest
 from bbops.expressions import nodes as s
 from bbops.expressions import types as t
+from bbops.expressions.checks import Checks
 from bbops.expressions.types import Type
 from bbops.runtime.failures import FlowError
 from bbops.runtime.filters import FILTERS, FUNCTIONS
@@ -43,18 +42,6 @@ _TYPED_AS = {
     "len": "length", "date_format": "date", "to_json": "json", "from_json": "parseJson",
     "coalesce": "default", "concat": "join", "substring": "slice", "includes": "contains",
 }  # fmt: skip
-
-
-class Checks(Protocol):
-    """What the check of an expression's other parts offers."""
-
-    def infer(self, node: s.Node) -> Type: ...
-    def wrong(
-        self, offset: int, code: str, message: str, hint: str = "", *, hides: bool = False
-    ) -> Type: ...
-    def without_null(
-        self, node: s.Node, of: Type, by: str, hint: str = "", *, at: int | None = None
-    ) -> Type: ...
 
 
 def check_filter(at: Checks, node: s.Filter) -> Type:

@@ -140,6 +140,12 @@ def named(name: str) -> Type:
     return TEXT if name in TEXT_FIELDS else _SIMPLE[name]
 
 
+def type_of_constant(value: object) -> Type:
+    """Return the type of a value that stands in the file itself."""
+    kinds = {bool: BOOLEAN, int: INTEGER, float: NUMBER, str: TEXT}
+    return NULL if value is None else kinds.get(type(value), ANY)
+
+
 def join(left: Type, right: Type) -> Type:
     """Return a type that both values have; `any` when they share nothing."""
     if left is right or right.is_never:

@@ -10,8 +10,8 @@ from typing import Literal
 from bbops.diagnostics import suggest
 from bbops.expressions import nodes as s
 from bbops.expressions.check import braces_hint
+from bbops.expressions.conversions import conversion
 from bbops.expressions.emit import constant
-from bbops.expressions.infer import conversion
 from bbops.expressions.known import Facts
 from bbops.expressions.scope import Scope
 from bbops.expressions.types import INTEGER, Type, map_of, may_be_null
@@ -27,7 +27,9 @@ from bbops.expressions.values import (
 from bbops.expressions.values import Template as ValueTemplate
 from bbops.runtime.failures import FlowError
 from bbops.runtime.rows import ENCODERS
-from bbops.sql.query import NotInSql, Query, check_nesting
+from bbops.sql.filters import text_of
+from bbops.sql.parts import NotInSql
+from bbops.sql.query import Query, check_nesting
 from bbops.sql.template import Template, commas, seq
 from bbops.sql.types import Column, Table, quote
 from bbops.steps._base import Checking, mark_of
@@ -88,7 +90,7 @@ def assigned_in_sql(query: Query, value: Value) -> Template | None:
             return found
         case ValueTemplate(parts=parts):
             nodes = [part for part in parts if isinstance(part, s.Node)]
-            return query.template(parts) if any(map(query.has_columns, nodes)) else None
+            return text_of(query, parts) if any(map(query.has_columns, nodes)) else None
         case MapValue(items=items):
             inside: list[Value] = [item for _, item in items]
         case ListValue(items=members):

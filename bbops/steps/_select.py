@@ -15,7 +15,8 @@ from bbops.expressions.scope import Scope
 from bbops.expressions.types import TEXT_COLUMNS, Type, map_of
 from bbops.expressions.values import Bare, Broken, Expression, read_bare
 from bbops.runtime.rows import DECODERS
-from bbops.sql.query import NotInSql, Query, check_nesting
+from bbops.sql.parts import NotInSql
+from bbops.sql.query import Query, check_nesting
 from bbops.sql.template import Template
 from bbops.sql.types import Column, Table
 from bbops.steps._checking import Checking

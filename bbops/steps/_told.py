@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bbops.expressions.infer import conversion
+from bbops.expressions.conversions import conversion
 from bbops.expressions.types import Type, find_misfit
 from bbops.expressions.values import MapValue, Value
 from bbops.steps._checking import Checking, mark_of
