@@ -122,7 +122,7 @@ class Project:
 
     @cached_property
     def routes(self) -> tuple[Route, ...]:
-        """The routes of endpoints whose channel exists, in the order of their names."""
+        """The routes of endpoints that say who may ask, by a channel that exists or themselves."""
         return tuple(self._routes())
 
     def _routes(self) -> Iterator[Route]:
@@ -133,9 +133,11 @@ class Project:
                 continue
             base = channel.model.base_path.rstrip("/") if channel else ""
             path = (base + endpoint.model.path.rstrip("/")) or "/"
-            authentication: Authentication = endpoint.model.authentication or (
-                channel.model.authentication if channel else "None"
+            authentication: Authentication | None = endpoint.model.authentication or (
+                channel.model.authentication if channel else None
             )
+            if authentication is None:
+                continue
             middleware = tuple(channel.model.middleware) if channel else ()
             yield Route(endpoint, channel, endpoint.model.method, path, authentication, middleware)
 

@@ -141,9 +141,7 @@ def _misspelt_at(
 ) -> Mutant:  # fmt: skip
     wrong, start = misspelt(name), at[offset]
     what = f"{name} -> {wrong} in '{spot.value[:60]}'"
-    return making.change(
-        "misspell a name", spot, start, start + len(name), wrong, speakers, what
-    )
+    return making.change("misspell a name", spot, start, start + len(name), wrong, speakers, what)
 
 
 def _plain_names(making: _Making, spot: Spot) -> Iterator[tuple[int, str, Speakers]]:

@@ -87,7 +87,9 @@ class _Walk:
             if key not in fields:
                 continue
             one = fields[key]
-            wanted: Any = Annotated[one.annotation, *one.metadata] if one.metadata else one.annotation
+            wanted: Any = (
+                Annotated[one.annotation, *one.metadata] if one.metadata else one.annotation
+            )
             self.owner, self.field, self.depth = model, key, len(path) + 1
             yield from self.entry(
                 wanted, node, key, value, (*path, key), "keyword", required=one.is_required()
@@ -113,7 +115,9 @@ class _Walk:
 
     def inside(self, wanted: Any, role: str, value: Any, path: KeyPath) -> Iterator[Spot]:
         if role in {"value", "constant", "select", "expression"}:
-            inner = Annotated[Any, PlainValidator(_BY_ROLE["expression" if role == "select" else role])]
+            inner = Annotated[
+                Any, PlainValidator(_BY_ROLE["expression" if role == "select" else role])
+            ]
             if role == "select" and isinstance(value, Seq):
                 inner = Annotated[str, PlainValidator(read_static)]
             elif role == "select":

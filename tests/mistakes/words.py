@@ -60,7 +60,9 @@ def words(tree: s.Node) -> Iterator[Word]:
 
 def offsets(document: Document, spot: Spot) -> list[int]:
     """Return for each character of a text where it stands in the file."""
-    return list(_measure(document.source, spot.value.mark, document.indent(spot.value.mark)).offsets)
+    return list(
+        _measure(document.source, spot.value.mark, document.indent(spot.value.mark)).offsets
+    )
 
 
 def spelt(node: s.Node) -> str:
