@@ -213,7 +213,9 @@ def _children(table: str, tables: Mapping[str, Resource[Table]]) -> dict[str, Ch
 
 def _sql_table(name: str, table: Table) -> SqlTable:
     columns = {
-        column: SqlColumn(column, c.type, c.nullable, c.private, c.auto, c.default)
+        column: SqlColumn(
+            column, c.type, c.nullable, c.private, c.auto, c.default, tuple(c.enum or ())
+        )  # fmt: skip
         for column, c in table.columns.items()
     }
     uniques = [table.key, *([column] for column, c in table.columns.items() if c.unique)]

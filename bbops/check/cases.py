@@ -77,10 +77,22 @@ def _row(
         if not _fits(column, found, value):
             message = f"column '{name}' needs {column.value_type}, got {found}"
             yield Diagnostic(test.place(*path, name), "type", message)
+        elif isinstance(value, Constant) and value.value is not None:
+            yield from _option(test, column, value.value, *path, name)
     for name, column in table.columns.items():
         if column.is_required and name not in row and row.keys() <= table.columns.keys():
             message = f"a row of '{table.name}' needs a value for '{name}'"
             yield Diagnostic(test.place(*path), "missing-column", message)
+
+
+def _option(
+    test: Resource[Test], column: Column, value: object, *path: str | int
+) -> Iterator[Diagnostic]:
+    if column.enum and value not in column.enum:
+        options = [str(one) for one in column.enum]
+        message = f"column '{column.name}' is one of {', '.join(options)}, never '{value}'"
+        hint = suggest(str(value), options)
+        yield Diagnostic(test.place(*path), "unknown-option", message, hint)
 
 
 def _fits(column: Column, found: Type, value: Value) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bbops.diagnostics import suggest
 from bbops.expressions import nodes as s
 from bbops.expressions import types as t
@@ -180,7 +182,7 @@ def _filtered(node: s.Filter, of: Type, args: list[Type], gives: str) -> Type:
     if name in _CHOOSES:
         return t.joined([of, *args]).not_null()
     if gives == "same":
-        return of.not_null()
+        return replace(of.not_null(), options=())
     if gives == "item":
         return t.concealed((of.item or t.ANY).or_null(), by=[of] if of.private else [])
     if name == "length":  # how many members a list has tells none of them

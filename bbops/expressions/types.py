@@ -29,6 +29,7 @@ class Type:
         private: must not reach a client.
         what: how a message names it, for example `table 'users'`.
         absent: of a map's field: it reads as null only where the map has no such key.
+        options: of a text: the only ones that it may be; empty where it may be any.
         hides: a private value is in it, at any depth.
         size: how many parts it has.
     """
@@ -41,6 +42,7 @@ class Type:
     private: bool = False
     what: str = ""
     absent: bool = False
+    options: tuple[str, ...] = ()
     hides: bool = field(default=False, init=False, compare=False, repr=False)
     size: int = field(default=1, init=False, compare=False, repr=False)
 
@@ -135,9 +137,12 @@ def mistaken(*, hides: bool) -> Type:
     return replace(NEVER, private=True) if hides else NEVER
 
 
-def named(name: str) -> Type:
-    """Return the type that a column's or a shape's type name stands for."""
-    return TEXT if name in TEXT_FIELDS else _SIMPLE[name]
+def named(name: str, enum: Iterable[object] = ()) -> Type:
+    """Return the type that a column's or a shape's type name, and its `enum`, stand for."""
+    if name not in TEXT_FIELDS:
+        return _SIMPLE[name]
+    options = tuple(map(str, enum))
+    return replace(TEXT, options=options) if options else TEXT
 
 
 def type_of_constant(value: object) -> Type:
@@ -166,10 +171,18 @@ def join(left: Type, right: Type) -> Type:
         return Type("list", nullable, item, private=private, absent=absent)
     if left.kind == right.kind:
         what = left.what if left.what == right.what else ""
-        return replace(left, nullable=nullable, private=private, absent=absent, what=what)
+        options = _either(left.options, right.options)
+        return replace(
+            left, nullable=nullable, private=private, absent=absent, what=what, options=options
+        )  # fmt: skip
     if {left.kind, right.kind} == {"integer", "number"}:
         return Type("number", nullable, private=private, absent=absent)
     return replace(ANY, nullable=nullable, private=left.hides or right.hides)
+
+
+def _either(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the options of a text that has those of one side; none where one side has none."""
+    return tuple(dict.fromkeys(left + right)) if left and right else ()
 
 
 def joined(types: Iterable[Type]) -> Type:

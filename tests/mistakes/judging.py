@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from bbops.check import check
 from bbops.compile.release import validate
 from bbops.diagnostics import Diagnostic
-from bbops.load import Cache
+from bbops.load import Cache, load
+from bbops.lsp.recheck import recheck
 from bbops.tree import MemoryTree
 from tests.mistakes.mutants import Mutant
 from tests.mistakes.sample import Sample
@@ -22,14 +24,12 @@ class Verdict:
 
     @property
     def is_at_place(self) -> bool:
-        """Whether a finding stands where the change is, or where its name is spoken of."""
+        """Whether a finding stands where the change is, or in a file that needs what was there."""
         first, last = self.mutant.lines
-        return any(
-            one.place.file in self.mutant.speakers
-            if one.place.file != self.mutant.file
-            else first <= one.place.line <= last or _names(one, self.mutant)
-            for one in self.found
-        )
+        places = [one.place for one in self.found]
+        if self.mutant.is_spoken_of and any(one.file in self.mutant.speakers for one in places):
+            return True
+        return any(one.file == self.mutant.file and first <= one.line <= last for one in places)
 
     @property
     def is_single(self) -> bool:
@@ -37,27 +37,37 @@ class Verdict:
         return len(self.found) == 1
 
 
-def _names(one: Diagnostic, mutant: Mutant) -> bool:
-    """A name that its own file speaks of is told of where it is spoken of."""
-    return one.place.file in mutant.speakers and mutant.what.split(" ")[0] in one.message
-
-
-@dataclass(slots=True)
 class Judge:
-    """Validates the mutants of one sample; files that are not changed are read once."""
+    """Validates the mutants of one sample; what a mutant does not change is checked once."""
 
-    sample: Sample
-    cache: Cache
+    def __init__(self, sample: Sample) -> None:
+        self.sample, self.cache = sample, Cache()
+        before = load(MemoryTree(sample.files), self.cache).project
+        assert before is not None
+        self.before = before
+        check(before)
 
     def judge(self, mutant: Mutant) -> Verdict:
         """Return what is found in a mutant, beyond what is said of the sample itself."""
+        loaded = load(self._tree(mutant), self.cache)
+        found = set(loaded.diagnostics)
+        if loaded.project is not None:
+            found |= set(recheck(loaded.project, self.before))
+        return self._verdict(mutant, found)
+
+    def judge_whole(self, mutant: Mutant) -> Verdict:
+        """Return the same, by checking the whole project again."""
+        return self._verdict(mutant, validate(self._tree(mutant), self.cache)[1])
+
+    def _tree(self, mutant: Mutant) -> MemoryTree:
         files = dict(self.sample.files)
         files[mutant.file] = mutant.source(files[mutant.file])
-        _, found = validate(MemoryTree(files), self.cache)
-        return Verdict(
-            mutant,
-            tuple(one for one in found if (one.place.file, one.code) not in self.sample.said),
-        )
+        return MemoryTree(files)
+
+    def _verdict(self, mutant: Mutant, found: Iterable[Diagnostic]) -> Verdict:
+        said = self.sample.said
+        more = (one for one in found if (one.place.file, one.code) not in said)
+        return Verdict(mutant, tuple(sorted(more)))
 
 
 @dataclass(frozen=True, slots=True)

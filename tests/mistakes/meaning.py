@@ -283,7 +283,8 @@ class Meaning:
         for part in spot.path[:-2]:
             root = root[part]  # type: ignore[index]
         name = root.get("as") if isinstance(root, Map) else None
-        return self.reading(f"vars.{name}", [spot.file]) if name else ()
+        own = self.sample.files[spot.file]
+        return (spot.file,) if name and re.search(rf"vars\.{name}\.", own) else ()
 
     # ---- constants
     def wanted(self, spot: Spot) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bbops.expressions import nodes as s
 from bbops.yaml.document import Map, Text
 from bbops.yaml.document import load as load_document
 from tests.mistakes.meaning import REFERENCES, Meaning, Speakers
+from tests.mistakes.nulls import guards
 from tests.mistakes.sample import Sample
 from tests.mistakes.spots import Spot
 from tests.mistakes.words import offsets, trees, walk, words
@@ -23,6 +24,8 @@ class Mutant:
         start: where the change begins in its file; up to `end` it becomes `text`.
         speakers: the files that speak of what was changed; empty where it is no mistake.
         lines: the first and last line, after the change, at which a finding is at the place.
+        is_spoken_of: it is a mistake because others need it, so the place is anywhere in the
+            files that do.
         is_neutral: the file still says the same, so nothing may be found.
     """
 
@@ -35,6 +38,7 @@ class Mutant:
     text: str
     speakers: Speakers
     lines: tuple[int, int]
+    is_spoken_of: bool = False
     is_neutral: bool = False
 
     def source(self, before: str) -> str:
@@ -63,7 +67,7 @@ class _Making:
 
     def change(
         self, operator: str, spot: Spot, start: int, end: int, text: str, speakers: Speakers,
-        what: str, *, since: int | None = None, is_neutral: bool = False,
+        what: str, *, since: int | None = None, is_spoken_of: bool = False,
     ) -> Mutant:  # fmt: skip
         """Return a mutant whose place is the lines from `since` to the end of the change."""
         source = self.source(spot)
@@ -71,7 +75,7 @@ class _Making:
         last = source.count("\n", 0, start) + 1 + text.count("\n")
         return Mutant(
             operator, self.sample.name, spot.file, what, start, end, text, speakers,
-            (first, max(first, last)), is_neutral,
+            (first, max(first, last)), is_spoken_of,
         )  # fmt: skip
 
 
@@ -83,8 +87,9 @@ def misspell_key(making: _Making, spot: Spot) -> Iterator[Mutant]:
         at = spot.key_at.start + bool(spot.key_at.style)
         wrong = misspelt(name)
         yield making.change(
-            "misspell a key", spot, at, at + len(name), wrong, speakers, f"{name} -> {wrong}"
-        )
+            "misspell a key", spot, at, at + len(name), wrong, speakers, f"{name} -> {wrong}",
+            is_spoken_of=spot.key_role != "keyword",
+        )  # fmt: skip
 
 
 def drop_key(making: _Making, spot: Spot) -> Iterator[Mutant]:
@@ -96,6 +101,7 @@ def drop_key(making: _Making, spot: Spot) -> Iterator[Mutant]:
     yield making.change(
         "drop a key", spot, start, end, "", making.meaning.needing(spot), str(spot.path[-1]),
         since=max(making.source(spot).rfind("\n", 0, max(parent - 1, 0)) + 1, 0),
+        is_spoken_of=not spot.required,
     )  # fmt: skip
 
 
@@ -133,21 +139,32 @@ def misspell_name(making: _Making, spot: Spot) -> Iterator[Mutant]:
         for word in words(tree):
             yield _misspelt_at(making, spot, at, word.start, word.name, (spot.file,))
     for start, name, speakers in _plain_names(making, spot):
-        yield _misspelt_at(making, spot, at, start, name, speakers)
+        is_reference = spot.role in {"static", "type"} or _where(spot) in REFERENCES
+        yield _misspelt_at(
+            making, spot, at, start, name, speakers, is_spoken_of=not is_reference
+        )  # fmt: skip
+
+
+def _where(spot: Spot) -> tuple[str, str]:
+    return spot.owner.__name__, spot.field
 
 
 def _misspelt_at(
-    making: _Making, spot: Spot, at: list[int], offset: int, name: str, speakers: Speakers
+    making: _Making, spot: Spot, at: list[int], offset: int, name: str, speakers: Speakers, *,
+    is_spoken_of: bool = False,
 ) -> Mutant:  # fmt: skip
     wrong, start = misspelt(name), at[offset]
     what = f"{name} -> {wrong} in '{spot.value[:60]}'"
-    return making.change("misspell a name", spot, start, start + len(name), wrong, speakers, what)
+    return making.change(
+        "misspell a name", spot, start, start + len(name), wrong, speakers, what,
+        is_spoken_of=is_spoken_of,
+    )  # fmt: skip
 
 
 def _plain_names(making: _Making, spot: Spot) -> Iterator[tuple[int, str, Speakers]]:
     """Yield the names in a value that is no expression: (offset, name, who speaks of it)."""
     meaning, here, text = making.meaning, (spot.file,), str(spot.value)
-    where = (spot.owner.__name__, spot.field)
+    where = _where(spot)
     if spot.role == "static" and where != ("SqlParameters", "statement"):
         yield 0, text, here
     elif spot.role == "type":
@@ -238,9 +255,9 @@ def quote(making: _Making, spot: Spot) -> Iterator[Mutant]:
     before = making.sample.documents[spot.file]
     after = load_document(change.source(source).encode())
     if not after.problems and after.root == before.root and _same(after.root, before.root):
-        yield _replaced(change, (), is_neutral=True)
+        yield replace(change, is_neutral=True)
     elif after.problems or making.meaning.wanted(spot) or trees(spot):
-        yield _replaced(change, (spot.file,), is_neutral=False)
+        yield replace(change, speakers=(spot.file,))
     else:
         yield change
 
@@ -250,13 +267,6 @@ def _same(left: object, right: object) -> bool:
     return repr(left) == repr(right)
 
 
-def _replaced(mutant: Mutant, speakers: Speakers, *, is_neutral: bool) -> Mutant:
-    return Mutant(
-        mutant.operator, mutant.sample, mutant.file, mutant.what, mutant.start, mutant.end,
-        mutant.text, speakers, mutant.lines, is_neutral,
-    )  # fmt: skip
-
-
 # ---- null checks
 def drop_null_check(making: _Making, spot: Spot) -> Iterator[Mutant]:
     if not isinstance(spot.value, Text):
@@ -264,19 +274,12 @@ def drop_null_check(making: _Making, spot: Spot) -> Iterator[Mutant]:
     at = offsets(making.sample.documents[spot.file], spot)
     text = str(spot.value)
     for tree in trees(spot):
-        for node, guarded in _guarded(tree):
+        for node, guarded in guards(tree):
             for start, end in _cuts(node, text):
                 yield making.change(
                     "drop a null check", spot, at[start], at[end], "",
                     (spot.file,) if guarded else (), f"'{text[start:end]}' in '{text[:60]}'",
                 )  # fmt: skip
-
-
-def _guarded(tree: s.Node) -> Iterator[tuple[s.Node, bool]]:
-    """Yield what looks for null, and whether what it guards takes none."""
-    from tests.mistakes.nulls import guards  # noqa: PLC0415
-
-    yield from guards(tree)
 
 
 def _cuts(node: s.Node, text: str) -> Iterator[tuple[int, int]]:
