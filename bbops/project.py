@@ -92,8 +92,8 @@ class Route:
 class Project:
     """Every resource by its name.
 
-    `broken` are (folder, name) of files that are there but could not be read; a project that is
-    published has none.
+    `broken` are (folder, name) of files that are there but could not be read, `mended` the files
+    that were read as they were meant; a project that is published has none of either.
     """
 
     settings: Resource[Settings]
@@ -108,6 +108,7 @@ class Project:
     addons: Mapping[str, Resource[Addon]]
     tests: Mapping[str, Resource[Test]]
     broken: frozenset[tuple[str, str]] = frozenset()
+    mended: frozenset[str] = frozenset()
     memo: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
     """What `bbops.check.flows` found, so that compiling need not check again."""
 
@@ -215,7 +216,7 @@ def _sql_table(name: str, table: Table) -> SqlTable:
     columns = {
         column: SqlColumn(
             column, c.type, c.nullable, c.private, c.auto, c.default, tuple(c.enum or ())
-        )  # fmt: skip
+        )
         for column, c in table.columns.items()
     }
     uniques = [table.key, *([column] for column, c in table.columns.items() if c.unique)]

@@ -11,6 +11,9 @@ from bbops.registry import members
 
 
 def check(project: Project) -> tuple[Diagnostic, ...]:
-    """Return everything the rules find, sorted by place."""
+    """Return everything the rules find, sorted by place.
+
+    Nothing is said of a file that was read as it was meant: what is wrong there is known already.
+    """
     found = {d for _, rule in members("bbops.check") for d in rule.check(project)}
-    return tuple(sorted(found))
+    return tuple(sorted(one for one in found if one.place.file not in project.mended))

@@ -23,6 +23,7 @@ from bbops.yaml.document import Mark
 
 WARNINGS = frozenset({
     "unused-variable", "unreachable", "missing-return", "forgotten-braces", "undeclared-query",
+    "unheard-event",
 })  # fmt: skip
 """Codes of what may be meant so."""
 

@@ -6,6 +6,7 @@ from bbops.diagnostics import article, suggest
 from bbops.expressions import nodes as s
 from bbops.expressions import types as t
 from bbops.expressions.checks import Checks
+from bbops.expressions.known import Path
 from bbops.expressions.narrow import path_of, spelt
 from bbops.expressions.scope import SIGNED_IN
 from bbops.expressions.types import Type
@@ -80,6 +81,8 @@ def check_member(at: Checks, node: s.Member) -> Type:
     of = at.infer(node.of)
     if of.kind in {"any", "null", "map"} and of.fields is None and of.rest is None:
         found: Type | None = t.ANY
+    elif of.kind != "map" and _is_blamed(at, path_of(node.of, at.scope)):
+        return t.mistaken(hides=of.hides)
     elif of.kind != "map":
         return at.wrong(
             node.name_start, "no-fields", f"{article(of.kind)} has no field '{node.name}'",
@@ -135,7 +138,11 @@ def _warn_of_undeclared(at: Checks, node: s.Member, of: Type) -> None:
 
 def _is_told(at: Checks, node: s.Member, of: Type) -> bool:
     """Return whether this unknown field was told of before; of a value without any, which one."""
-    path = path_of(node if of.fields else node.of, at.scope)
+    return _is_blamed(at, path_of(node if of.fields else node.of, at.scope))
+
+
+def _is_blamed(at: Checks, path: Path | None) -> bool:
+    """Return whether a mistake about the value at a path was told before; now it was."""
     if path is None or path in at.scope.known.blamed:
         return path is not None
     at.scope.known.blamed.add(path)

@@ -45,7 +45,7 @@ def _may_reuse(project: Project, before: Project) -> bool:
     """Return whether nothing changed on which every function may depend."""
     if project.settings.blob != before.settings.blob:
         return False
-    for kind in ("realtime", "triggers"):
+    for kind in ("realtime", "triggers", "agents"):
         if _blobs(getattr(project, kind)) != _blobs(getattr(before, kind)):
             return False
     told = {trigger.model.function for trigger in project.triggers.values()}

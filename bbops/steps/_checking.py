@@ -181,8 +181,7 @@ class Checking:
 
     def is_clear(self, condition: Bare) -> bool:
         """Return whether it is known what a checked condition proves."""
-        is_read = isinstance(condition, Expression)
-        return is_read and id(condition.node) not in self.scope.unclear
+        return isinstance(condition, Expression) and id(condition.node) not in self.scope.unclear
 
     def condition(
         self, expression: Bare, place: Mark | None, *, within: Scope | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bbops.diagnostics import suggest
 from bbops.expressions.conversions import conversion
 from bbops.expressions.types import Type, find_misfit
 from bbops.expressions.values import MapValue, Value
@@ -13,6 +14,8 @@ def check_payload(
     at: Checking, value: Value | None, of: Type, wanted: Type, what: str, place: Mark | None
 ) -> None:
     """Report a checked payload that does not fit the shape of an event."""
+    if isinstance(value, MapValue) and _has_unknown(at, value, wanted, what):
+        return
     found = find_misfit(of, wanted)
     if found is None:
         return
@@ -30,3 +33,17 @@ def check_payload(
         return
     message = f"{who} needs {found.wanted}, got {found.found}"
     at.report(place, "type", message, conversion(found.found, found.wanted))
+
+
+def _has_unknown(at: Checking, value: MapValue, wanted: Type, what: str) -> bool:
+    """Report the first field of a payload that nearly is another, which it lacks."""
+    lacking = [name for name in wanted.fields or () if name not in dict(value.items)]
+    for name, _ in value.items:
+        hint = suggest(name, lacking) if name not in (wanted.fields or ()) else ""
+        if hint:
+            at.report(
+                (value.keys_at or {}).get(name), "unknown-field", f"{what} has no field '{name}'",
+                hint,
+            )  # fmt: skip
+            return True
+    return False

@@ -71,6 +71,8 @@ class Publish(Step):
                 at.report(place, "type", f"'params' needs a map, got {of}")
             return
         for name in topic.parameters:
+            if name not in of.fields and not of.fields.keys() <= set(topic.parameters):
+                continue  # the misspelt one is told of below
             if name not in of.fields:
                 message = f"realtime '{self.publish.realtime}' needs params '{name}'"
                 at.report(place or mark_of(self.publish.realtime), "missing-argument", message)
