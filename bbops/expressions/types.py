@@ -110,6 +110,8 @@ NEVER = Type("any", what="no value")
 TEXT = Type("text")
 HTML = Type("text", what="html")
 """Text in which everything from outside is escaped; joined with other text it is text."""
+ANSWER = "the answer"
+"""What the maps are called in what a test looks at."""
 INTEGER = Type("integer")
 NUMBER = Type("number")
 BOOLEAN = Type("boolean")
