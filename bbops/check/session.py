@@ -42,8 +42,6 @@ def _fields(project: Project, session: Session) -> Iterator[Diagnostic]:
         lacks = {name: _lacks(project, name, field)
                  for name in (session.login, session.refresh, session.signup) if name}  # fmt: skip
         found = {name: hint for name, hint in lacks.items() if hint is not None}
-        if not found.get(session.signup or ""):  # who has signed up need not be signed in
-            found.pop(session.signup or "", None)
         if found:
             names = ", ".join(f"'{name}'" for name in found)
             yield Diagnostic(

@@ -73,13 +73,13 @@ def check_filter(at: Checks, node: s.Filter) -> Type:
 
 def check_call(at: Checks, node: s.Call) -> Type:
     """Report the mistakes of `name(args)` and return the type of its result."""
-    args = [at.infer(arg) for arg in node.args]
     known = FUNCTIONS.get(node.name)
     if known is None:
         usual = node.name if node.name in FILTERS else _TYPED_AS.get(node.name)
         hint = f"write 'value | {usual}'" if usual else suggest(node.name, FUNCTIONS)
         message = f"unknown function '{node.name}'"
         return at.wrong(node.start, "unknown-function-call", message, hint)
+    args = [at.infer(arg) for arg in node.args]
     _check_count(at, node, node.start, known.least, known.most)
     args = _check_arguments(at, node, args, _ARGUMENTS.get(node.name, ()))
     found = t.list_of(t.INTEGER) if known.gives == "list" else _GIVES[known.gives]

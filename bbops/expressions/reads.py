@@ -131,7 +131,8 @@ def _unknown_field(at: Checks, node: s.Member, of: Type) -> Type:
 
 def _warn_of_undeclared(at: Checks, node: s.Member, of: Type) -> None:
     """A query may be read undeclared, but hardly where its like is declared."""
-    if hint := suggest(node.name, of.fields or ()):
+    hint = suggest(node.name, of.fields or ())
+    if hint and not _is_blamed(at, ("undeclared", node.name)):
         message = f"query '{node.name}' is not declared, and so is a text or null"
         at.scope.report(at.mark, node.name_start, "undeclared-query", message, hint)
 

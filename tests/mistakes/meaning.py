@@ -16,11 +16,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from bbops.expressions.nodes import Node
+from bbops.expressions.nodes import Member, Node
 from bbops.yaml.document import Map
 from tests.mistakes.sample import Sample
 from tests.mistakes.spots import Spot, is_addon
-from tests.mistakes.words import reads, spelt
+from tests.mistakes.words import Word, reads, spelt
 
 Speakers = tuple[str, ...]
 """The files that speak of a name, or need what was there; empty when nobody does."""
@@ -36,6 +36,9 @@ REFERENCES = frozenset({
     ("Session", "refreshField"), ("FindParameters", "orderBy"),
 })  # fmt: skip
 """Fields that hold a name of something else."""
+
+JSON = ("vars.apiKey.claims", "vars.auth.claims", "vars.event.data.object")
+"""Paths in the samples under which stands JSON: claims, and what a payment provider sends."""
 
 _SHAPES = ("input", "query", "params", "payload")
 _ROWS = {("InsertParameters", "data"), ("UpdateParameters", "data"), ("OnConflict", "do")}
@@ -73,9 +76,10 @@ class Meaning:
                 return self.of_variable(spot, name)
             case ("Aggregate", "values") | ("Parallel", "parallel"):
                 return self.if_read_of(name, spot)
-            case (("Table", "seed") | ("Test", "data") | ("Case", "params" | "mocks")
-                  | ("Test", "mocks") | ("Expect", "rows")):  # fmt: skip
+            case ("Table", "seed") | ("Test", "data") | ("Case", "params") | ("Expect", "rows"):
                 return (spot.file,)
+            case ("Case" | "Test", "mocks"):
+                return (spot.file,) if depth == 1 else ()
             case ("Expect", "calls"):
                 return (spot.file,) if depth in {1, 3} else ()
             case _ if where in _ROWS:
@@ -106,7 +110,7 @@ class Meaning:
             and (word.search(text) or relation.search(text))
         ]  # fmt: skip
         found += self.reading(f"{table}.{name}", self.sample.files)
-        if len(word.findall(self.sample.files[file])) > 1:
+        if len(re.findall(rf"(?<![\w.-]){name}(?!\w)", self.sample.files[file])) > 1:
             found.append(file)
         return tuple(found)
 
@@ -140,14 +144,24 @@ class Meaning:
     def if_read_of(self, name: str, spot: Spot) -> Speakers:
         """Return the file itself if it reads a member of this name."""
         own = self.sample.files[spot.file]
-        found = re.search(rf"\.{name}\b|orderBy: \[?{name}\b|'{name}'", own)
-        return (spot.file,) if found else ()
+        step = self._root(spot)
+        for part in spot.path[: spot.depth - 1]:
+            step = step[part]
+            if isinstance(step, Map) and "as" in step:
+                break
+        found = str(step.get("as")) if isinstance(step, Map) else ""
+        each = re.findall(rf"over: vars\.{found}\b.*\n +each: (\w+)", own)
+        roots = "|".join([found, *each])
+        member = rf"vars\.({roots})(\??\.\w+|\[\w+\])*?\??\.{name}\b"
+        read = re.search(rf"{member}|orderBy: \[?{name}\b|'{name}'", own)
+        return (spot.file,) if read else ()
 
     def of_result(self, file: str, name: str, own: str) -> Speakers:
         """What a function returns is spoken of by those that call it, and by `session`."""
+        read = re.compile(rf"vars\.\w+\??\.{name}\b")
         found = [
             other for other in self.callers(file)
-            if other.startswith("functions/") and re.search(rf"\.{name}\b", self.sample.files[other])
+            if other.startswith("functions/") and read.search(self.sample.files[other])
         ]  # fmt: skip
         session = self.project.settings.model.session
         fields = {session.token_field, session.refresh_field} if session else set()
@@ -166,6 +180,22 @@ class Meaning:
             for one in self.project.triggers.values()
         )
 
+    def is_json(self, spot: Spot, word: Word) -> bool:
+        """Return whether a name is read of JSON, of which the language never says what is in it."""
+        node = word.node
+        if not isinstance(node, Member):
+            return False
+        path = spelt(node.of)
+        if spot.owner.__name__ == "Expect":  # what the server answers by itself, and with throw
+            status = spot.holder_value(self._root(spot), "status")
+            return path.startswith("result") and (status or 200) >= 400
+        return any(path == one or path.startswith(f"{one}.") for one in JSON)
+
+    def is_checked_before(self, spot: Spot, node: Node) -> bool:
+        """Return whether an `if` of the same file looks for null in just this value."""
+        text = str(spot.value)[node.start : node.end]
+        return not spot.path[-1] == "if" and f"if: {text} != null" in self.sample.files[spot.file]
+
     # ---- what is left out
     def needing(self, spot: Spot) -> Speakers:
         """Return the files that need what a key holds: its own where the language does."""
@@ -178,7 +208,9 @@ class Meaning:
             return self.needing_data(spot, where)
         match where:
             case (_, "as") | ("LoopParameters", "each" | "index"):
-                return self.of_variable(spot, str(spot.value))
+                name, own = str(spot.value), self.sample.files[spot.file]
+                is_set_twice = len(re.findall(rf"as: {name}\b|^ +{name}: ", own, re.M)) > 1
+                return () if is_set_twice else self.of_variable(spot, name)
             case ("Test", "function" | "endpoint") | ("Task", "schedule" | "every"):
                 return (spot.file,)
             case ("Trigger", "database" | "event" | "webhook") | ("Try", "catch"):
@@ -188,7 +220,9 @@ class Meaning:
             case ("Column", "references"):
                 return self.of_relation(spot)
             case ("Column", "reverse"):
-                return self.sample.with_word(f"{spot.value}")
+                asks = re.compile(rf"\b(exists|count|list|sum)\((\w+\.)*{spot.value}\b|^ +{spot.value}:\n +- ",
+                                  re.MULTILINE)  # fmt: skip
+                return tuple(f for f, text in self.sample.files.items() if asks.search(text))
             case ("Endpoint", "channel"):
                 given = self.project.endpoints[_name(spot.file)].model.authentication
                 return () if given else (spot.file,)
@@ -197,16 +231,21 @@ class Meaning:
                 return () if given_by else (spot.file,)
             case ("Endpoint", "files"):
                 return self.any_of(spot)
-            case ("Function", part) if part in _SHAPES:
+            case ("Function", "input"):
                 return self.any_of(spot)
+            case ("Function", "params" | "query"):
+                return self.any_of(spot) if self.is_typed(spot) else ()
             case ("Project", "env"):
                 return self.any_of(spot)
             case ("Realtime", "events"):
                 return self.any_of(spot)
             case ("Project", "auth"):
-                return self.reading("vars.auth", self.sample.files)
+                signed = re.compile(r"^authentication: JWT|generateAuthToken|vars\.auth", re.M)
+                return tuple(f for f, text in self.sample.files.items() if signed.search(text))
             case ("Addon", "config" | "enabled") if spot.value is not False:
-                return self.sample.with_word(f"{_name(spot.file)}.", among=())
+                step = re.compile(rf"\b{_name(spot.file)}\.\w+:")
+                runs = [f for f, text in self.sample.files.items() if step.search(text)]
+                return (spot.file, *runs) if runs or spot.field == "config" else ()
             case ("FindParameters", "one") | ("DeleteParameters" | "UpdateParameters", "one"):
                 return self.of_row(spot)
             case ("FindParameters", "aggregate"):
@@ -220,10 +259,28 @@ class Meaning:
             case _:
                 return ()
 
+    def is_typed(self, spot: Spot) -> bool:
+        """Return whether a shape says more of what comes in a path or query than that it is text.
+
+        What is not declared there is a text, or null.
+        """
+        shape = getattr(self.project.functions[_name(spot.file)].model, spot.field)
+        names = shape if len(spot.path) == 1 else [spot.path[1]]
+        plain = {"string", "text", "uuid", "email", "url"}
+        is_called = any(one.startswith("functions/") for one in self.callers(spot.file))
+        return is_called or any(
+            shape[name].parts[0] not in plain or shape[name].default is not None
+            for name in names
+        )
+
     def needing_name(self, spot: Spot, where: tuple[str, str]) -> Speakers:
         if where[0] in {"Case", "Expect", "Test"} and where != ("Case", "params"):
             return ()
         if where[0] == "Test" or where == ("Table", "seed"):
+            return ()
+        if where in {("Function", "params"), ("Function", "query")} and not self.is_typed(spot):
+            return ()
+        if where == ("Function", "payload"):
             return ()
         return self.speakers(spot)
 
@@ -257,10 +314,17 @@ class Meaning:
 
     def of_relation(self, spot: Spot) -> Speakers:
         """A foreign key is spoken of by the name of its relation, on either side."""
-        table, column = _name(spot.file), str(spot.path[-2])
-        relation = column.removesuffix("_id")
-        found = self.sample.with_word(table, among=(f"{relation}.",))
-        return found
+        table, relation = _name(spot.file), str(spot.path[-2]).removesuffix("_id")
+        of_table = re.compile(rf"^ +(- )?table: {table}$", re.MULTILINE)
+        one = re.compile(rf"(?<![\w.]){relation}\.\w")
+        other = str(spot.value).partition(".")[0]
+        of_other = re.compile(rf"^ +(- )?table: {other}$", re.MULTILINE)
+        many = re.compile(rf"\b(exists|count|list|sum)\((\w+\.)*{table}\b")
+        return tuple(
+            file for file, text in self.sample.files.items()
+            if (of_table.search(text) and one.search(text))
+            or (of_other.search(text) and many.search(text))
+        )
 
     def any_of(self, spot: Spot) -> Speakers:
         """Return who speaks of any of the names under a key."""

@@ -137,7 +137,8 @@ def misspell_name(making: _Making, spot: Spot) -> Iterator[Mutant]:
     at = offsets(making.sample.documents[spot.file], spot)
     for tree in trees(spot):
         for word in words(tree):
-            yield _misspelt_at(making, spot, at, word.start, word.name, (spot.file,))
+            speakers = () if making.meaning.is_json(spot, word) else (spot.file,)
+            yield _misspelt_at(making, spot, at, word.start, word.name, speakers)
     for start, name, speakers in _plain_names(making, spot):
         is_reference = spot.role in {"static", "type"} or _where(spot) in REFERENCES
         yield _misspelt_at(
@@ -274,8 +275,10 @@ def drop_null_check(making: _Making, spot: Spot) -> Iterator[Mutant]:
     at = offsets(making.sample.documents[spot.file], spot)
     text = str(spot.value)
     for tree in trees(spot):
-        for node, guarded in guards(tree):
+        for node, is_guard in guards(tree):
+            guarded = is_guard
             for start, end in _cuts(node, text):
+                guarded = guarded and not making.meaning.is_checked_before(spot, node)
                 yield making.change(
                     "drop a null check", spot, at[start], at[end], "",
                     (spot.file,) if guarded else (), f"'{text[start:end]}' in '{text[:60]}'",
