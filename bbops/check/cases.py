@@ -249,7 +249,11 @@ def _result(project: Project, test: Resource[Test], case: Case) -> Type:
     """Return the type of what a case that succeeds gives; which of it is null, the case knows."""
     endpoint = project.endpoints.get(test.model.endpoint or "")
     name = endpoint.model.function if endpoint else test.model.function
-    if name is None or name not in project.functions or not 200 <= (case.expect.status or 200) < 300:
+    if (
+        name is None
+        or name not in project.functions
+        or not 200 <= (case.expect.status or 200) < 300
+    ):
         return ANY
     return _without_null(check_flow(project, name).gives)
 
