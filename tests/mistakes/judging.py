@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bbops.check import check
-from bbops.compile.release import validate
+from bbops.check import check, validate
 from bbops.diagnostics import Diagnostic
 from bbops.load import Cache, load
 from bbops.lsp.recheck import recheck
@@ -30,6 +29,11 @@ class Verdict:
         if self.mutant.is_spoken_of and any(one.file in self.mutant.speakers for one in places):
             return True
         return any(one.file == self.mutant.file and first <= one.line <= last for one in places)
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether a mistake is not found where it is."""
+        return bool(self.mutant.speakers) and not self.is_at_place
 
     @property
     def is_single(self) -> bool:
@@ -72,25 +76,29 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """How one operator fared."""
+    """How one operator fared: how many mutants and mistakes, and parts of the mistakes."""
 
     made: int
     mistakes: int
-    at_place: int
-    single: int
+    at_place: float
+    single: float
 
 
 def rates(verdicts: Iterable[Verdict]) -> dict[str, Rate]:
-    """Return the rates by operator."""
+    """Return the rates by operator, and of all."""
     found: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         found.setdefault(verdict.mutant.operator, []).append(verdict)
-    return {name: _rate(some) for name, some in found.items()}
+    whole = [one for some in found.values() for one in some]
+    return {name: rate(some) for name, some in found.items()} | {"all": rate(whole)}
 
 
-def _rate(verdicts: list[Verdict]) -> Rate:
-    mistakes = [one for one in verdicts if one.mutant.speakers]
+def rate(verdicts: Iterable[Verdict]) -> Rate:
+    """Return how many mistakes are among some mutants, and which parts of them are found."""
+    made = list(verdicts)
+    mistakes = [one for one in made if one.mutant.speakers]
+    count = max(len(mistakes), 1)
     return Rate(
-        len(verdicts), len(mistakes), sum(one.is_at_place for one in mistakes),
-        sum(one.is_single for one in mistakes),
+        len(made), len(mistakes), sum(one.is_at_place for one in mistakes) / count,
+        sum(one.is_single for one in mistakes) / count,
     )  # fmt: skip

@@ -14,187 +14,17 @@ keys left out, what a test sends (it may send what is wrong), names inside of JS
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
-from bbops.expressions.nodes import Member, Node
+from bbops.expressions.nodes import Node
+from bbops.resources.table import Column
 from bbops.yaml.document import Map
-from tests.mistakes.sample import Sample
+from tests.mistakes.names import ARGUMENTS, ROWS, Names, Speakers, name_of
 from tests.mistakes.spots import Spot, is_addon
-from tests.mistakes.words import Word, reads, spelt
-
-Speakers = tuple[str, ...]
-"""The files that speak of a name, or need what was there; empty when nobody does."""
-
-REFERENCES = frozenset({
-    ("Endpoint", "function"), ("Endpoint", "channel"), ("Channel", "middleware"),
-    ("Realtime", "middleware"), ("Task", "function"), ("Task", "timezone"),
-    ("Trigger", "function"), ("Agent", "tools"), ("AgentModel", "addon"), ("Auth", "users"),
-    ("DatabaseTrigger", "table"), ("Aggregate", "groupBy"), ("Test", "function"),
-    ("Test", "endpoint"), ("Session", "login"), ("Session", "signup"), ("Session", "refresh"),
-    ("Session", "logout"), ("RunsOn", "realtime"), ("Field", "type"), ("Index", "columns"),
-    ("Table", "primaryKey"), ("Column", "references"), ("Session", "tokenField"),
-    ("Session", "refreshField"), ("FindParameters", "orderBy"),
-})  # fmt: skip
-"""Fields that hold a name of something else."""
-
-JSON = ("vars.apiKey.claims", "vars.auth.claims", "vars.event.data.object")
-"""Paths in the samples under which stands JSON: claims, and what a payment provider sends."""
-
-_SHAPES = ("input", "query", "params", "payload")
-_ROWS = {("InsertParameters", "data"), ("UpdateParameters", "data"), ("OnConflict", "do")}
-_ARGUMENTS = {("CallParameters", part) for part in ("input", "params", "query")}
-_MESSAGES = {("PublishParameters", "params"), ("PublishParameters", "payload")}
+from tests.mistakes.words import spelt
 
 
-class Meaning:
+class Meaning(Names):
     """Answers for one sample."""
-
-    def __init__(self, sample: Sample) -> None:
-        self.sample, self.project = sample, sample.project
-
-    # ---- names
-    def speakers(self, spot: Spot) -> Speakers:
-        """Return the files that speak of the name that a key is."""
-        where = (spot.owner.__name__, spot.field)
-        if spot.key_role == "keyword":
-            return (spot.file,)
-        own, name = self.sample.files[spot.file], str(spot.path[-1])
-        depth = len(spot.path) - spot.depth
-        match where:
-            case ("Table", "columns"):
-                return self.of_column(spot.file, name)
-            case ("Project", "env"):
-                return self.reading(f"env.{name}", self.sample.files)
-            case ("Function", part) | ("Field", part) if part in {*_SHAPES, "fields"}:
-                return self.of_field(spot, name.rstrip("?"))
-            case ("Endpoint", "files"):
-                function = self.project.endpoints[_name(spot.file)].model.function
-                return self.reading(f"input.{name.rstrip('?')}", [f"functions/{function}.yaml"])
-            case ("Realtime", "events"):
-                return self.of_event(spot, name.rstrip("?"), depth)
-            case ("Set", "set") if depth == 1:
-                return self.of_variable(spot, name)
-            case ("Aggregate", "values") | ("Parallel", "parallel"):
-                return self.if_read_of(name, spot)
-            case ("Table", "seed") | ("Test", "data") | ("Case", "params") | ("Expect", "rows"):
-                return (spot.file,)
-            case ("Case" | "Test", "mocks"):
-                return (spot.file,) if depth == 1 else ()
-            case ("Expect", "calls"):
-                return (spot.file,) if depth in {1, 3} else ()
-            case _ if where in _ROWS:
-                return (spot.file,) if depth == 1 or _is_listed(spot) else ()
-            case _ if where in _ARGUMENTS | _MESSAGES:
-                return (spot.file,) if depth == 1 else ()
-            case ("EmitParameters", "payload") if depth == 1 and self.heard(spot):
-                return (spot.file,)
-            case ("FindParameters", "select") | ("LoopParameters", "collect"):
-                return self.if_read_of(name, spot)
-            case ("ReturnParameters", "value") if depth == 1:
-                return self.of_result(spot.file, name, own)
-            case _:
-                return ()
-
-    def reading(self, path: str, files: Iterable[str]) -> Speakers:
-        """Return the files that read a path."""
-        return tuple(file for file in files if reads(self.sample.files[file], path))
-
-    def of_column(self, file: str, name: str) -> Speakers:
-        """A column is spoken of where its table is, and where others refer to it."""
-        table, word = _name(file), re.compile(rf"(?<![\w-]){name}(?!\w)")
-        relation = re.compile(rf"\b{name.removesuffix('_id')}\.") if name.endswith("_id") else word
-        of_table = re.compile(rf"\b(table: |{table}\.){table}\b|^  {table}:", re.MULTILINE)
-        found = [
-            other for other, text in self.sample.files.items()
-            if other != file and of_table.search(text)
-            and (word.search(text) or relation.search(text))
-        ]  # fmt: skip
-        found += self.reading(f"{table}.{name}", self.sample.files)
-        if len(re.findall(rf"(?<![\w.-]){name}(?!\w)", self.sample.files[file])) > 1:
-            found.append(file)
-        return tuple(found)
-
-    def of_field(self, spot: Spot, name: str) -> Speakers:
-        own = self.sample.files[spot.file]
-        roots = [f"{part}.{name}" for part in ("input", "query", "params", "event.payload")]
-        is_read = any(reads(own, root) for root in roots)
-        inner = len(spot.path) > 2 and re.search(rf"\.{name}\b", own) is not None
-        listed = re.search(rf"(has|pick|omit)\([^)]*'{name}'", own) is not None
-        return (spot.file, *self.callers(spot.file)) if is_read or inner or listed else ()
-
-    def callers(self, file: str) -> Speakers:
-        """Return the files that call a function."""
-        name = re.escape(_name(file))
-        found = re.compile(rf"function: {name}\b(?!/)")
-        return tuple(other for other, text in self.sample.files.items() if found.search(text))
-
-    def of_event(self, spot: Spot, name: str, depth: int) -> Speakers:
-        topic = _name(spot.file)
-        event = name if depth == 1 else str(spot.path[-2])
-        speak = re.compile(rf"realtime: {topic}\b[^-]*?event: {re.escape(event)}\b", re.DOTALL)
-        found = [file for file, text in self.sample.files.items() if speak.search(text)]
-        return tuple(file for file in found if name in self.sample.files[file])
-
-    def of_variable(self, spot: Spot, name: str) -> Speakers:
-        """A variable is read in its function, and behind it where that is middleware."""
-        if _name(spot.file) in self.project.middleware:
-            return self.reading(f"vars.{name}", self.sample.files)
-        return self.reading(f"vars.{name}", [spot.file])
-
-    def if_read_of(self, name: str, spot: Spot) -> Speakers:
-        """Return the file itself if it reads a member of this name."""
-        own = self.sample.files[spot.file]
-        step = self._root(spot)
-        for part in spot.path[: spot.depth - 1]:
-            step = step[part]
-            if isinstance(step, Map) and "as" in step:
-                break
-        found = str(step.get("as")) if isinstance(step, Map) else ""
-        each = re.findall(rf"over: vars\.{found}\b.*\n +each: (\w+)", own)
-        roots = "|".join([found, *each])
-        member = rf"vars\.({roots})(\??\.\w+|\[\w+\])*?\??\.{name}\b"
-        read = re.search(rf"{member}|orderBy: \[?{name}\b|'{name}'", own)
-        return (spot.file,) if read else ()
-
-    def of_result(self, file: str, name: str, own: str) -> Speakers:
-        """What a function returns is spoken of by those that call it, and by `session`."""
-        read = re.compile(rf"vars\.\w+\??\.{name}\b")
-        found = [
-            other for other in self.callers(file)
-            if other.startswith("functions/") and read.search(self.sample.files[other])
-        ]  # fmt: skip
-        session = self.project.settings.model.session
-        fields = {session.token_field, session.refresh_field} if session else set()
-        if session is not None and name in fields:
-            asked = [session.login, session.signup, session.refresh]
-            runs = {self.project.endpoints[one].model.function for one in asked if one}
-            found += ["project.yaml"] if _name(file) in runs else []
-        return tuple(found)
-
-    def heard(self, spot: Spot) -> bool:
-        """Return whether a trigger's function says what payload it takes."""
-        functions = self.project.functions
-        event = spot.holder_value(self.sample.documents[spot.file].root, "event")
-        return any(
-            one.model.event == event and functions[one.model.function].model.payload is not None
-            for one in self.project.triggers.values()
-        )
-
-    def is_json(self, spot: Spot, word: Word) -> bool:
-        """Return whether a name is read of JSON, of which the language never says what is in it."""
-        node = word.node
-        if not isinstance(node, Member):
-            return False
-        path = spelt(node.of)
-        if spot.owner.__name__ == "Expect":  # what the server answers by itself, and with throw
-            status = spot.holder_value(self._root(spot), "status")
-            return path.startswith("result") and (status or 200) >= 400
-        return any(path == one or path.startswith(f"{one}.") for one in JSON)
-
-    def is_checked_before(self, spot: Spot, node: Node) -> bool:
-        """Return whether an `if` of the same file looks for null in just this value."""
-        text = str(spot.value)[node.start : node.end]
-        return not spot.path[-1] == "if" and f"if: {text} != null" in self.sample.files[spot.file]
 
     # ---- what is left out
     def needing(self, spot: Spot) -> Speakers:
@@ -209,7 +39,7 @@ class Meaning:
         match where:
             case (_, "as") | ("LoopParameters", "each" | "index"):
                 name, own = str(spot.value), self.sample.files[spot.file]
-                is_set_twice = len(re.findall(rf"as: {name}\b|^ +{name}: ", own, re.M)) > 1
+                is_set_twice = len(re.findall(rf"as: {name}\b|^ +{name}: ", own, re.MULTILINE)) > 1
                 return () if is_set_twice else self.of_variable(spot, name)
             case ("Test", "function" | "endpoint") | ("Task", "schedule" | "every"):
                 return (spot.file,)
@@ -220,14 +50,13 @@ class Meaning:
             case ("Column", "references"):
                 return self.of_relation(spot)
             case ("Column", "reverse"):
-                asks = re.compile(rf"\b(exists|count|list|sum)\((\w+\.)*{spot.value}\b|^ +{spot.value}:\n +- ",
-                                  re.MULTILINE)  # fmt: skip
+                asks = re.compile(rf"\b(exists|count|list|sum)\((\w+\.)*{spot.value}\b")
                 return tuple(f for f, text in self.sample.files.items() if asks.search(text))
             case ("Endpoint", "channel"):
-                given = self.project.endpoints[_name(spot.file)].model.authentication
+                given = self.project.endpoints[name_of(spot.file)].model.authentication
                 return () if given else (spot.file,)
             case ("Endpoint", "authentication"):
-                given_by = self.project.endpoints[_name(spot.file)].model.channel
+                given_by = self.project.endpoints[name_of(spot.file)].model.channel
                 return () if given_by else (spot.file,)
             case ("Endpoint", "files"):
                 return self.any_of(spot)
@@ -240,10 +69,12 @@ class Meaning:
             case ("Realtime", "events"):
                 return self.any_of(spot)
             case ("Project", "auth"):
-                signed = re.compile(r"^authentication: JWT|generateAuthToken|vars\.auth", re.M)
+                signed = re.compile(
+                    r"^authentication: JWT|generateAuthToken|vars\.auth", re.MULTILINE
+                )
                 return tuple(f for f, text in self.sample.files.items() if signed.search(text))
             case ("Addon", "config" | "enabled") if spot.value is not False:
-                step = re.compile(rf"\b{_name(spot.file)}\.\w+:")
+                step = re.compile(rf"\b{name_of(spot.file)}\.\w+:")
                 runs = [f for f, text in self.sample.files.items() if step.search(text)]
                 return (spot.file, *runs) if runs or spot.field == "config" else ()
             case ("FindParameters", "one") | ("DeleteParameters" | "UpdateParameters", "one"):
@@ -264,13 +95,12 @@ class Meaning:
 
         What is not declared there is a text, or null.
         """
-        shape = getattr(self.project.functions[_name(spot.file)].model, spot.field)
+        shape = getattr(self.project.functions[name_of(spot.file)].model, spot.field)
         names = shape if len(spot.path) == 1 else [spot.path[1]]
         plain = {"string", "text", "uuid", "email", "url"}
         is_called = any(one.startswith("functions/") for one in self.callers(spot.file))
         return is_called or any(
-            shape[name].parts[0] not in plain or shape[name].default is not None
-            for name in names
+            shape[name].parts[0] not in plain or shape[name].default is not None for name in names
         )
 
     def needing_name(self, spot: Spot, where: tuple[str, str]) -> Speakers:
@@ -288,18 +118,18 @@ class Meaning:
         """Return the file itself where its step cannot do without a key."""
         name = str(spot.path[-1])
         if where == ("InsertParameters", "data"):
-            table = self.project.sql_tables.get(spot.holder_value(self._root(spot), "table"))
+            table = self.project.sql_tables.get(spot.holder_value(self.root(spot), "table"))
             column = table.columns.get(name) if table else None
             return (spot.file,) if column is not None and column.is_required else ()
-        if where in _ROWS:
+        if where in ROWS:
             return ()
-        if where in _ARGUMENTS:
-            called = spot.holder_value(self._root(spot), "function")
+        if where in ARGUMENTS:
+            called = spot.holder_value(self.root(spot), "function")
             shape = getattr(self.project.functions[called].model, spot.field) or {}
             return (spot.file,) if name in shape and shape[name].default is None else ()
         if where == ("PublishParameters", "payload"):
-            realtime = self.project.realtime[spot.holder_value(self._root(spot), "realtime")]
-            event = realtime.model.events[spot.holder_value(self._root(spot), "event")]
+            realtime = self.project.realtime[spot.holder_value(self.root(spot), "realtime")]
+            event = realtime.model.events[spot.holder_value(self.root(spot), "event")]
             return (spot.file,) if name in event else ()
         if where == ("EmitParameters", "payload") and self.heard(spot):
             return (spot.file,)
@@ -307,21 +137,17 @@ class Meaning:
             return ()
         return self.speakers(spot)
 
-    def _root(self, spot: Spot) -> Map:
-        root = self.sample.documents[spot.file].root
-        assert isinstance(root, Map)
-        return root
-
     def of_relation(self, spot: Spot) -> Speakers:
         """A foreign key is spoken of by the name of its relation, on either side."""
-        table, relation = _name(spot.file), str(spot.path[-2]).removesuffix("_id")
+        table, relation = name_of(spot.file), str(spot.path[-2]).removesuffix("_id")
         of_table = re.compile(rf"^ +(- )?table: {table}$", re.MULTILINE)
         one = re.compile(rf"(?<![\w.]){relation}\.\w")
         other = str(spot.value).partition(".")[0]
         of_other = re.compile(rf"^ +(- )?table: {other}$", re.MULTILINE)
         many = re.compile(rf"\b(exists|count|list|sum)\((\w+\.)*{table}\b")
         return tuple(
-            file for file, text in self.sample.files.items()
+            file
+            for file, text in self.sample.files.items()
             if (of_table.search(text) and one.search(text))
             or (of_other.search(text) and many.search(text))
         )
@@ -336,14 +162,14 @@ class Meaning:
         return tuple(found)
 
     def any_argument(self, spot: Spot, part: str) -> Speakers:
-        called = str(spot.holder_value(self._root(spot), "function"))
+        called = str(spot.holder_value(self.root(spot), "function"))
         shape = getattr(self.project.functions[called].model, part) or {}
         needs = any(not name.endswith("?") and of.default is None for name, of in shape.items())
         return (spot.file,) if needs else ()
 
     def of_row(self, spot: Spot) -> Speakers:
         """`one` is needed where a field of the result is read."""
-        root: object = self._root(spot)
+        root: object = self.root(spot)
         for part in spot.path[:-2]:
             root = root[part]  # type: ignore[index]
         name = root.get("as") if isinstance(root, Map) else None
@@ -362,7 +188,7 @@ class Meaning:
             return "boolean"
         if spot.role == "expression":
             return "boolean" if spot.field in {"if", "where", "check", "checks"} else ""
-        if spot.role == "value" and where in _ROWS | {("Test", "data")}:
+        if spot.role == "value" and where in ROWS | {("Test", "data")}:
             return self.of_column_type(spot, where)
         if where in {("FindParameters", "limit"), ("FindParameters", "offset")}:
             return "number"
@@ -378,9 +204,9 @@ class Meaning:
                  "decimal": "", "json": "", "binary": ""}  # fmt: skip
         return kinds.get(column.type, "text")
 
-    def column(self, spot: Spot, where: tuple[str, str]) -> object:
+    def column(self, spot: Spot, where: tuple[str, str]) -> Column | None:
         """Return the column that a value is for."""
-        root = self._root(spot)
+        root = self.root(spot)
         if where == ("Test", "data"):
             table = str(spot.path[1])
         elif where[0] == "OnConflict":
@@ -393,9 +219,9 @@ class Meaning:
     def options(self, spot: Spot) -> list[str]:
         """Return the texts of which a constant must be one."""
         where = (spot.owner.__name__, spot.field)
-        if spot.role == "value" and where in _ROWS | {("Test", "data")}:
+        if spot.role == "value" and where in ROWS | {("Test", "data")}:
             column = self.column(spot, where)
-            return [str(one) for one in getattr(column, "enum", None) or ()]
+            return [str(one) for one in (column.enum if column else None) or ()]
         return []
 
     def is_option(self, spot: Spot, node: Node, value: str) -> bool:
@@ -415,14 +241,5 @@ class Meaning:
     def _may_be_about(self, spot: Spot, other: Spot) -> bool:
         """A column counts where its table is spoken of, a field in its own function."""
         if other.owner.__name__ == "Column":
-            return _name(other.file) in self.sample.files[spot.file]
+            return name_of(other.file) in self.sample.files[spot.file]
         return other.file == spot.file
-
-
-def _name(file: str) -> str:
-    return file.partition("/")[2].removesuffix(".yaml")
-
-
-def _is_listed(spot: Spot) -> bool:
-    """Return whether a key belongs to a row in a list of rows."""
-    return len(spot.path) > 1 and isinstance(spot.path[-2], int)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import permutations
 
 from bbops.expressions import nodes as s
 from bbops.yaml.document import Map, Text
 from bbops.yaml.document import load as load_document
-from tests.mistakes.meaning import REFERENCES, Meaning, Speakers
+from tests.mistakes.meaning import Meaning
+from tests.mistakes.names import REFERENCES, Speakers
 from tests.mistakes.nulls import guards
 from tests.mistakes.sample import Sample
 from tests.mistakes.spots import Spot
@@ -44,6 +46,11 @@ class Mutant:
     def source(self, before: str) -> str:
         """Return the file's text with the change."""
         return before[: self.start] + self.text + before[self.end :]
+
+    @property
+    def name(self) -> str:
+        """What it is called, wherever the lines of its file are."""
+        return f"{self.operator} {self.sample}/{self.file} {self.what}"
 
     def __str__(self) -> str:
         return f"{self.operator} {self.sample}/{self.file}:{self.lines[0]} {self.what}"
@@ -137,7 +144,7 @@ def misspell_name(making: _Making, spot: Spot) -> Iterator[Mutant]:
     at = offsets(making.sample.documents[spot.file], spot)
     for tree in trees(spot):
         for word in words(tree):
-            speakers = () if making.meaning.is_json(spot, word) else (spot.file,)
+            speakers: Speakers = () if making.meaning.is_json(spot, word) else (spot.file,)
             yield _misspelt_at(making, spot, at, word.start, word.name, speakers)
     for start, name, speakers in _plain_names(making, spot):
         is_reference = spot.role in {"static", "type"} or _where(spot) in REFERENCES
@@ -189,11 +196,10 @@ def _plain_names(making: _Making, spot: Spot) -> Iterator[tuple[int, str, Speake
 def _parameters(making: _Making, spot: Spot, text: str) -> Iterator[tuple[int, str, Speakers]]:
     for found in re.finditer(r":(\w+)", text):
         name = found[1]
-        speakers = making.sample.with_word(name, among=())
-        functions = [file for file in speakers if re.search(
-            rf"params\??\.{name}\b|^params:\n(  .*\n)*  {name}:|^      params:\n(        .*\n)*        {name}:",
-            making.sample.files[file], re.MULTILINE)]  # fmt: skip
-        yield found.start(1), name, tuple(functions)
+        declared = rf"^( *)params:\n(\1  .*\n)*?\1  {name}:"
+        reads = re.compile(rf"params\??\.{name}\b|{declared}", re.MULTILINE)
+        speakers = (file for file, text in making.sample.files.items() if reads.search(text))
+        yield found.start(1), name, tuple(speakers)
 
 
 def misspell_option(making: _Making, spot: Spot) -> Iterator[Mutant]:
@@ -213,17 +219,16 @@ def misspell_option(making: _Making, spot: Spot) -> Iterator[Mutant]:
 def _compared(making: _Making, spot: Spot) -> Iterator[Mutant]:
     """Yield the texts that are compared with something declared to be one of some texts."""
     at = offsets(making.sample.documents[spot.file], spot)
-    for tree in trees(spot):
-        for node in walk(tree):
-            if isinstance(node, s.Compare):
-                for one, other in ((node.left, node.right), (node.right, node.left)):
-                    if isinstance(one, s.Literal) and isinstance(one.value, str):
-                        if making.meaning.is_option(spot, other, one.value):
-                            yield making.change(
-                                "misspell an option", spot, at[one.start + 1],
-                                at[one.start + 1] + len(one.value), misspelt(one.value),
-                                (spot.file,), f"'{one.value}' in '{spot.value[:60]}'",
-                            )  # fmt: skip
+    compared = [node for tree in trees(spot) for node in walk(tree) if isinstance(node, s.Compare)]
+    sides = [side for node in compared for side in permutations((node.left, node.right))]
+    for one, other in sides:
+        value = one.value if isinstance(one, s.Literal) else None
+        if isinstance(value, str) and making.meaning.is_option(spot, other, value):
+            start = at[one.start + 1]
+            yield making.change(
+                "misspell an option", spot, start, start + len(value), misspelt(value),
+                (spot.file,), f"'{value}' in '{spot.value[:60]}'",
+            )  # fmt: skip
 
 
 # ---- types
@@ -234,7 +239,7 @@ def swap_type(making: _Making, spot: Spot) -> Iterator[Mutant]:
     other = "7" if wanted in {"", "text", "boolean"} else "seven"
     yield making.change(
         "swap a type", spot, spot.at.start, spot.at.end, _kept_break(making, spot, other),
-        (spot.file,) if wanted else (), f"{str(spot.value)[:40]} -> {other}", 
+        (spot.file,) if wanted else (), f"{str(spot.value)[:40]} -> {other}",
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from bbops.compile.release import validate
+from bbops.check import validate
 from bbops.diagnostics import Diagnostic
 from bbops.load import Cache, kinds, load
 from bbops.project import Project

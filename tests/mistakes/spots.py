@@ -22,7 +22,7 @@ from bbops.yaml.document import Map, Mark, Seq
 
 KeyPath = tuple[str | int, ...]
 
-_READERS = {
+_READERS: dict[Any, str] = {
     read_value: "value", read_bare: "expression", read_static: "static", read_step: "step",
     read_select: "select", plain: "constant",
 }  # fmt: skip
@@ -115,14 +115,9 @@ class _Walk:
 
     def inside(self, wanted: Any, role: str, value: Any, path: KeyPath) -> Iterator[Spot]:
         if role in {"value", "constant", "select", "expression"}:
-            inner = Annotated[
-                Any, PlainValidator(_BY_ROLE["expression" if role == "select" else role])
-            ]
-            if role == "select" and isinstance(value, Seq):
-                inner = Annotated[str, PlainValidator(read_static)]
-            elif role == "select":
-                inner = Annotated[Any, PlainValidator(read_select)]
-            yield from self.each(inner, value, path, "data")
+            is_columns = role == "select" and isinstance(value, Seq)
+            reader = read_static if is_columns else _BY_ROLE[role]
+            yield from self.each(Annotated[Any, PlainValidator(reader)], value, path, "data")
         elif role == "step" and isinstance(value, Map):
             kind = next(filter(None, map(find_step_kind, value)), None)
             if kind is not None:

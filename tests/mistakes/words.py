@@ -1,4 +1,4 @@
-"""The names, texts and null checks in the expressions of a value, and where they stand in the file."""
+"""The names in the expressions of a value, and where they stand in the file."""
 
 from __future__ import annotations
 
