@@ -47,10 +47,12 @@ def validate(
 def check(project: Project, before: Project | None = None) -> tuple[Diagnostic, ...]:
     """Return everything the rules find, sorted by place.
 
+    Nothing is said of a file that was read as it was meant: what is wrong there is known already.
+
     Args:
         before: the project as it was checked last; what did not change is not checked again.
     """
     if before is not None:
         take_over(project, before)
     found = {d for _, rule in members("bbops.check") for d in rule.check(project)}
-    return tuple(sorted(found))
+    return tuple(sorted(one for one in found if one.place.file not in project.mended))

@@ -43,7 +43,7 @@ def _may_reuse(project: Project, before: Project) -> bool:
     """Return whether nothing changed on which every function may depend."""
     if project.settings.blob != before.settings.blob:
         return False
-    for kind in ("realtime", "triggers"):
+    for kind in ("realtime", "triggers", "agents"):
         if _blobs(getattr(project, kind)) != _blobs(getattr(before, kind)):
             return False
     told = {trigger.model.function for trigger in project.triggers.values()}
@@ -68,10 +68,10 @@ def _is_same(project: Project, before: Project, known: Flows, name: str) -> bool
         return False
     if has_errors(flow.diagnostics):  # what they say, and their cures, may be of anything
         return False
-    mended = project.broken ^ before.broken
+    readable = project.broken ^ before.broken
     for kind, read in flow.reads:
         new, old = project.named(kind), before.named(kind)
-        if _blob(new, read) != _blob(old, read) or (f"{kind}s", read) in mended:
+        if _blob(new, read) != _blob(old, read) or (f"{kind}s", read) in readable:
             return False
         # other tables tell which of their rows refer to this one's
         if kind == "table" and project.sql_tables.get(read) != before.sql_tables.get(read):
