@@ -11,11 +11,11 @@ import marshal
 from dataclasses import dataclass, field
 from typing import Any
 
+from bbops.check import Cache as CheckCache
 from bbops.check import validate
 from bbops.check.flows import check_flow
 from bbops.compile.function import code_key, compile_function
 from bbops.diagnostics import Diagnostic
-from bbops.load import Cache as LoadCache
 from bbops.project import Project, Route
 from bbops.resources.project import Refresh
 from bbops.runtime.cursors import KEY_VARIABLE
@@ -29,9 +29,9 @@ from bbops.tree import Tree
 
 @dataclass(slots=True)
 class Cache:
-    """What a long-lived builder keeps: parsed files and compiled functions."""
+    """What a long-lived builder keeps: what was checked, and compiled functions."""
 
-    files: LoadCache = field(default_factory=LoadCache)
+    checked: CheckCache = field(default_factory=CheckCache)
     code: dict[str, bytes] = field(default_factory=dict)
 
 
@@ -47,9 +47,9 @@ class Built:
 
 
 def build(tree: Tree, cache: Cache | None = None) -> Built:
-    """Load, check and compile a tree; with a warm cache O(what changed), plus the checks."""
+    """Load, check and compile a tree; with a warm cache O(what changed)."""
     cache = cache or Cache()
-    project, diagnostics = validate(tree, cache.files)
+    project, diagnostics = validate(tree, cache.checked)
     if project is None:
         return Built(None, diagnostics)
     functions, code, misses = [], {}, 0

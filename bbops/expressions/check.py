@@ -26,7 +26,7 @@ def check_value(value: AnyValue, scope: Scope) -> Type:
         case Constant():
             return _constant(value, scope)
         case Expression():
-            scope.wrong.discard(id(value.node))
+            scope.forget_mistakes(value.node)
             return Inference(scope, value.mark, value.node).infer(value.node)
         case Template():
             return _template(value, scope)
@@ -42,7 +42,7 @@ def check_value(value: AnyValue, scope: Scope) -> Type:
 
 def check_condition(value: Expression, scope: Scope) -> Outcomes:
     """Check an expression that must be true or false; return what is proved either way."""
-    scope.wrong.discard(id(value.node))
+    scope.forget_mistakes(value.node)
     return Inference(scope, value.mark, value.node).condition(value.node)
 
 

@@ -37,6 +37,8 @@ class Checks:
     ) -> Type:
         """Report a mistake and return the type of what it stands in."""
         self.scope.wrong.add(id(self.whole))
+        if code != "maybe-null":
+            self.scope.unclear.add(id(self.whole))
         self.scope.report(self.mark, offset, code, message, hint)
         return t.mistaken(hides=hides)
 
@@ -70,6 +72,8 @@ class Checks:
         """Report a part of which null is possible; `by` says what does not take it."""
         if not t.may_be_null(of):
             return of
+        if self.scope.known.doubtful:
+            return of.not_null()
         path = path_of(node, self.scope)
         name, usual = "this", "add '| default(…)'"
         if path is not None:

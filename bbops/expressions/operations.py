@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bbops.diagnostics import suggest
 from bbops.expressions import nodes as s
 from bbops.expressions import types as t
 from bbops.expressions.checks import Checks
@@ -66,7 +67,17 @@ def check_compare(at: Checks, node: s.Compare) -> Type:
         _both(at, node, left, right)
     else:
         _match_null(at, node, left, right)
+        _check_option(at, node.right, left)
+        _check_option(at, node.left, right)
     return t.BOOLEAN
+
+
+def _check_option(at: Checks, node: s.Node, of: Type) -> None:
+    """Report a constant that is none of the texts that the other side may be."""
+    value = node.value if isinstance(node, s.Literal) else None
+    if isinstance(value, str) and of.options and value not in of.options:
+        message = f"this is one of {', '.join(of.options)}, never '{value}'"
+        at.wrong(node.start, "unknown-option", message, suggest(value, of.options))
 
 
 def _match_null(at: Checks, node: s.Compare, left: Type, right: Type) -> None:
@@ -99,3 +110,5 @@ def _member_of(at: Checks, node: s.Compare, left: Type, right: Type) -> None:
         at.wrong(node.start, "type", message, cure(left, right.item))
     else:
         at.without_null(node.right, right, f"'{node.op}'")
+        for item in node.right.items if isinstance(node.right, s.ListOf) else ():
+            _check_option(at, item, left)

@@ -6,6 +6,7 @@ from bbops.diagnostics import article, suggest
 from bbops.expressions import nodes as s
 from bbops.expressions import types as t
 from bbops.expressions.checks import Checks
+from bbops.expressions.known import Path
 from bbops.expressions.narrow import path_of, spelt
 from bbops.expressions.scope import SIGNED_IN
 from bbops.expressions.types import Type
@@ -80,6 +81,8 @@ def check_member(at: Checks, node: s.Member) -> Type:
     of = at.infer(node.of)
     if of.kind in {"any", "null", "map"} and of.fields is None and of.rest is None:
         found: Type | None = t.ANY
+    elif of.kind != "map" and _is_blamed(at, path_of(node.of, at.scope)):
+        return t.mistaken(hides=of.hides)
     elif of.kind != "map":
         return at.wrong(
             node.name_start, "no-fields", f"{article(of.kind)} has no field '{node.name}'",
@@ -90,6 +93,8 @@ def check_member(at: Checks, node: s.Member) -> Type:
         found = (of.fields or {}).get(node.name, of.rest)
     if found is None:
         return _unknown_field(at, node, of)
+    if found is of.rest and of.what == "query":
+        _warn_of_undeclared(at, node, of)
     found = _hidden(found, of).as_read()
     if node.optional:
         return found.or_null() if of.nullable else found
@@ -108,6 +113,8 @@ def _member_of_null(at: Checks, node: s.Member, of: Type, found: Type) -> Type:
 
 def _unknown_field(at: Checks, node: s.Member, of: Type) -> Type:
     what, name = of.what or "this map", node.name
+    if what != "vars" and _is_told(at, node, of):
+        return t.mistaken(hides=of.private)
     if what == "vars" and (why := at.scope.missing.get(f"vars.{name}")):
         return _unset(at, node, name, why)
     if what == "vars":
@@ -120,6 +127,27 @@ def _unknown_field(at: Checks, node: s.Member, of: Type) -> Type:
         message, code = f"{what} has no field '{name}'", "unknown-field"
     hint = suggest(name, of.fields or ()) or at.scope.missing.get(what, "")
     return at.wrong(node.name_start, code, message, hint or _listed(of), hides=of.private)
+
+
+def _warn_of_undeclared(at: Checks, node: s.Member, of: Type) -> None:
+    """A query may be read undeclared, but hardly where its like is declared."""
+    hint = suggest(node.name, of.fields or ())
+    if hint and not _is_blamed(at, ("undeclared", node.name)):
+        message = f"query '{node.name}' is not declared, and so is a text or null"
+        at.scope.report(at.mark, node.name_start, "undeclared-query", message, hint)
+
+
+def _is_told(at: Checks, node: s.Member, of: Type) -> bool:
+    """Return whether this unknown field was told of before; of a value without any, which one."""
+    return _is_blamed(at, path_of(node if of.fields else node.of, at.scope))
+
+
+def _is_blamed(at: Checks, path: Path | None) -> bool:
+    """Return whether a mistake about the value at a path was told before; now it was."""
+    if path is None or path in at.scope.known.blamed:
+        return path is not None
+    at.scope.known.blamed.add(path)
+    return False
 
 
 def check_index(at: Checks, node: s.Index) -> Type:

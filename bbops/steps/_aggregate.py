@@ -10,7 +10,7 @@ from pydantic import Field
 
 from bbops.diagnostics import suggest
 from bbops.expressions import nodes as s
-from bbops.expressions.types import INTEGER, NUMBER, Type, map_of
+from bbops.expressions.types import INTEGER, NEVER, NUMBER, Type, map_of
 from bbops.expressions.values import Bare, BareField, Expression
 from bbops.model import Model
 from bbops.names import VariableName
@@ -18,6 +18,7 @@ from bbops.sql.query import Query
 from bbops.sql.related import total
 from bbops.sql.template import Template, seq
 from bbops.sql.types import Column, Table, quote
+from bbops.steps._base import Static
 from bbops.steps._checking import Checking, mark_of
 from bbops.steps._flow import Flow
 from bbops.steps._order import parse_order
@@ -34,7 +35,7 @@ _TAKES = {
 class Aggregate(Model):
     """The columns whose values make a group, and what is told of each group."""
 
-    group_by: list[str] = []
+    group_by: list[Static] = []
     values: Annotated[dict[VariableName, BareField], Field(min_length=1)]
 
 
@@ -43,7 +44,7 @@ def check_aggregate(at: Checking, table: Table, given: Aggregate, place: Mark | 
     """Report what is wrong with an aggregate and return the type of a group."""
     check_columns(at, table, given.group_by)
     types = table.column_types
-    found = {name: types[name] for name in given.group_by if name in types}
+    found = {str(name): types.get(name, NEVER) for name in given.group_by}
     for name, value in given.values.items():
         if name in found:
             message = f"'{name}' is a column of 'groupBy' already"

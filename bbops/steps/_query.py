@@ -186,6 +186,11 @@ def _check_constant(at: Checking, column: Column, value: Constant, mark: Mark | 
         ENCODERS[column.type](value.value, column.name)
     except FlowError as problem:
         at.report(mark, "type", problem.message, braces_hint(value.value, at.scope))
+        return
+    if column.enum and value.value is not None and value.value not in column.enum:
+        options = [str(one) for one in column.enum]
+        message = f"column '{column.name}' is one of {', '.join(options)}, never '{value.value}'"
+        at.report(mark, "unknown-option", message, suggest(str(value.value), options))
 
 
 _ALSO = {
