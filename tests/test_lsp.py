@@ -341,7 +341,7 @@ HOVERS = [
     (LIST, "ti¦tle", ["`notes.title`", "maxLength: 120"]),
     (LIST, "fi¦nd", ["Give a list of rows", "```yaml"]),
     (LIST, "query.pa¦ge", ["page: integer"]),
-    (ENDPOINT, "meth¦od", ["GET | POST"]),
+    (ENDPOINT, "meth¦od", ["`GET`, `POST`"]),
     (ENDPOINT, "notes/l¦ist", ["newest first"]),
     (NOTES, "onDel¦ete", ["restrict"]),
 ]

@@ -64,7 +64,22 @@ class FindParameters(Model):
 
 
 class Find(Step):
-    """Give a list of rows; with `one` the first row or null, with `one: required` or 404."""
+    """Give a list of rows; with `one` the first row or null, with `one: required` or 404.
+
+    - Bare names in `where` are columns. Parts without columns are decided before SQL, so an
+      optional filter is `query.author == null or author_id == query.author`.
+    - Without `limit` a list has at most 1,000 rows. `orderBy` ends with the primary key, so pages
+      are stable; null sorts last.
+    - A foreign key `author_id` makes the relation `author`: `author.name`, `parent.author.id`, null
+      where there is no row. `exists(comments, body == 'a')` and `count(team.members)` ask for the
+      rows that refer to this one, by the child table's name or its `reverse`; inside, a name is
+      first the related table's, then the outer one's, and `row.x` is the outer row's.
+    - `select` is a list of columns, or a map of names to expressions, with maps inside; a map whose
+      values all come through one optional relation is null where there is no row.
+    - `withTotal: true` gives `{rows, total}`.
+    - `aggregate` gives a row for each group, with count, sum (0 of nothing), avg, min and max;
+      `orderBy` takes the names. Without `groupBy` there is always one group.
+    """
 
     title: ClassVar[str] = "Database Query: find"
     fits_transaction: ClassVar[bool] = True
