@@ -90,4 +90,4 @@ class Follower:
 
 if __name__ == "__main__":
     settings = Settings(Path(sys.argv[2]), workers=int(sys.argv[3]), port=0, control_port=0)
-    asyncio.run(run(settings, Follower))
+    asyncio.run(run(settings, lambda: Follower))

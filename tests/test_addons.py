@@ -10,7 +10,8 @@ import pytest
 import bbops.addons
 from bbops.addons import _base
 from bbops.addons._base import AddonKind, kind, kinds, spec_of, step_keys, step_kind
-from bbops.compile.release import Cache, build, validate
+from bbops.check import validate
+from bbops.compile.release import Cache, build
 from bbops.diagnostics import Diagnostic
 from bbops.expressions.types import ANY, INTEGER, TEXT, list_of, map_of
 from bbops.runtime.addons import AddonFailure, make_reader

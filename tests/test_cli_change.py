@@ -14,8 +14,8 @@ from bbops.authoring.changing import Change
 from bbops.authoring.moving import move
 from bbops.authoring.naming import Name
 from bbops.authoring.setting import as_yaml
+from bbops.check import validate
 from bbops.cli._group import Commands
-from bbops.compile.release import validate
 from bbops.tree import FolderTree
 from bbops.yaml.document import load
 from bbops.yaml.edit import CannotEdit, remove_key, set_value, splice

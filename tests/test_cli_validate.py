@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bbops.cli._group import Commands
+from bbops.cli._remembered import KEPT
 from tests.test_cli import ROOT, bbops, environment
 
 MISTAKES = (
@@ -182,3 +184,57 @@ def test_colour_is_for_terminals_and_never_with_no_color(bad: Path) -> None:
     assert "\x1b[1;31merror:\x1b[0m" in forced.stdout
     assert "\x1b" not in refused.stdout
     assert (forced.returncode, refused.returncode) == (1, 1)
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of what is remembered, which is empty."""
+    monkeypatch.setenv("XDG_CACHE_HOME" if os.name != "nt" else "LOCALAPPDATA", str(tmp_path / "c"))
+    return tmp_path / "c/bbops/checks"
+
+
+def test_what_has_not_changed_is_not_checked_again(bad: Path, kept: Path) -> None:
+    first = run("validate", bad)
+    (file,) = kept.iterdir()
+    assert run("validate", bad).stdout == first.stdout
+    file.write_text(file.read_text().replace("'note'", "'what was kept'"))
+    again = run("validate", bad)
+    assert again.exit_code == 1
+    assert "what was kept" in again.stdout
+
+
+def test_what_has_changed_is_checked_again(good: Path, kept: Path) -> None:
+    assert run("validate", good).exit_code == 0
+    file = good / "endpoints/notes/list.yaml"
+    text = file.read_text()
+    file.write_text(text.replace("notes/list", "notes/lisp"))
+    assert run("validate", good).exit_code == 1
+    file.write_text(text)
+    assert run("validate", good).exit_code == 0
+    assert len([*kept.iterdir()]) == 2
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"size": 1, "diagnostics": [{}]}', "\x00"])
+def test_what_was_kept_badly_is_checked_again(good: Path, kept: Path, text: str) -> None:
+    first = run("validate", good)
+    (file,) = kept.iterdir()
+    file.write_text(text)
+    assert run("validate", good).stdout == first.stdout
+
+
+def test_only_the_newest_results_are_kept(good: Path, kept: Path) -> None:
+    kept.mkdir(parents=True)
+    for number in range(KEPT + 5):
+        file = kept / str(number)
+        file.write_text("{}")
+        os.utime(file, (number, number))
+    assert run("validate", good).exit_code == 0
+    names = {file.name for file in kept.iterdir()}
+    assert len(names) == KEPT
+    assert not {"0", "1", "5"} & names
+
+
+def test_a_cache_that_cannot_be_written_is_no_mistake(good: Path, kept: Path) -> None:
+    kept.parent.mkdir(parents=True)
+    kept.write_text("a file where the folder would be")
+    assert run("validate", good).exit_code == 0

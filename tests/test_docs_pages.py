@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from bbops.check import validate
 from bbops.cli._group import Commands
-from bbops.compile.release import validate
 from bbops.load import kinds
 from bbops.steps._base import step_kinds
 from bbops.tree import MemoryTree

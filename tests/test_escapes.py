@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from bbops.compile.release import build, validate
+from bbops.check import validate
+from bbops.compile.release import build
 from bbops.runtime.release import link, resolve
 from bbops.testing.host import fake_host
 from bbops.tree import FolderTree, MemoryTree

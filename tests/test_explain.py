@@ -7,8 +7,8 @@ from click.testing import CliRunner, Result
 
 from bbops.assets import asset_folder
 from bbops.authoring.codes import Code, read_codes
+from bbops.check import validate
 from bbops.cli._group import Commands
-from bbops.compile.release import validate
 from bbops.tree import MemoryTree
 from tests.conftest import sample
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bbops.compile.release import validate
+from bbops.check import validate
 from bbops.expressions.syntax import Node, SyntaxProblem, parse
 from bbops.expressions.values import Broken, read_bare, read_value
 from bbops.tree import MemoryTree

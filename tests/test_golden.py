@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bbops.compile.release import validate
+from bbops.check import validate
 from bbops.tree import FolderTree
 from tests.conftest import ROOT
 

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import PydanticCustomError
 
-from bbops.compile.release import Cache, build, validate
+from bbops.check import validate
+from bbops.compile.release import Cache, build
 from bbops.database.migrate import apply
 from bbops.resources._schedule import check_cron
 from bbops.runtime.release import link

@@ -18,8 +18,8 @@ from pydantic import BaseModel
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.client import LanguageClient
 
+from bbops.check import validate
 from bbops.check.flows import CheckedFlow, check_flow
-from bbops.compile.release import validate
 from bbops.load import kinds
 from bbops.lsp.completion import complete
 from bbops.lsp.definition import define, uses

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.compile.release import validate
+from bbops.check import validate
 from bbops.sql.own import read_statement
 from bbops.tree import MemoryTree
 from tests.conftest import NOTES, with_function

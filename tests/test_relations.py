@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from bbops.compile.release import Cache, build, validate
+from bbops.check import validate
+from bbops.compile.release import Cache, build
 from bbops.runtime.release import link
 from bbops.testing.host import fake_host
 from bbops.tree import MemoryTree

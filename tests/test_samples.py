@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bbops.compile.release import validate
+from bbops.check import validate
 from bbops.diagnostics import Diagnostic
 from bbops.tree import FolderTree
 from tests.conftest import ROOT

@@ -277,7 +277,11 @@ def test_a_data_process_loads_no_builder_and_no_git() -> None:
 
 
 def test_the_parent_loads_no_compiler_and_no_database_driver() -> None:
-    code = "import sys, bbops_server.main\nprint(*sorted(sys.modules))"
+    code = (
+        "import sys, bbops_server.main, bbops_server.control.app\n"
+        "import bbops_server.reconciler.projects\n"
+        "print(*sorted(sys.modules))"
+    )
     loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
     unwanted = {"git", "sqlalchemy", "alembic", "bbops.compile", "bbops.steps", "bbops.expressions"}
     assert not unwanted & set(loaded)

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 import uvloop
 
+from bbops_server.binding import bind
 from bbops_server.connection import Connection, raise_descriptor_limit
-from bbops_server.serving import Server, bind
+from bbops_server.serving import Server
 from tests.raw import HELLO, answers, head, post
 
 BIG = b"x" * 20_000_000

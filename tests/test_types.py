@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import bbops.steps
-from bbops.compile.release import Cache, build, validate
+from bbops.check import validate
+from bbops.compile.release import Cache, build
 from bbops.steps import _base
 from bbops.tree import MemoryTree
 from tests.conftest import Files, with_function

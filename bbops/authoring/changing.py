@@ -10,7 +10,7 @@ from bbops.authoring.folder import Folder
 from bbops.authoring.formatting import format_file, is_resource
 from bbops.authoring.naming import Name
 from bbops.authoring.references import Reference, find_references
-from bbops.compile.release import validate
+from bbops.check import validate
 from bbops.diagnostics import Diagnostic
 from bbops.errors import BbopsError, ProjectError
 from bbops.names import BlobId, FilePath

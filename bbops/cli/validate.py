@@ -11,10 +11,12 @@ from pathlib import Path
 
 import click
 
+from bbops.cli._remembered import Checked, keep, name_of, recall
 from bbops.console import say, wants_color
 from bbops.diagnostics import has_errors
 from bbops.errors import BbopsError
 from bbops.render import FORMS, Form, plural, render
+from bbops.tree import FolderTree
 
 
 @click.command()
@@ -30,15 +32,26 @@ def command(folder: Path, form: Form) -> int:
     1 when it has errors, with 2 when it cannot be read.
     """
     require_project(folder)
-    from bbops.compile.release import validate  # noqa: PLC0415 - after the cheap answers
-    from bbops.tree import FolderTree  # noqa: PLC0415
-
-    project, found = validate(FolderTree(folder))
+    size, found = _check(folder)
     text = render(found, form, folder=_seen_from_here(folder), color=wants_color(sys.stdout))
-    if project is not None and not found and form in {"text", "github"}:
-        text = f"no problems in {plural(project.size, 'resource')}"
+    if size is not None and not found and form in {"text", "github"}:
+        text = f"no problems in {plural(size, 'resource')}"
     say(text)
     return int(has_errors(found))
+
+
+def _check(folder: Path) -> Checked:
+    tree = FolderTree(folder)
+    name = name_of(tree.entries())
+    if (kept := recall(name)) is not None:
+        return kept
+    from bbops.check import validate  # noqa: PLC0415 - only where there is something to check
+
+    project, found = validate(tree)
+    checked = Checked(None if project is None else project.size, found)
+    if name == name_of(tree.entries()):  # nobody wrote meanwhile
+        keep(name, checked)
+    return checked
 
 
 def require_project(folder: Path) -> None:

@@ -11,12 +11,11 @@ import marshal
 from dataclasses import dataclass, field
 from typing import Any
 
-from bbops.check import check
+from bbops.check import validate
 from bbops.check.flows import check_flow
 from bbops.compile.function import code_key, compile_function
-from bbops.diagnostics import Diagnostic, has_errors
+from bbops.diagnostics import Diagnostic
 from bbops.load import Cache as LoadCache
-from bbops.load import load
 from bbops.project import Project, Route
 from bbops.resources.project import Refresh
 from bbops.runtime.durations import seconds
@@ -42,17 +41,6 @@ class Built:
     artifact: bytes = b""
     digest: str = ""
     compiled: int = 0
-
-
-def validate(
-    tree: Tree, cache: LoadCache | None = None
-) -> tuple[Project | None, tuple[Diagnostic, ...]]:
-    """Return the project of a tree and everything that is wrong with it."""
-    loaded = load(tree, cache)
-    if loaded.project is None:
-        return None, loaded.diagnostics
-    found = tuple(sorted({*loaded.diagnostics, *check(loaded.project)}))
-    return (None if has_errors(found) else loaded.project), found
 
 
 def build(tree: Tree, cache: Cache | None = None) -> Built:

@@ -8,14 +8,16 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from socket import socket
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from bbops_server.control.app import create_control
+from bbops_server.binding import bind
 from bbops_server.host.log import start_logging
 from bbops_server.live.plane import Plane
 from bbops_server.reconciler.status import StatusSource
-from bbops_server.serving import Server, bind
 from bbops_server.settings import Settings
+
+if TYPE_CHECKING:
+    from bbops_server.serving import Server
 
 GRACE_SECONDS = 10.0
 """How long requests under way may take once the server was told to stop."""
@@ -29,12 +31,16 @@ class Following(StatusSource, Protocol):
         ...
 
 
-async def run(settings: Settings, make: Callable[[Plane], Following]) -> None:
+Make = Callable[[Plane], Following]
+"""Makes what follows the source, once every process has started."""
+
+
+async def run(settings: Settings, load: Callable[[], Make]) -> None:
     """Serve until SIGTERM or SIGINT, then drain and return.
 
     Args:
         settings: its state folder exists; a port of 0 becomes a free one, see `Plane.settings`.
-        make: makes what follows the source, once every process has started.
+        load: imports what `Make` needs; it runs in a thread while the processes start.
 
     Raises:
         ServerError: a port is taken, or a process does not start.
@@ -49,8 +55,11 @@ async def run(settings: Settings, make: Callable[[Plane], Following]) -> None:
         )
         ports = data.getsockname()[1], control.getsockname()[1]
         plane = Plane(replace(settings, port=ports[0], control_port=ports[1]), data)
-        await plane.start()
-        await _serve(plane, make(plane), Sockets(data, control), stopped)
+        loading = asyncio.gather(asyncio.to_thread(load), asyncio.to_thread(_load_control))
+        (make, serve_control), _ = await asyncio.gather(loading, plane.start())
+        following = make(plane)
+        parts = Parts(plane, serve_control(following), following, Sockets(data, control))
+        await _serve(parts, stopped)
 
 
 class Sockets(NamedTuple):
@@ -60,11 +69,26 @@ class Sockets(NamedTuple):
     control: socket
 
 
-async def _serve(
-    plane: Plane, following: Following, sockets: Sockets, stopped: asyncio.Event
-) -> None:
-    server = Server(create_control(following))
-    serving = server.start(sockets.control)
+class Parts(NamedTuple):
+    """What runs until the server is told to stop."""
+
+    plane: Plane
+    control: Server
+    following: Following
+    sockets: Sockets
+
+
+def _load_control() -> Callable[[StatusSource], Server]:
+    """Import Litestar and uvicorn, which takes as long as a process takes to start."""
+    from bbops_server.control.app import create_control  # noqa: PLC0415
+    from bbops_server.serving import Server  # noqa: PLC0415
+
+    return lambda status: Server(create_control(status))
+
+
+async def _serve(parts: Parts, stopped: asyncio.Event) -> None:
+    plane, control, following, sockets = parts
+    serving = control.start(sockets.control)
     work = asyncio.create_task(following.run())
     told = asyncio.create_task(stopped.wait())
     await asyncio.wait({told, work, serving}, return_when=asyncio.FIRST_COMPLETED)
@@ -72,7 +96,7 @@ async def _serve(
     sockets.data.close()  # nobody shall queue behind processes that leave
     for task in (work, told):
         task.cancel()
-    await asyncio.gather(plane.stop(GRACE_SECONDS), server.stop(GRACE_SECONDS))
+    await asyncio.gather(plane.stop(GRACE_SECONDS), control.stop(GRACE_SECONDS))
     await asyncio.wait({work, told})
     if failed:
         await work

@@ -10,10 +10,8 @@ from typing import Any
 
 import uvicorn
 
-from bbops.errors import ServerError
+from bbops_server.binding import BACKLOG
 from bbops_server.connection import Connection, raise_descriptor_limit
-
-BACKLOG = 2048
 
 _LOOKS_AT_ONCE = 500
 
@@ -62,40 +60,3 @@ class Server(uvicorn.Server):
         self.should_exit = True
         if self._serving is not None:
             await self._serving
-
-
-def bind(host: str, port: int, *, option: str) -> socket.socket:
-    """Return a listening socket; connections wait in it until a process accepts them.
-
-    Args:
-        host: a name or an address of this machine.
-        port: 0 finds a free one.
-        option: the command's option that names another port, for the hint.
-
-    Raises:
-        ServerError: the port is taken, or the address is not this machine's.
-    """
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        bound = socket.socket(family, kind, protocol)
-    except OSError as error:
-        raise _cannot_bind(host, port, error, option) from None
-    try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(address)
-        bound.listen(BACKLOG)
-    except OSError as error:
-        bound.close()
-        raise _cannot_bind(host, port, error, option) from None
-    bound.setblocking(False)  # noqa: FBT003 - its only argument
-    return bound
-
-
-def _cannot_bind(host: str, port: int, error: OSError, option: str) -> ServerError:
-    reason = (error.strerror or "no reason given").lower()
-    return ServerError(
-        f"cannot listen on {host}:{port}: {reason}",
-        hint=f"choose another port with '{option} PORT'",
-    )

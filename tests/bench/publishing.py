@@ -49,11 +49,15 @@ def measure_publishing(folder: Path, *, files: int, commits: int) -> list[Figure
         first = served.live()["milliseconds"] / 1000
         changed = [_publish(served, number) for number in range(2, commits + 2)]
     cold, warm = (_validate(repository, folder / "home") for _ in range(2))
+    file = repository / CHANGED
+    file.write_text(file.read_text() + "# another line\n")
+    edited = _validate(repository, folder / "home")
     return [
         Figure(f"first publication of {files:,} files", first, "s", 3.0),
         Figure("from a commit of one file to its first answer", median(changed), "s", 0.3),
         Figure(f"bbops validate, {files:,} files", cold, "s", 3.0),
         Figure(f"bbops validate again, {files:,} files", warm, "s", 0.4),
+        Figure(f"bbops validate with one of {files:,} files changed", edited, "s"),
     ]
 
 

@@ -1,23 +1,28 @@
-"""Run a server until it is told to stop."""
+"""Run a server until it is told to stop.
+
+Processes start before the code of what follows a source is read: each takes its own time.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import fcntl
 import os
+from typing import TYPE_CHECKING
 
 from bbops.errors import ServerError
 from bbops_server.commands._report import Terminal, print_json
 from bbops_server.host.secrets import Secrets
 from bbops_server.live.plane import Plane
-from bbops_server.main import run
-from bbops_server.reconciler.attempt import Workshop
+from bbops_server.main import Make, run
 from bbops_server.reconciler.events import Serving, Tell
-from bbops_server.reconciler.following import FollowedFile, Options
-from bbops_server.reconciler.projects import Projects
-from bbops_server.reconciler.sources import Source
-from bbops_server.server_file.model import ServerFile
 from bbops_server.settings import ProjectSettings, Settings
+
+if TYPE_CHECKING:
+    from bbops_server.reconciler.following import Options
+    from bbops_server.reconciler.projects import Projects
+    from bbops_server.reconciler.sources import Source
+    from bbops_server.server_file.model import ServerFile
 
 
 def run_project(
@@ -40,15 +45,21 @@ def run_project(
     secrets = Secrets.open(project.state)
     tell: Tell = print_json if as_json else Terminal(mode=settings.mode, tips=tips)
 
-    def make(plane: Plane) -> Projects:
-        async def work(projects: Projects) -> None:
-            tell("", _serving(plane, source.shown))
-            projects.start(Workshop(project, source, plane, secrets))
-            await asyncio.Event().wait()
+    def load() -> Make:
+        from bbops_server.reconciler.attempt import Workshop  # noqa: PLC0415 - see above
+        from bbops_server.reconciler.projects import Projects  # noqa: PLC0415
 
-        return Projects(tell, work)
+        def make(plane: Plane) -> Projects:
+            async def work(projects: Projects) -> None:
+                tell("", _serving(plane, source.shown))
+                projects.start(Workshop(project, source, plane, secrets))
+                await asyncio.Event().wait()
 
-    asyncio.run(run(settings, make))
+            return Projects(tell, work)
+
+        return make
+
+    asyncio.run(run(settings, load))
 
 
 def run_file(settings: Settings, file: ServerFile, options: Options, *, as_json: bool) -> None:
@@ -56,16 +67,22 @@ def run_file(settings: Settings, file: ServerFile, options: Options, *, as_json:
     hold_state(settings)
     tell: Tell = print_json if as_json else Terminal(mode=settings.mode)
 
-    def make(plane: Plane) -> Projects:
-        followed = FollowedFile(options, file, plane)
+    def load() -> Make:
+        from bbops_server.reconciler.following import FollowedFile  # noqa: PLC0415 - see above
+        from bbops_server.reconciler.projects import Projects  # noqa: PLC0415
 
-        async def work(projects: Projects) -> None:
-            tell("", _serving(plane, str(options.path)))
-            await followed.run(projects)
+        def make(plane: Plane) -> Projects:
+            followed = FollowedFile(options, file, plane)
 
-        return Projects(tell, work)
+            async def work(projects: Projects) -> None:
+                tell("", _serving(plane, str(options.path)))
+                await followed.run(projects)
 
-    asyncio.run(run(settings, make))
+            return Projects(tell, work)
+
+        return make
+
+    asyncio.run(run(settings, load))
 
 
 def _serving(plane: Plane, source: str) -> Serving:
