@@ -1,7 +1,9 @@
-"""Write the pages of docs/language: `python -m tests.docs`."""
+"""Write the pages of docs/language, and the list of codes: `python -m tests.docs`."""
 
 from __future__ import annotations
 
+from tests.docs.codes import FOLDER as ERRORS
+from tests.docs.codes import index
 from tests.docs.pages import FOLDER, pages
 
 if __name__ == "__main__":
@@ -11,4 +13,5 @@ if __name__ == "__main__":
     for path, text in wanted.items():
         (FOLDER / path).parent.mkdir(parents=True, exist_ok=True)
         (FOLDER / path).write_text(text)
+    ERRORS.with_suffix(".md").write_text(index())
     print(f"{len(wanted)} pages in {FOLDER.name}/")
