@@ -24,6 +24,7 @@ WITHOUT = {
     "yaml-too-large": "a mebibyte; tests/test_errors_page.py makes it",
     "yaml-too-deep": "65 levels; tests/golden/check/yaml-too-deep has them",
     "yaml-encoding": "bytes that no page of text can hold; tests/golden/check/yaml-encoding",
+    "test-failed": "told by a server that runs the tests; tests/test_gate.py",
     "unreadable": "a server.yaml that is not there; tests/test_server_file.py",
     "needs-restart": "told of a change, not of a file; tests/test_server_file.py",
 }

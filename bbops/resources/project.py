@@ -112,7 +112,10 @@ class Review(Model):
 
 
 class TestOptions(Model):
-    """With `gate` only what passes its tests is published."""
+    """With `gate` only what passes its tests is published.
+
+    `bbops serve` runs them on each commit, for at most 120 s; `bbops dev` does not.
+    """
 
     gate: bool = False
 
