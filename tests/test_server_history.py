@@ -23,7 +23,8 @@ def answered(path: str = "/notes", status: int = 200, **change: Any) -> tuple[An
 
 def remember(path: Path, *rows: tuple[Any, ...]) -> Path:
     kept = History(path)
-    kept.ring.extend(rows)
+    for row in rows:
+        kept.remember(row)
     kept.close()
     return path
 
@@ -45,12 +46,12 @@ def test_the_newest_requests_come_last(tmp_path: Path) -> None:
 
 def test_ids_go_on_from_batch_to_batch_and_writer_to_writer(tmp_path: Path) -> None:
     kept = tmp_path / "history.sqlite"
-    remember(kept, *(answered(f"/{at}") for at in range(1_203)))
+    remember(kept, *(answered(f"/{at}") for at in range(4_203)))
     remember(kept, answered("/last"))
-    found = find(kept, limit=2_000)
-    assert [one["id"] for one in found] == list(range(1, 1_205))
-    assert paths(find(kept, after=1_202)) == ["/1202", "/last"]
-    assert find(kept, after=1_204) == []
+    found = find(kept, limit=9_000)
+    assert [one["id"] for one in found] == list(range(1, 4_205))
+    assert paths(find(kept, after=4_202)) == ["/4202", "/last"]
+    assert find(kept, after=4_204) == []
 
 
 def test_times_are_those_of_the_wall(tmp_path: Path) -> None:

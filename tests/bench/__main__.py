@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.bench import flows, publishing, routes
+from tests.bench import flows, linking, publishing, routes
 from tests.bench.contests import contests
 from tests.bench.duel import Duels, measure
 from tests.bench.figures import Figure
@@ -31,10 +31,19 @@ class Effort:
     commits: int = 15
     route_rounds: int = 15
     matches: int = 20_000
+    requests: int = 1_000_000
+    """At least, before the memory of a data process is looked at."""
 
 
 QUICK = Effort(
-    rounds=1, seconds=0.3, latency_seconds=1.5, files=100, commits=2, route_rounds=3, matches=1_000
+    rounds=1,
+    seconds=0.3,
+    latency_seconds=1.5,
+    files=100,
+    commits=2,
+    route_rounds=3,
+    matches=1_000,
+    requests=0,
 )
 
 
@@ -62,11 +71,15 @@ def measure_all(folder: Path, effort: Effort) -> tuple[Duels, list[Figure]]:
     """Measure one thing after the other: nothing disturbs what it is compared with."""
     (folder / "duels").mkdir()
     duels = asyncio.run(
-        measure(contests(), folder / "duels", rounds=effort.rounds, seconds=effort.seconds)
-    )
+        measure(
+            contests(), folder / "duels", rounds=effort.rounds, seconds=effort.seconds,
+            at_least=effort.requests,
+        )
+    )  # fmt: skip
     return duels, [
         *routes.measure(rounds=effort.route_rounds, matches=effort.matches),
         *flows.measure(rounds=effort.route_rounds, runs=effort.matches),
+        *linking.measure(folder / "linking", files=effort.files, rounds=effort.route_rounds),
         *memory(duels),
         *publishing.measure_boot(folder / "boot"),
         *publishing.measure_publishing(

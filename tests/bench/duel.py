@@ -54,9 +54,13 @@ class Duels:
 
 
 async def measure(
-    contests: Sequence[Contest], folder: Path, *, rounds: int, seconds: float
+    contests: Sequence[Contest], folder: Path, *, rounds: int, seconds: float, at_least: int = 0
 ) -> Duels:
-    """Run every contest `rounds` times; each run lasts `seconds`."""
+    """Run every contest `rounds` times; each run lasts `seconds`.
+
+    Args:
+        at_least: requests to ours before its memory is measured.
+    """
     runs = _different(run for contest in contests for run in (contest.ours, contest.other))
     samples: dict[tuple[str, str], list[Sample]] = {_key(run): [] for run in runs}
     async with AsyncExitStack() as stack:
@@ -69,9 +73,12 @@ async def measure(
         for turn in range(rounds):
             for run in _rotated(runs, turn):
                 samples[_key(run)].append(await _sample(run, servers[run.server], seconds))
+        asked = (found for (server, _), found in samples.items() if server == "ours")
+        requests = sum(one.requests for found in asked for one in found)
+        first = next(run for run in runs if run.server == "ours")
+        while requests < at_least:
+            requests += (await _sample(first, servers["ours"], seconds)).requests
         after = processes.resident_megabytes(ours)
-    ours_asked = [found for (server, _), found in samples.items() if server == "ours"]
-    requests = sum(one.requests for found in ours_asked for one in found)
     return Duels([_outcome(contest, samples) for contest in contests], requests, before, after)
 
 

@@ -142,7 +142,7 @@ class Live:
         path = database.with_name("history.sqlite")
         if path not in self._histories:
             self._histories[path] = History(path)
-        return self._histories[path].ring.append
+        return self._histories[path].remember
 
     def _drop_linked(self) -> None:
         if self._linked is not None:
