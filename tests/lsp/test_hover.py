@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from lsprotocol import types as lsp
@@ -11,6 +12,7 @@ from bbops.load import kinds
 from bbops.lsp.slots import Slot, field_slot, fields
 from bbops.lsp.words import about_key
 from bbops.steps._base import step_kinds
+from tests.conftest import ROOT
 from tests.lsp.editing import (
     ENDPOINT,
     LIST,
@@ -47,6 +49,37 @@ def test_hovering_says_what_it_is(project: Path) -> None:
             assert [text for text in wanted if text not in found.contents.value] == [], at
 
     edit(project, test)
+
+
+TRIGGER = "triggers/note-done.yaml"
+TOPIC = "realtime/my-notes.yaml"
+OUTSIDE = [
+    (TRIGGER, "newRow.do¦ne", ["done: boolean", "`notes.done`"]),
+    (TRIGGER, "new¦Row", ["newRow: map  (table 'notes')", "title: text"]),
+    (TRIGGER, "old¦Row", ["oldRow: map", "created_at: datetime"]),
+    (TOPIC, "params.user¦Id", ["userId: text"]),
+    (TOPIC, "vars.auth.us¦erId", ["userId: text"]),
+    (TOPIC, "vars.me.ro¦le", ["role: text", "`users.role`"]),
+    ("tests/notes/create.yaml", "len¦gth", ["text or list or map | length → integer"]),
+]
+
+
+def test_what_stands_outside_functions_has_types_too(tmp_path: Path) -> None:
+    root = Path(shutil.copytree(ROOT / "docs/example", tmp_path.resolve() / "example"))
+    topic = (root / TOPIC).read_text().replace("subscribe: ", "subscribe: vars.me.role != '' and ")
+    (root / TOPIC).write_text(topic + "middleware: [users/must-exist]\n")
+
+    async def test(editor: Client) -> None:
+        for path, at, wanted in OUTSIDE:
+            place = typed(editor, path, at.replace("¦", ""), at)
+            params = lsp.HoverParams(editor.document(path), place)
+            found = await editor.client.text_document_hover_async(params)
+            assert found is not None, at
+            assert isinstance(found.contents, lsp.MarkupContent)
+            text = found.contents.value
+            assert [one for one in wanted if one not in text] == [], (at, text)
+
+    edit(root, test)
 
 
 def test_every_key_of_the_language_is_explained() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from bbops.check import validate
 from bbops.check.flows import CheckedFlow, check_flow
 from bbops.lsp.folder import Folder
@@ -18,6 +20,13 @@ EDITS = [
     ("tables/notes.yaml", "columns:", "columns"),
     ("tables/users.yaml", "role:", "rank:"),
     ("project.yaml", "JWT_SECRET", "OTHER_SECRET"),
+    ("project.yaml", "secret: true, generate", "secret: false, generate"),
+    ("project.yaml", "users: users", "users: notes"),
+    ("project.yaml", "auth:", "author:"),
+    (LIST, "page: ${ query.page }", "page: ${ env.JWT_SECRET }"),
+    (LIST, "page: ${ query.page }", "page: ${ env.PAGE | default('') }"),
+    ("project.yaml", "env:\n", "env:\n  PAGE: { default: '1' }\n"),
+    ("project.yaml", "  expiresIn: 24h", "  expiresIn: 2h"),
     ("channels/notes-v1.yaml", "JWT", "None"),
     ("endpoints/notes/update.yaml", ":id", ":other"),
     ("functions/middleware/signed-in.yaml", "steps:", "query: { a: string }\nsteps:"),
@@ -42,6 +51,27 @@ def test_an_edit_of_one_function_leaves_the_results_of_others(project: Path) -> 
     folder.refresh()
     after = flows_of(folder)
     assert {name for name in after if after[name] is not before[name]} == {"notes/list"}
+
+
+SETTINGS = [
+    ("Accounts and notes", "Notes and accounts", set()),
+    ("expiresIn: 24h", "expiresIn: 2h", set()),
+    ("env:\n", "env:\n  PAGE: { default: '1' }\n", {"notes/list"}),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "touched"), SETTINGS, ids=str)
+def test_an_edit_of_the_settings_leaves_what_does_not_read_them(
+    project: Path, old: str, new: str, touched: set[str]
+) -> None:
+    folder = Folder.at(project)
+    folder.files.put(LIST, folder.source(LIST).replace("query.page }", "env.JWT_SECRET }"))
+    folder.refresh()
+    before = flows_of(folder)
+    folder.files.put("project.yaml", folder.source("project.yaml").replace(old, new))
+    folder.refresh()
+    after = flows_of(folder)
+    assert {name for name in after if after[name] is not before[name]} == touched
 
 
 def flows_of(folder: Folder) -> dict[str, CheckedFlow]:
