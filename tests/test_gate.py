@@ -111,6 +111,18 @@ def test_a_project_without_tests_passes_its_gate(served: Served) -> None:
     assert served.live_of(put(served, hello(2)))
 
 
+def test_a_server_that_stops_ends_its_tests_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    files = {name: text.encode() for name, text in gated(slow_tests(200)).items()}
+    store.init(tmp_path / "small", files, message="Start")
+    (scratch := tmp_path / "scratch").mkdir()
+    with Served(tmp_path / "small", tmp_path / "home", env={"TMPDIR": str(scratch)}) as served:
+        wait_for(lambda: list(scratch.glob("bbops-test-*")))
+        began = time.monotonic()
+        assert served.stop() == 0
+    assert time.monotonic() - began < 10
+    assert list(scratch.glob("bbops-test-*")) == []
+
+
 # ---- bounds
 def test_tests_that_take_too_long_are_told_at_the_case_that_ran() -> None:
     trial = Trial(build(MemoryTree(gated(slow_tests(9)))), seconds=0.3)

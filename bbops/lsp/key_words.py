@@ -299,6 +299,6 @@ LATER = frozenset({
     "Auth.schemes", "Auth.keys", "Project.errors", "Project.session", "Project.review",
     "Project.frontend", "Table.renamedFrom", "Table.checks", "Column.renamedFrom",
     "Function.output", "Endpoint.files", "Endpoint.maxBody", "Endpoint.idempotency",
-    "Endpoint.history", "Task", "Trigger", "Realtime", "Agent",
+    "Endpoint.history", "Task", "Trigger", "Realtime", "Agent", "Addon", "Emit", "Publish",
 })  # fmt: skip
-"""Keys and kinds that are read, checked and kept, and that nothing in this version acts on yet."""
+"""Keys, kinds and steps that are checked and kept, and that this version does nothing with yet."""

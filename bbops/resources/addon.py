@@ -18,7 +18,8 @@ class Addon(Model):
       is a warning: it publishes, and fails with `addon-disabled` when it runs.
     - Secrets are always `${ env.NAME }`; other settings are text, or exactly that.
     - A parameter of a step that may be left out may also be null.
-    - An enabled step that this version cannot do yet fails with `addon-not-built`.
+    - In tests `mocks` answer its steps. Elsewhere a step that this version cannot do yet fails with
+      `addon-not-built`.
     """
 
     folder: ClassVar[str] = "addons"

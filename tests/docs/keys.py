@@ -11,7 +11,6 @@ from pydantic.fields import FieldInfo
 
 from bbops.expressions.nodes import Literal
 from bbops.expressions.values import Constant, Expression
-from bbops.lsp.key_words import LATER
 from bbops.lsp.slots import Slot, fields, slot_of
 from bbops.lsp.takes import takes
 from bbops.lsp.words import NOT_YET, about_key
@@ -89,8 +88,3 @@ def inside(slot: Slot) -> tuple[type[BaseModel] | None, str]:
 def has_later(text: str) -> bool:
     """Return whether a page has the mark of what this version does not do yet."""
     return "°" in text
-
-
-def is_later(model: type[BaseModel]) -> bool:
-    """Return whether nothing acts on a whole kind yet."""
-    return model.__name__ in LATER

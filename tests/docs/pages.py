@@ -11,12 +11,13 @@ from bbops.addons._base import Action, AddonKind, Parameter
 from bbops.addons._base import kinds as addon_kinds
 from bbops.expressions.types import Type
 from bbops.load import kinds
+from bbops.lsp.key_words import LATER
 from bbops.lsp.slots import field_slot, fields
 from bbops.shape import Field
-from bbops.steps._base import Example, Step, step_kinds
+from bbops.steps._base import Example, Retry, Step, step_kinds
 from tests.conftest import NOTES, ROOT
 from tests.docs.examples import block, files_of, function_of, shown
-from tests.docs.keys import has_later, is_later, key_table, sections
+from tests.docs.keys import has_later, key_table, sections
 
 FOLDER = ROOT / "docs/language"
 _MADE = "<!-- made by `python -m tests.docs` from the models of the language -->"
@@ -59,12 +60,17 @@ def page(title: str, *parts: str) -> str:
     return f"{text}\n\n{_LATER}" if has_later(text) else text
 
 
+def mark(model: type[BaseModel]) -> str:
+    """Return the mark of a kind or step that this version does nothing with; else nothing."""
+    return " °" if model.__name__ in LATER else ""
+
+
 # ---- kinds
 def kind_page(folder: str, model: type[BaseModel]) -> str:
     """Return the page of a kind of resource."""
     (first, text), *others = files_of(folder)
     return page(
-        name_of(model) + (" °" if is_later(model) else ""),
+        name_of(model) + mark(model),
         summary(model),
         block(first, text),
         f"## Rules\n\n{rules(model)}",
@@ -82,9 +88,8 @@ def kind_index() -> str:
     every = sorted(kinds().items(), key=lambda one: met.get(name_of(one[1]), len(met)))
     for folder, model in every:
         where = f"`{folder}/`" if folder else "`project.yaml`"
-        mark = " °" if is_later(model) else ""
         name = name_of(model)
-        rows.append(f"| [{name}]({name}.md){mark} | {where} | {summary(model)} |")
+        rows.append(f"| [{name}]({name}.md){mark(model)} | {where} | {summary(model)} |")
     return page(
         "The language, key by key",
         "[The overview](../language.md) says how it fits together. These pages list every key, and "
@@ -114,7 +119,7 @@ def step_page(key: str, kind: type[Step]) -> str:
     table = key_table(inner) if inner else key_table(kind, keys=own)
     beside = key_table(kind, keys=others) if inner and others else ""
     return page(
-        key,
+        key + mark(kind),
         f"**{kind.title}.** {summary(kind)}",
         *(example_text(example) for example in kind.examples),
         f"## Rules\n\n{rules(kind)}",
@@ -140,7 +145,7 @@ def step_index() -> str:
     """Return the page that lists the steps, and what stands beside every action."""
     rows = ["| step | name | what it does |", "| --- | --- | --- |"]
     for key, kind in step_kinds().items():
-        rows.append(f"| [{key}]({key}.md) | {kind.title} | {summary(kind)} |")
+        rows.append(f"| [{key}]({key}.md){mark(kind)} | {kind.title} | {summary(kind)} |")
     return page(
         "Steps",
         "A step is a map with one action key. *Name* is what the palette of the specification "
@@ -148,6 +153,7 @@ def step_index() -> str:
         "\n".join(rows),
         "## Beside every action",
         key_table(Step),
+        f"### `retry`\n\n{cleandoc(Retry.__doc__ or '')}\n\n{key_table(Retry)}",
         "`return`, `throw` and `set` have neither `timeout` nor `retry`; a step with steps inside "
         "has no `retry`. A step is tried again only while it fails with what may pass: late, 408, "
         "425, 429, 502, 503, 504. Each wait is `factor` times the one before.",
@@ -162,7 +168,7 @@ def addon_page(name: str, addon: AddonKind) -> str:
     config = f"config:\n{indent(addon.config_example, '  ')}\n" if addon.config_example else ""
     has_keys = bool(fields(addon.config))
     return page(
-        name,
+        name + mark(kinds()["addons"]),
         f"**{addon.title}.** {addon.summary}",
         block(f"addons/{name}.yaml", f"enabled: true\n{config}"),
         f"## `config`\n\n{summary(addon.config)}\n\n{key_table(addon.config)}" if has_keys else "",
@@ -213,8 +219,9 @@ def addon_index() -> str:
         steps = ", ".join(f"`{name}.{key}`" for key in addon.actions)
         rows.append(f"| [{name}]({name}.md) | {addon.title} | {steps} |")
     return page(
-        "Addons",
-        "An addon brings steps for a service of others. A file in `addons/` enables it: see "
-        "[the kind](../addon.md).",
+        f"Addons{mark(kinds()['addons'])}",
+        "An addon brings steps for a service of others. A file in [`addons/`](../addon.md) enables "
+        "it.",
+        rules(kinds()["addons"]),
         "\n".join(rows),
     )

@@ -19,6 +19,7 @@ from bbops.testing.running import Chosen, Runner, choose
 
 TEST_SECONDS = 120
 """What all tests of a project may take."""
+CLOSE_SECONDS = 2
 MOST_TOLD = 50
 
 
@@ -77,6 +78,7 @@ class Gate:
     def __init__(self) -> None:
         self._built: dict[Path, Built] = {}
         self._trials: dict[Path, Trial] = {}
+        self._threads: set[asyncio.Future[None]] = set()
 
     def keep(self, state: Path, built: Built) -> bool:
         """Remember a build until it is tested; return whether its project asks for that."""
@@ -99,11 +101,24 @@ class Gate:
         trial, began = Trial(built), perf_counter()
         self._trials[state] = trial
         try:
-            await asyncio.to_thread(trial.run)
+            await self._run(trial)
         finally:
             if self._trials.get(state) is trial:
                 del self._trials[state]
         return trial, perf_counter() - began
+
+    async def _run(self, trial: Trial) -> None:
+        thread = asyncio.get_running_loop().run_in_executor(None, trial.run)
+        self._threads.add(thread)
+        thread.add_done_callback(self._threads.discard)
+        await thread
+
+    async def close(self) -> None:
+        """Stop all tests, and wait a moment for them to clear up."""
+        for trial in self._trials.values():
+            trial.end()
+        if self._threads:
+            await asyncio.wait(self._threads, timeout=CLOSE_SECONDS)
 
     def end(self, state: Path) -> None:
         """Stop the tests of a project, if any run."""

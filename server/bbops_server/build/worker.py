@@ -57,6 +57,7 @@ class Builder:
             return {}
         if request["do"] == "stop":
             end_all()  # nothing that is under way there is needed now
+            await self._gate.close()
         loop, work = asyncio.get_running_loop(), self._work(request)
         is_online = request["do"] == "fetch"
         thread = self._git_thread(request["mirror"]) if is_online else self._thread
