@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from bbops.lsp.recheck import recheck
+
 from bbops.check import check, validate
 from bbops.diagnostics import Diagnostic
 from bbops.load import Cache, load
-from bbops.lsp.recheck import recheck
 from bbops.tree import MemoryTree
 from tests.mistakes.mutants import Mutant
 from tests.mistakes.sample import Sample
