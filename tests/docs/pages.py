@@ -13,7 +13,7 @@ from bbops.expressions.types import Type
 from bbops.load import kinds
 from bbops.lsp.key_words import LATER
 from bbops.lsp.slots import field_slot, fields
-from bbops.shape import Field
+from bbops.shape import TYPES, Field
 from bbops.steps._base import Example, Retry, Step, step_kinds
 from tests.conftest import NOTES, ROOT
 from tests.docs.examples import block, files_of, function_of, shown
@@ -105,7 +105,9 @@ def kind_index() -> str:
         "## Shapes",
         "`input`, `query`, `params`, `payload` and events are shapes: fields by name. `name: type` "
         "must be there, `name?: type` may be left out and then reads as null, `type?` may be null, "
-        "`type[]` is a list. A field that needs more is written as a map:",
+        "`type[]` is a list. "
+        f"The types: {', '.join(f'`{one}`' for one in TYPES)}. "
+        "A field that needs more is written as a map:",
         key_table(Field),
     )
 
