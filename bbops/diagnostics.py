@@ -12,6 +12,9 @@ from typing import Literal
 
 Severity = Literal["error", "warning"]
 
+LONGEST = 800
+"""Characters of a message or a hint."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
@@ -34,6 +37,13 @@ class Diagnostic:
     message: str
     hint: str = ""
     severity: Severity = "error"
+
+    def __post_init__(self) -> None:
+        """Shorten what quotes a name or text of any length."""
+        for name in ("message", "hint"):
+            text: str = getattr(self, name)
+            if len(text) > LONGEST:
+                object.__setattr__(self, name, f"{text[: LONGEST - 100]} … {text[-90:]}")
 
     def __str__(self) -> str:
         head = f"{self.place}: {self.severity}: {self.message} [{self.code}]"

@@ -13,7 +13,7 @@ from bbops.shape import USUAL_TYPES
 from bbops.steps._base import find_step_kind
 from bbops.yaml.document import Document
 
-Path = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 
 _WANTED = {
     "string_type": "text", "int_type": "a whole number", "int_from_float": "a whole number",
@@ -75,15 +75,25 @@ def _misspelt(document: Document, model: type[BaseModel], item: Any) -> tuple[An
     """Return the location of the key that an unknown one should have been."""
     if item["type"] != "extra_forbidden":
         return None
-    path, _ = _path(document.root, item["loc"])
-    known = _keys_at(model, document.root, path[:-1])
-    meant = next((key for key in known if f"'{key}'" in suggest(str(path[-1]), known)), None)
+    path, _ = path_in(document.root, item["loc"])
+    meant = meant_key(model, document.root, path)
     return (*item["loc"][:-1], meant) if meant else None
+
+
+def meant_key(model: type[BaseModel], root: Any, path: KeyPath) -> str | None:
+    """Return the key that an unknown one at a key path should have been, if one is near."""
+    return nearest(str(path[-1]), _keys_at(model, root, path[:-1]))
+
+
+def nearest(word: str, options: Sequence[str]) -> str | None:
+    """Return the option that a hint would name for a word."""
+    hint = suggest(word, options)
+    return next((option for option in options if f"'{option}'" in hint), None)
 
 
 def _diagnostic(file: str, document: Document, model: type[BaseModel], item: Any) -> Diagnostic:
     kind, context = item["type"], item.get("ctx", {})
-    path, is_key = _path(document.root, item["loc"])
+    path, is_key = path_in(document.root, item["loc"])
     at = place(file, document, path, key=is_key)
     name = str(path[-1]) if path else ""
     if kind == "extra_forbidden":
@@ -122,6 +132,11 @@ _OWN = {
     "unknown_type", "bad_pattern", "step", "static", "columns", "default", "one_of", "schedule",
     "unknown_timezone", "retry", "try",
 }  # fmt: skip
+_USUAL_KEYS = {
+    "filter": "where", "sort": "orderBy", "order": "orderBy", "columns": "select",
+    "fields": "select", "cursor": "after", "skip": "offset", "take": "limit",
+}  # fmt: skip
+"""How others call a key."""
 _ENV_HINT = "declare the name under 'env'; its value never stands in the repository"
 _LIMITS = {
     "greater_than_equal": "at least", "less_than_equal": "at most", "string_too_long": "at most",
@@ -129,7 +144,7 @@ _LIMITS = {
 }  # fmt: skip
 
 
-def _path(root: Any, loc: Sequence[str | int]) -> tuple[Path, bool]:
+def path_in(root: Any, loc: Sequence[str | int]) -> tuple[KeyPath, bool]:
     """Return the part of pydantic's location that the document has, and whether it is a key.
 
     Labels of union branches are left out; `[key]` marks a key.
@@ -144,15 +159,19 @@ def _path(root: Any, loc: Sequence[str | int]) -> tuple[Path, bool]:
     return tuple(path), is_key
 
 
-def _unknown_key(file: str, document: Document, model: type[BaseModel], path: Path) -> Diagnostic:
+def _unknown_key(
+    file: str, document: Document, model: type[BaseModel], path: KeyPath
+) -> Diagnostic:
     known = _keys_at(model, document.root, path[:-1])
     name = str(path[-1])
-    hint = suggest(name, known) or ("known here: " + ", ".join(known) if known else "")
+    usual = _USUAL_KEYS.get(name.lower())
+    near = f"did you mean '{usual}'?" if usual in known else suggest(name, known)
+    hint = near or ("known here: " + ", ".join(known) if known else "")
     at = place(file, document, path, key=True)
     return Diagnostic(at, "unknown-key", f"unknown key '{name}'", hint)
 
 
-def _keys_at(model: type[BaseModel], node: Any, path: Path) -> list[str]:
+def _keys_at(model: type[BaseModel], node: Any, path: KeyPath) -> list[str]:
     """Return the keys that the model at a key path knows."""
     current: Any = model
     for part in path:
@@ -188,8 +207,13 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
     return next((found for found in inner if found is not None), None)
 
 
+def options_in(expected: str) -> list[str]:
+    """Return the options that pydantic lists in a sentence."""
+    return [option.strip("' ") for option in expected.replace(" or ", ", ").split(", ")]
+
+
 def _not_an_option(at: Place, given: Any, expected: str) -> Diagnostic:
-    options = [option.strip("' ") for option in expected.replace(" or ", ", ").split(", ")]
+    options = options_in(expected)
     message = f"expected {expected}, got {_word(given)}"
     if isinstance(given, str):
         message = f"expected {expected}, got '{_short(given)}'"

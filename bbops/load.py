@@ -15,13 +15,14 @@ from pydantic import ValidationError
 
 from bbops.diagnostics import Diagnostic, Place, article, suggest
 from bbops.explain import explain
+from bbops.mend import mended
 from bbops.model import Model
 from bbops.names import BlobId
 from bbops.project import Project, Resource
 from bbops.registry import members
 from bbops.resources.addon import addon_model
 from bbops.tree import Entry, Tree
-from bbops.yaml.document import Document
+from bbops.yaml.document import Document, Map
 from bbops.yaml.document import load as load_document
 
 MAX_FILE_BYTES = 1 << 20
@@ -82,6 +83,7 @@ class _Loading:
         self.tree, self.cache = tree, cache
         self.diagnostics: list[Diagnostic] = []
         self.broken: set[tuple[str, str]] = set()
+        self.mended: set[str] = set()
         self.kinds = kinds()
         self.found: dict[str, dict[str, Resource[Any]]] = {folder: {} for folder in self.kinds}
 
@@ -112,7 +114,7 @@ class _Loading:
         if not found[""]:
             return Loaded(None, diagnostics)
         project = Project(
-            found[""]["project"], broken=frozenset(self.broken),
+            found[""]["project"], broken=frozenset(self.broken), mended=frozenset(self.mended),
             tables=found["tables"], functions=found["functions"], endpoints=found["endpoints"],
             channels=found["channels"], tasks=found["tasks"], triggers=found["triggers"],
             realtime=found["realtime"], agents=found["agents"], addons=found["addons"],
@@ -183,7 +185,7 @@ class _Loading:
         return self.tree.read(small)
 
     def resource(self, entry: Entry, folder: str, name: str, texts: Mapping[BlobId, bytes]) -> bool:
-        """Read one file into `found`, or report what is wrong and return False."""
+        """Read one file into `found`, and report what is wrong; return whether it could be read."""
         if entry.size_bytes > MAX_FILE_BYTES:
             self.wrong(
                 Place(entry.path), "yaml-too-large",
@@ -196,18 +198,23 @@ class _Loading:
             return False
         for p in document.problems:
             self.wrong(Place(entry.path, p.line, p.column), p.code, p.message, p.hint)
-        if document.problems:
+        if document.problems and document.root is None:
             return False
         kind = addon_model(name) if folder == "addons" else self.kinds[folder]
-        if not isinstance(document.root, dict):
+        if not isinstance(document.root, Map):
             self.wrong(
                 Place(entry.path), "not-a-map", f"{article(kind.__name__.lower())} is a map of keys"
             )
             return False
-        model = self.model(kind, entry.blob, document)
+        model: Any = self.model(kind, entry.blob, document)
+        if document.problems or isinstance(model, ValidationError):
+            self.mended.add(entry.path)
         if isinstance(model, ValidationError):
-            self.diagnostics += explain(entry.path, document, kind, model)
-            return False
+            if not document.problems:
+                self.diagnostics += explain(entry.path, document, kind, model)
+            model = mended(kind, document.root, model)
+            if model is None:
+                return False
         resource = Resource(kind.__name__.lower(), name, entry.path, entry.blob, model, document)
         self.found[folder][name] = resource
         return True

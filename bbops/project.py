@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from bbops.diagnostics import Place
 from bbops.model import Model
@@ -92,8 +92,8 @@ class Route:
 class Project:
     """Every resource by its name.
 
-    `broken` are (folder, name) of files that are there but could not be read; a project that is
-    published has none.
+    `broken` are (folder, name) of files that are there but could not be read, `mended` the files
+    that were read as they were meant; a project that is published has none of either.
     """
 
     settings: Resource[Settings]
@@ -108,6 +108,7 @@ class Project:
     addons: Mapping[str, Resource[Addon]]
     tests: Mapping[str, Resource[Test]]
     broken: frozenset[tuple[str, str]] = frozenset()
+    mended: frozenset[str] = frozenset()
     memo: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
     """What `bbops.check.flows` found, so that compiling need not check again."""
 
@@ -120,9 +121,16 @@ class Project:
         )  # fmt: skip
         return 1 + sum(map(len, kinds))
 
+    def named(self, kind: str) -> Mapping[str, Resource[Any]]:
+        """Return the resources of one of the kinds that steps name, by their names."""
+        kinds: dict[str, Mapping[str, Resource[Any]]] = {
+            "table": self.tables, "function": self.functions, "channel": self.channels,
+        }  # fmt: skip
+        return kinds[kind]
+
     @cached_property
     def routes(self) -> tuple[Route, ...]:
-        """The routes of endpoints whose channel exists, in the order of their names."""
+        """The routes of endpoints that say who may ask, by a channel that exists or themselves."""
         return tuple(self._routes())
 
     def _routes(self) -> Iterator[Route]:
@@ -133,9 +141,11 @@ class Project:
                 continue
             base = channel.model.base_path.rstrip("/") if channel else ""
             path = (base + endpoint.model.path.rstrip("/")) or "/"
-            authentication: Authentication = endpoint.model.authentication or (
-                channel.model.authentication if channel else "None"
+            authentication: Authentication | None = endpoint.model.authentication or (
+                channel.model.authentication if channel else None
             )
+            if authentication is None:
+                continue
             middleware = tuple(channel.model.middleware) if channel else ()
             yield Route(endpoint, channel, endpoint.model.method, path, authentication, middleware)
 
@@ -211,7 +221,9 @@ def _children(table: str, tables: Mapping[str, Resource[Table]]) -> dict[str, Ch
 
 def _sql_table(name: str, table: Table) -> SqlTable:
     columns = {
-        column: SqlColumn(column, c.type, c.nullable, c.private, c.auto, c.default)
+        column: SqlColumn(
+            column, c.type, c.nullable, c.private, c.auto, c.default, tuple(c.enum or ())
+        )
         for column, c in table.columns.items()
     }
     uniques = [table.key, *([column] for column, c in table.columns.items() if c.unique)]

@@ -113,8 +113,16 @@ class Field(Model):
                 raise PydanticCustomError(
                     "field", "'{rule}' does not fit type {base}", {"rule": rule, "base": base}
                 )
+        self.check_options(base)
         self.check_default()
         return self
+
+    def check_options(self, base: str) -> None:
+        wanted = {"integer": (int,), "number": (int, float)}.get(base, (str,))
+        for value in self.enum or () if base in TEXT_TYPES | _NUMBERS else ():
+            if type(value) not in wanted:
+                message = "'{value}' in 'enum' does not fit type {base}"
+                raise PydanticCustomError("field", message, {"value": value, "base": base})
 
     def check_default(self) -> None:
         errors: dict[str, list[str]] = {}
@@ -174,7 +182,7 @@ class Field(Model):
             if self.fields:
                 found = map_of(shape_types(self.fields, given=given))
         else:
-            found = named(base)
+            found = named(base, self.enum or ())
         found = list_of(found) if many else found
         found = found.or_null() if nullable else found
         has_default = self.default is not None

@@ -25,7 +25,7 @@ def topics(project: Project) -> Mapping[str, Topic]:
 
 
 def payloads(project: Project) -> Mapping[str, Sequence[Type]]:
-    """Return for each event that triggers wait for the payloads that their functions declare."""
+    """Return for each event that something waits for the payloads that functions declare."""
     found = project.memo.get("payloads")
     if not isinstance(found, _Payloads):
         found = project.memo["payloads"] = _Payloads()
@@ -37,6 +37,9 @@ def payloads(project: Project) -> Mapping[str, Sequence[Type]]:
             if function is not None and function.model.payload is not None:
                 what = f"the payload of '{function.name}'"
                 types.append(map_of(shape_types(function.model.payload, given=True), what))
+        for agent in project.agents.values():
+            if agent.model.runs_on.event is not None:
+                found.setdefault(agent.model.runs_on.event, [])
     return found
 
 

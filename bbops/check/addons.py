@@ -20,7 +20,7 @@ def check(project: Project) -> Iterator[Diagnostic]:
             )  # fmt: skip
         elif addon.model.enabled and addon.model.config is None and found.needs_config:
             yield Diagnostic(
-                addon.place(), "missing-key", "'config' is missing",
+                addon.place("config", key=True), "missing-key", "'config' is missing",
                 "it needs " + ", ".join(found.needs_config),
             )  # fmt: skip
     for agent in project.agents.values():

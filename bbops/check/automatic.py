@@ -15,7 +15,7 @@ _MESSAGE = {"error": map_of({**_ERROR, "limit": ANY}, "error")}
 
 
 def check(project: Project) -> Iterator[Diagnostic]:
-    """Yield mistakes in `errors`, and keys of `session` that do not fit together."""
+    """Yield mistakes in `errors`."""
     settings, errors = project.settings, project.settings.model.errors
     answers, messages = Outside(settings, _ANSWER), Outside(settings, _MESSAGE)
     for key, answer in errors.answers.items():
@@ -24,26 +24,3 @@ def check(project: Project) -> Iterator[Diagnostic]:
         key = field.alias or name
         messages.value(getattr(errors.messages, name), "errors", "messages", key)
     yield from [*answers.found, *messages.found]
-    yield from _session(project)
-
-
-def _session(project: Project) -> Iterator[Diagnostic]:
-    settings, session = project.settings, project.settings.model.session
-    if session is None:
-        return
-    if session.csrf_header is not None and session.cookie is None:
-        yield Diagnostic(
-            settings.place("session", "csrfHeader"), "session", "'csrfHeader' needs a 'cookie'",
-            "without cookies no other site can send a request with the user's token",
-        )  # fmt: skip
-    if session.refresh_field is not None and session.refresh is None:
-        yield Diagnostic(
-            settings.place("session", "refreshField"), "session",
-            "'refreshField' needs the endpoint 'refresh'",
-        )  # fmt: skip
-    cookie = session.cookie
-    if cookie is not None and cookie.same_site == "None" and not cookie.secure:
-        yield Diagnostic(
-            settings.place("session", "cookie", "sameSite"), "session",
-            "'sameSite: None' needs 'secure: true'", "browsers refuse the cookie otherwise",
-        )  # fmt: skip

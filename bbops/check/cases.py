@@ -7,9 +7,10 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from bbops.check._outside import Outside
+from bbops.check.flows import check_flow
 from bbops.diagnostics import Diagnostic, suggest
 from bbops.expressions.nodes import Filter, Node
-from bbops.expressions.types import ANY, INTEGER, TEXT, Type, fits, map_of, may_be_null
+from bbops.expressions.types import ANSWER, ANY, INTEGER, TEXT, Type, fits, map_of, may_be_null
 from bbops.expressions.values import Constant, Expression, ListValue, MapValue, Template, Value
 from bbops.project import Project, Resource, Route
 from bbops.resources.test import Case, Row, Test
@@ -77,10 +78,22 @@ def _row(
         if not _fits(column, found, value):
             message = f"column '{name}' needs {column.value_type}, got {found}"
             yield Diagnostic(test.place(*path, name), "type", message)
+        elif isinstance(value, Constant) and value.value is not None:
+            yield from _option(test, column, value.value, *path, name)
     for name, column in table.columns.items():
         if column.is_required and name not in row and row.keys() <= table.columns.keys():
             message = f"a row of '{table.name}' needs a value for '{name}'"
             yield Diagnostic(test.place(*path), "missing-column", message)
+
+
+def _option(
+    test: Resource[Test], column: Column, value: object, *path: str | int
+) -> Iterator[Diagnostic]:
+    if column.enum and value not in column.enum:
+        options = [str(one) for one in column.enum]
+        message = f"column '{column.name}' is one of {', '.join(options)}, never '{value}'"
+        hint = suggest(str(value), options)
+        yield Diagnostic(test.place(*path), "unknown-option", message, hint)
 
 
 def _fits(column: Column, found: Type, value: Value) -> bool:
@@ -198,7 +211,8 @@ def _parameters(
 def _expect(
     project: Project, test: Resource[Test], case: Case, path: tuple[str | int, ...]
 ) -> Iterator[Diagnostic]:
-    outside = Outside(test, _RESULT, missing=_MISSING)
+    seen = _RESULT | {"result": _result(project, test, case)}
+    outside = Outside(test, seen, missing=_MISSING)
     for at, bare in enumerate(case.expect.check):
         outside.condition(bare, *path, "expect", "check", at)
     yield from outside.found
@@ -206,10 +220,48 @@ def _expect(
         if name not in project.tables:
             yield from _unknown_table(project, test, name, *path, "expect", "rows", name)
     mocked = {*test.model.mocks, *case.mocks}
-    for name in case.expect.calls:
+    for name, calls in case.expect.calls.items():
+        yield from _calls(test, name, calls, *path, "expect", "calls", name)
         if name not in mocked:
             yield Diagnostic(
                 test.place(*path, "expect", "calls", name, key=True), "test-case",
                 f"'{name}' is not mocked, so its calls are not known",
                 suggest(name, mocked) or f"add it under 'mocks', for example '{name}: {{}}'",
             )  # fmt: skip
+
+
+def _calls(
+    test: Resource[Test], name: str, calls: list[Value], *path: str | int
+) -> Iterator[Diagnostic]:
+    """Yield the parameters that an addon's step does not have."""
+    action = getattr(find_step_kind(name), "action", None)
+    known = [one.name for one in action.parameters] if action else []
+    for at, call in enumerate(calls):
+        for key, _ in call.items if isinstance(call, MapValue) and known else ():
+            if key not in known:
+                yield Diagnostic(
+                    test.place(*path, at, key, key=True), "test-case",
+                    f"'{name}' has no parameter '{key}'", suggest(key, known),
+                )  # fmt: skip
+
+
+def _result(project: Project, test: Resource[Test], case: Case) -> Type:
+    """Return the type of what a case that succeeds gives; which of it is null, the case knows."""
+    endpoint = project.endpoints.get(test.model.endpoint or "")
+    name = endpoint.model.function if endpoint else test.model.function
+    if (
+        name is None
+        or name not in project.functions
+        or not 200 <= (case.expect.status or 200) < 300
+    ):
+        return ANY
+    return _without_null(check_flow(project, name).gives)
+
+
+def _without_null(of: Type) -> Type:
+    if of.kind == "null":
+        return ANY
+    item = _without_null(of.item) if of.item else None
+    inner = {name: _without_null(one) for name, one in of.fields.items()} if of.fields else None
+    what = ANSWER if of.kind == "map" else of.what
+    return replace(of.not_null(), item=item, fields=inner, what=what)

@@ -21,7 +21,10 @@ from bbops.resources.function import Function
 from bbops.steps._checking import MOST_TRIES, Arguments, Checking, Signature
 from bbops.yaml.document import Mark
 
-WARNINGS = frozenset({"unused-variable", "unreachable", "missing-return", "forgotten-braces"})
+WARNINGS = frozenset({
+    "unused-variable", "unreachable", "missing-return", "forgotten-braces", "undeclared-query",
+    "unheard-event",
+})  # fmt: skip
 """Codes of what may be meant so."""
 
 MOST_CALLS = 12
@@ -173,7 +176,9 @@ class Flows:
         )  # fmt: skip
         at.steps(function.model.steps)
         gives, left = _endings(at)
-        _warn_of_endings(at, function, in_use=name in project.middleware)
+        is_read = {(f"{kind}s", one) for kind, one in at.notes.reads}
+        in_use = name in project.middleware or not is_read.isdisjoint(project.broken)
+        _warn_of_endings(at, function, in_use=in_use)
         return CheckedFlow(
             scope, _told(found, private), frozenset(at.notes.reads), inherits, gives, left
         )
@@ -225,7 +230,8 @@ def _warn_of_endings(at: Checking, function: Resource[Function], *, in_use: bool
     """Warn of variables that nothing reads, and of an end without `return` beside one with it.
 
     Args:
-        in_use: it is middleware, whose variables others read.
+        in_use: it is middleware, whose variables others read, or a file is broken that it
+            reads of, so that not all of it was checked.
     """
     if in_use:
         return

@@ -99,6 +99,9 @@ def _column(
             table.place("columns", name, "onDelete"), "on-delete",
             "'onDelete: setNull' needs 'nullable: true'",
         )  # fmt: skip
+    for at, value in enumerate(column.enum or ()):
+        if problem := _misfit(name, column, value):
+            yield Diagnostic(table.place("columns", name, "enum", at), "type", problem)
     yield from _default(table, name, column)
 
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from bbops.check.flows import check_flow
 from bbops.contract.schema import Schema, any_of, field_schema, type_schema
-from bbops.expressions.infer import type_of_constant
 from bbops.expressions.scope import Scope
-from bbops.expressions.types import ANY, TEXT, Type, joined, list_of, map_of
+from bbops.expressions.types import ANY, TEXT, Type, joined, list_of, map_of, type_of_constant
 from bbops.expressions.values import Constant, Expression, ListValue, MapValue, Template, Value
 from bbops.project import Project
 from bbops.steps._base import Step

@@ -8,7 +8,7 @@ from dataclasses import replace
 from bbops.diagnostics import article
 from bbops.expressions import nodes as s
 from bbops.expressions import types as t
-from bbops.expressions.infer import Inference, type_of_constant
+from bbops.expressions.infer import Inference
 from bbops.expressions.narrow import Outcomes, outcomes
 from bbops.expressions.scope import Scope
 from bbops.expressions.syntax import SyntaxProblem, parse
@@ -26,7 +26,7 @@ def check_value(value: AnyValue, scope: Scope) -> Type:
         case Constant():
             return _constant(value, scope)
         case Expression():
-            scope.wrong.discard(id(value.node))
+            scope.forget_mistakes(value.node)
             return Inference(scope, value.mark, value.node).infer(value.node)
         case Template():
             return _template(value, scope)
@@ -42,7 +42,7 @@ def check_value(value: AnyValue, scope: Scope) -> Type:
 
 def check_condition(value: Expression, scope: Scope) -> Outcomes:
     """Check an expression that must be true or false; return what is proved either way."""
-    scope.wrong.discard(id(value.node))
+    scope.forget_mistakes(value.node)
     return Inference(scope, value.mark, value.node).condition(value.node)
 
 
@@ -98,7 +98,7 @@ def _constant(value: Constant, scope: Scope) -> Type:
     elif hint := braces_hint(text, scope):
         message = "this text reads like an expression, but stands without '${ }'"
         scope.report(value.mark, 0, "forgotten-braces", message, hint)
-    return type_of_constant(text)
+    return t.type_of_constant(text)
 
 
 def _template(value: Template, scope: Scope) -> Type:

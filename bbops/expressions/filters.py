@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import replace
 
 from bbops.diagnostics import suggest
 from bbops.expressions import nodes as s
 from bbops.expressions import types as t
+from bbops.expressions.checks import Checks
 from bbops.expressions.types import Type
 from bbops.runtime.failures import FlowError
 from bbops.runtime.filters import FILTERS, FUNCTIONS
@@ -45,18 +46,6 @@ _TYPED_AS = {
 }  # fmt: skip
 
 
-class Checks(Protocol):
-    """What the check of an expression's other parts offers."""
-
-    def infer(self, node: s.Node) -> Type: ...
-    def wrong(
-        self, offset: int, code: str, message: str, hint: str = "", *, hides: bool = False
-    ) -> Type: ...
-    def without_null(
-        self, node: s.Node, of: Type, by: str, hint: str = "", *, at: int | None = None
-    ) -> Type: ...
-
-
 def check_filter(at: Checks, node: s.Filter) -> Type:
     """Report the mistakes of `value | name(args)` and return the type of its result."""
     of, args = at.infer(node.of), [at.infer(arg) for arg in node.args]
@@ -84,13 +73,13 @@ def check_filter(at: Checks, node: s.Filter) -> Type:
 
 def check_call(at: Checks, node: s.Call) -> Type:
     """Report the mistakes of `name(args)` and return the type of its result."""
-    args = [at.infer(arg) for arg in node.args]
     known = FUNCTIONS.get(node.name)
     if known is None:
         usual = node.name if node.name in FILTERS else _TYPED_AS.get(node.name)
         hint = f"write 'value | {usual}'" if usual else suggest(node.name, FUNCTIONS)
         message = f"unknown function '{node.name}'"
         return at.wrong(node.start, "unknown-function-call", message, hint)
+    args = [at.infer(arg) for arg in node.args]
     _check_count(at, node, node.start, known.least, known.most)
     args = _check_arguments(at, node, args, _ARGUMENTS.get(node.name, ()))
     found = t.list_of(t.INTEGER) if known.gives == "list" else _GIVES[known.gives]
@@ -154,6 +143,8 @@ def _misnames(at: Checks, node: s.Filter, of: Type) -> bool:
     whole = of.item if of.kind == "list" else of
     if node.name not in _BY_NAME or whole is None or whole.fields is None or whole.rest:
         return False
+    if node.name == "has" and whole.what == t.ANSWER:
+        return False  # a test may well ask that a field is not there
     args = node.args[:1] if node.name == "sort" else node.args
     for name in _literals(args):
         if str(name.value) not in whole.fields and name.value is not None:
@@ -193,7 +184,7 @@ def _filtered(node: s.Filter, of: Type, args: list[Type], gives: str) -> Type:
     if name in _CHOOSES:
         return t.joined([of, *args]).not_null()
     if gives == "same":
-        return of.not_null()
+        return replace(of.not_null(), options=())
     if gives == "item":
         return t.concealed((of.item or t.ANY).or_null(), by=[of] if of.private else [])
     if name == "length":  # how many members a list has tells none of them

@@ -24,6 +24,7 @@ class Known:
         facts: what conditions proved.
         blamed: values reported as possibly null; they are taken for sure from then on.
         ended: no step can run here, since the ones before always return or throw.
+        doubtful: a condition before was wrong, so nobody knows what it should have proved.
     """
 
     vars: dict[str, Type] = field(default_factory=dict)
@@ -31,11 +32,14 @@ class Known:
     facts: dict[Path, bool] = field(default_factory=dict)
     blamed: set[Path] = field(default_factory=set)
     ended: bool = False
+    doubtful: bool = False
 
     def copy(self, facts: Facts | None = None) -> Known:
         """Return a copy that may go its own way, with more facts."""
         known = {**self.facts, **facts} if facts else dict(self.facts)
-        return Known(dict(self.vars), dict(self.unset), known, set(self.blamed), self.ended)
+        return Known(
+            dict(self.vars), dict(self.unset), known, set(self.blamed), self.ended, self.doubtful
+        )  # fmt: skip
 
     def set(self, name: str, of: Type) -> None:
         """Take a new value of `vars.<name>`; what was known of the old one is forgotten."""
@@ -102,7 +106,7 @@ def rejoined(ends: Sequence[tuple[str, Known]]) -> Known:
 
 
 def _both(left: Known, where: str, right: Known, also: str) -> Known:
-    found = Known(blamed=left.blamed | right.blamed)
+    found = Known(blamed=left.blamed | right.blamed, doubtful=left.doubtful or right.doubtful)
     found.unset = {**left.unset, **right.unset}
     found.facts = {path: fact for path, fact in left.facts.items() if right.facts.get(path) is fact}
     for name in {**left.vars, **right.vars}:

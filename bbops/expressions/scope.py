@@ -39,6 +39,7 @@ class Scope:
         known: the variables and facts here.
         types: the type found for each node, by identity; the emitter reads them.
         wrong: whole expressions in which a mistake was found, by identity.
+        unclear: those of them whose mistake is another than a possible null.
         reads: the variables that some expression has read.
         columns: the columns a bare name may mean, inside a query; None elsewhere.
         table: the table those columns are of.
@@ -53,6 +54,7 @@ class Scope:
     known: Known = field(default_factory=Known)
     types: dict[int, Type] = field(default_factory=dict)
     wrong: set[int] = field(default_factory=set)
+    unclear: set[int] = field(default_factory=set)
     reads: set[str] = field(default_factory=set)
     columns: Mapping[str, Type] | None = None
     table: str = ""
@@ -70,10 +72,15 @@ class Scope:
         roots = {**self.roots, "row": row}
         self.known.forget("row")
         return Scope(
-            roots, self.report, self.known, self.types, self.wrong, self.reads,
+            roots, self.report, self.known, self.types, self.wrong, self.unclear, self.reads,
             columns if bare else None, table, self.missing, self.is_complete, self.watch,
             related,
         )  # fmt: skip
+
+    def forget_mistakes(self, whole: Node) -> None:
+        """Take an expression for right again, before it is checked."""
+        self.wrong.discard(id(whole))
+        self.unclear.discard(id(whole))
 
     def type_of(self, node: Node) -> Type:
         """Return the type that the check found for `node`."""

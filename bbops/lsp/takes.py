@@ -16,7 +16,7 @@ from bbops.model import plain
 from bbops.resources._schedule import check_cron, check_timezone
 from bbops.shape import Field, FieldName, check_type
 from bbops.steps._base import Step, read_static
-from bbops.steps._select import read_select
+from bbops.steps._shape import read_select
 
 _READ = {
     read_bare: "an expression", read_value: "any value", plain: "a constant",

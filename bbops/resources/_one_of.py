@@ -6,16 +6,25 @@ from typing import Any
 
 from pydantic_core import PydanticCustomError
 
+from bbops.diagnostics import suggest
+from bbops.model import Model
 
-def need_one_of(data: Any, *keys: str) -> Any:
+
+def need_one_of(model: type[Model], data: Any, *keys: str) -> Any:
     """Return the data of a map, or refuse one that has none or several of the keys."""
     if not isinstance(data, dict):
         return data
     given = [key for key in data if key in keys]
-    if len(given) == 1:
+    if len(given) == 1 or (not given and _has_misspelt(model, data, keys)):
         return data
     names = ", ".join(f"'{key}'" for key in keys[:-1]) + f" or '{keys[-1]}'"
     if not given:
         raise PydanticCustomError("one_of", "{names} is missing", {"names": names, "key": ""})
     context = {"names": names, "first": given[0], "key": given[1]}
     raise PydanticCustomError("one_of", "'{key}' cannot stand beside '{first}'", context)
+
+
+def _has_misspelt(model: type[Model], data: dict[str, Any], keys: tuple[str, ...]) -> bool:
+    """Return whether an unknown key is nearly one of these; it is told of as such."""
+    known = {field.alias or name for name, field in model.model_fields.items()}
+    return any(suggest(str(key), keys) for key in data if key not in known)

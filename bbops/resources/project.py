@@ -45,7 +45,7 @@ class VerifyingKey(Model):
     @classmethod
     def check_keys(cls, data: Any) -> Any:
         """Refuse a key that stands nowhere, or in two places."""
-        return need_one_of(data, "key", "jwksUrl")
+        return need_one_of(cls, data, "key", "jwksUrl")
 
 
 class Refresh(Model):

@@ -40,4 +40,4 @@ class Task(Model):
     @classmethod
     def check_keys(cls, data: Any) -> Any:
         """Refuse a task that says twice, or never, when it runs."""
-        return need_one_of(data, "schedule", "every")
+        return need_one_of(cls, data, "schedule", "every")

@@ -103,4 +103,4 @@ class Test(Model):
     @classmethod
     def check_keys(cls, data: Any) -> Any:
         """Refuse a test of nothing, or of two things."""
-        return need_one_of(data, "function", "endpoint")
+        return need_one_of(cls, data, "function", "endpoint")

@@ -83,4 +83,4 @@ class Trigger(Model):
     @classmethod
     def check_keys(cls, data: Any) -> Any:
         """Refuse a trigger of no kind, or of two."""
-        return need_one_of(data, "database", "event", "webhook")
+        return need_one_of(cls, data, "database", "event", "webhook")

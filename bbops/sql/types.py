@@ -19,11 +19,12 @@ class Column:
     private: bool = False
     auto: str | None = None
     default: Any = None
+    enum: tuple[str | int | float, ...] = ()
 
     @property
     def value_type(self) -> Type:
         """The type that an expression sees."""
-        found = named(self.type)
+        found = named(self.type, self.enum)
         if self.nullable:
             found = found.or_null()
         return replace(found, private=True) if self.private else found

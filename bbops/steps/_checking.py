@@ -179,6 +179,10 @@ class Checking:
         """Return whether checking an expression reported nothing."""
         return id(expression.node) not in self.scope.wrong
 
+    def is_clear(self, condition: Bare) -> bool:
+        """Return whether it is known what a checked condition proves."""
+        return isinstance(condition, Expression) and id(condition.node) not in self.scope.unclear
+
     def condition(
         self, expression: Bare, place: Mark | None, *, within: Scope | None = None
     ) -> Outcomes:

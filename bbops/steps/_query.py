@@ -10,8 +10,8 @@ from typing import Literal
 from bbops.diagnostics import suggest
 from bbops.expressions import nodes as s
 from bbops.expressions.check import braces_hint
+from bbops.expressions.conversions import conversion
 from bbops.expressions.emit import constant
-from bbops.expressions.infer import conversion
 from bbops.expressions.known import Facts
 from bbops.expressions.scope import Scope
 from bbops.expressions.types import INTEGER, Type, map_of, may_be_null
@@ -27,7 +27,9 @@ from bbops.expressions.values import (
 from bbops.expressions.values import Template as ValueTemplate
 from bbops.runtime.failures import FlowError
 from bbops.runtime.rows import ENCODERS
-from bbops.sql.query import NotInSql, Query, check_nesting
+from bbops.sql.filters import text_of
+from bbops.sql.parts import NotInSql
+from bbops.sql.query import Query, check_nesting
 from bbops.sql.template import Template, commas, seq
 from bbops.sql.types import Column, Table, quote
 from bbops.steps._base import Checking, mark_of
@@ -88,7 +90,7 @@ def assigned_in_sql(query: Query, value: Value) -> Template | None:
             return found
         case ValueTemplate(parts=parts):
             nodes = [part for part in parts if isinstance(part, s.Node)]
-            return query.template(parts) if any(map(query.has_columns, nodes)) else None
+            return text_of(query, parts) if any(map(query.has_columns, nodes)) else None
         case MapValue(items=items):
             inside: list[Value] = [item for _, item in items]
         case ListValue(items=members):
@@ -184,6 +186,11 @@ def _check_constant(at: Checking, column: Column, value: Constant, mark: Mark | 
         ENCODERS[column.type](value.value, column.name)
     except FlowError as problem:
         at.report(mark, "type", problem.message, braces_hint(value.value, at.scope))
+        return
+    if column.enum and value.value is not None and value.value not in column.enum:
+        options = [str(one) for one in column.enum]
+        message = f"column '{column.name}' is one of {', '.join(options)}, never '{value.value}'"
+        at.report(mark, "unknown-option", message, suggest(str(value.value), options))
 
 
 _ALSO = {
@@ -289,27 +296,6 @@ def returning(table: Table, columns: Sequence[str]) -> tuple[str, list[Column]]:
 def bare_columns(columns: Sequence[str]) -> str:
     """Return columns for RETURNING, where SQLite wants them without their table."""
     return ", ".join(map(quote, columns))
-
-
-def parse_order(text: str) -> tuple[str, str]:
-    """Return (column, direction) of `column`, `column.asc` or `column.desc`."""
-    column, _, direction = text.partition(".")
-    return column, direction or "asc"
-
-
-def order_clause(table: Table, keys: Sequence[tuple[str, str]]) -> str:
-    """Return ORDER BY text; it ends with the primary key, so that pages are stable."""
-    used = {column for column, _ in keys}
-    last = keys[-1][1] if keys else "asc"
-    whole = [*keys, *((column, last) for column in table.key if column not in used)]
-    parts = []
-    for name, direction in whole:
-        column = table.columns[name]
-        text = f"{quote(table.name)}.{quote(name)}"
-        text += " COLLATE bbops_decimal" if column.type == "decimal" else ""
-        text += " DESC" if direction == "desc" else ""
-        parts.append(text + (" NULLS LAST" if column.nullable and direction == "asc" else ""))
-    return ", ".join(parts)
 
 
 def write_rows(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bbops.expressions.infer import conversion
+from bbops.diagnostics import suggest
+from bbops.expressions.conversions import conversion
 from bbops.expressions.types import Type, find_misfit
 from bbops.expressions.values import MapValue, Value
 from bbops.steps._checking import Checking, mark_of
@@ -13,6 +14,8 @@ def check_payload(
     at: Checking, value: Value | None, of: Type, wanted: Type, what: str, place: Mark | None
 ) -> None:
     """Report a checked payload that does not fit the shape of an event."""
+    if isinstance(value, MapValue) and _has_misspelt(at, value, wanted, what):
+        return
     found = find_misfit(of, wanted)
     if found is None:
         return
@@ -30,3 +33,27 @@ def check_payload(
         return
     message = f"{who} needs {found.wanted}, got {found.found}"
     at.report(place, "type", message, conversion(found.found, found.wanted))
+
+
+def refuse_unknown(at: Checking, value: Value | None, wanted: Type, what: str) -> None:
+    """Report the fields of a payload that nobody would be told of."""
+    for name, _ in value.items if isinstance(value, MapValue) else ():
+        if name not in (wanted.fields or ()):
+            _report_unknown(at, value, name, what, suggest(name, wanted.fields or ()))
+
+
+def _has_misspelt(at: Checking, value: MapValue, wanted: Type, what: str) -> bool:
+    """Report the first field of a payload that nearly is one which it lacks."""
+    lacking = [name for name in wanted.fields or () if name not in dict(value.items)]
+    for name, _ in value.items:
+        hint = suggest(name, lacking) if name not in (wanted.fields or ()) else ""
+        if hint:
+            _report_unknown(at, value, name, what, hint)
+            return True
+    return False
+
+
+def _report_unknown(at: Checking, value: Value | None, name: str, what: str, hint: str) -> None:
+    keys = value.keys_at if isinstance(value, MapValue) else None
+    message = f"{what} has no field '{name}'"
+    at.report((keys or {}).get(name), "unknown-field", message, hint)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from bbops.diagnostics import suggest
-from bbops.expressions.infer import conversion
+from bbops.expressions.conversions import conversion
 from bbops.expressions.types import NEVER, Type, find_misfit, map_of
 from bbops.expressions.values import MapValue, Value, ValueField
 from bbops.model import Model

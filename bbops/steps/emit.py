@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import ClassVar
 
+from bbops.diagnostics import suggest
 from bbops.expressions.types import NULL, Type
 from bbops.expressions.values import ValueField
 from bbops.model import Model
@@ -39,6 +40,8 @@ class Emit(Step):
     def check(self, at: Checking) -> Type:
         what, place = f"event '{self.emit.event}'", self.place("payload") or self.place("event")
         of = at.public(self.emit.payload, "this event") if self.emit.payload else NULL
+        if self.emit.event not in at.payloads and (hint := suggest(self.emit.event, at.payloads)):
+            at.report(self.place("event"), "unheard-event", f"nothing waits for {what}", hint)
         for wanted in at.payloads.get(self.emit.event, ()):
             check_payload(at, self.emit.payload, of, wanted, what, place)
         return NULL

@@ -43,6 +43,8 @@ class If(Step):
 
     def check(self, at: Checking) -> Type:
         yes, no = at.condition(self.if_, self.place("if"))
+        if not at.is_clear(self.if_):
+            at.scope.known.doubtful = True
         then, other = at.branch(self.then, yes), at.branch(self.else_ or (), no)
         where = f"of the 'if' in line {at.line} sets it"
         at.rejoin((f"only 'then' {where}", then), (f"only 'else' {where}", other))

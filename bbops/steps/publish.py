@@ -12,7 +12,7 @@ from bbops.model import Model
 from bbops.steps._base import Checking, Example, Static, Step, mark_of
 from bbops.steps._checking import Topic
 from bbops.steps._flow import Flow
-from bbops.steps._told import check_payload
+from bbops.steps._told import check_payload, refuse_unknown
 
 
 class PublishParameters(Model):
@@ -64,6 +64,7 @@ class Publish(Step):
         else:
             place = self.place("payload") or self.place("event")
             check_payload(at, told.payload, payload, wanted, f"event '{told.event}'", place)
+            refuse_unknown(at, told.payload, wanted, f"event '{told.event}'")
         return NULL
 
     def check_params(self, at: Checking, of: Type, topic: Topic) -> None:
@@ -74,6 +75,8 @@ class Publish(Step):
                 at.report(place, "type", f"'params' needs a map, got {of}")
             return
         for name in topic.parameters:
+            if name not in of.fields and not of.fields.keys() <= set(topic.parameters):
+                continue  # the misspelt one is told of below
             if name not in of.fields:
                 message = f"realtime '{self.publish.realtime}' needs params '{name}'"
                 at.report(place or mark_of(self.publish.realtime), "missing-argument", message)

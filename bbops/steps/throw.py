@@ -50,11 +50,12 @@ class Throw(Step):
         at.public(self.throw.value, "this error")
         at.headers(self.throw.headers, "this error's headers")
         found = at.public(status, "this error")
-        at.fit(status, found, "integer", "'status'", self.place("status"))
+        if not isinstance(status, Constant):
+            at.fit(status, found, "integer", "'status'", self.place("status"))
         if message is not None:
             found = at.public(message, "this error")
             at.fit(message, found, "text", "'message'", self.place("message"), null=True)
-        if isinstance(status, Constant) and status.value not in range(400, 600):
+        if isinstance(status, Constant) and not _is_status(status.value):
             at.report(
                 self.place("status"), "status", "the status of an error is a number from 400 to 599"
             )
@@ -76,3 +77,7 @@ class Throw(Step):
             value=value,
             headers=flow.value(error.headers),
         )
+
+
+def _is_status(value: object) -> bool:
+    return type(value) is int and 400 <= value <= 599

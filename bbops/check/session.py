@@ -1,0 +1,60 @@
+"""Sessions: keys that fit together, and endpoints that answer with the fields they name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bbops.check.flows import check_flow
+from bbops.diagnostics import Diagnostic, suggest
+from bbops.project import Project
+from bbops.resources.project import Session
+
+
+def check(project: Project) -> Iterator[Diagnostic]:
+    """Yield keys of `session` that need others, and token fields that no answer has."""
+    settings, session = project.settings, project.settings.model.session
+    if session is None:
+        return
+    if session.csrf_header is not None and session.cookie is None:
+        yield Diagnostic(
+            settings.place("session", "csrfHeader"), "session", "'csrfHeader' needs a 'cookie'",
+            "without cookies no other site can send a request with the user's token",
+        )  # fmt: skip
+    if session.refresh_field is not None and session.refresh is None:
+        yield Diagnostic(
+            settings.place("session", "refreshField"), "session",
+            "'refreshField' needs the endpoint 'refresh'",
+        )  # fmt: skip
+    cookie = session.cookie
+    if cookie is not None and cookie.same_site == "None" and not cookie.secure:
+        yield Diagnostic(
+            settings.place("session", "cookie", "sameSite"), "session",
+            "'sameSite: None' needs 'secure: true'", "browsers refuse the cookie otherwise",
+        )  # fmt: skip
+    yield from _fields(project, session)
+
+
+def _fields(project: Project, session: Session) -> Iterator[Diagnostic]:
+    fields = {"tokenField": session.token_field}
+    if session.refresh_field is not None:
+        fields["refreshField"] = session.refresh_field
+    for key, field in fields.items():
+        lacks = {name: _lacks(project, name, field)
+                 for name in (session.login, session.refresh, session.signup) if name}  # fmt: skip
+        found = {name: hint for name, hint in lacks.items() if hint is not None}
+        if found:
+            names = ", ".join(f"'{name}'" for name in found)
+            yield Diagnostic(
+                project.settings.place("session", key), "session",
+                f"endpoint {names} answers without '{field}'", next(iter(found.values())),
+            )  # fmt: skip
+
+
+def _lacks(project: Project, name: str, field: str) -> str | None:
+    """Return a hint where an endpoint's answer is known and has no such field, else None."""
+    endpoint = project.endpoints.get(name)
+    function = project.functions.get(endpoint.model.function) if endpoint else None
+    gives = check_flow(project, function.name).gives if function else None
+    if gives is None or gives.kind != "map" or gives.fields is None or gives.rest is not None:
+        return None
+    return None if field in gives.fields else suggest(field, gives.fields)

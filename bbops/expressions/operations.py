@@ -1,0 +1,114 @@
+"""Find the type of arithmetic and comparisons, and what is wrong with them."""
+
+from __future__ import annotations
+
+from bbops.diagnostics import suggest
+from bbops.expressions import nodes as s
+from bbops.expressions import types as t
+from bbops.expressions.checks import Checks
+from bbops.expressions.conversions import cure
+from bbops.expressions.narrow import path_of, reads_row, spelt
+from bbops.expressions.types import Type
+
+_TIMES = frozenset({"datetime", "any", "null"})
+
+
+def check_unary(at: Checks, node: s.Unary) -> Type:
+    """Report the mistakes of `not` and `-` and return the type of the result."""
+    if node.op == "not":
+        at.condition(node.of)
+        return t.BOOLEAN
+    inner = at.infer(node.of)
+    if not t.fits(inner, "number"):
+        return at.wrong(node.start, "type", f"'-' needs a number, got {inner}", hides=inner.hides)
+    return at.without_null(node.of, inner, "'-'").not_null()
+
+
+def check_binary(at: Checks, node: s.Binary) -> Type:
+    """Report the mistakes of arithmetic and return the type of its result."""
+    left, right = at.infer(node.left), at.infer(node.right)
+    found = {left.kind, right.kind}
+    are_times = node.op == "-" and "datetime" in found and found <= _TIMES
+    kinds = ("number", "text", "list") if node.op == "+" else ("number",)
+    if not are_times and not any(t.fits(left, k) and t.fits(right, k) for k in kinds):
+        return at.wrong(
+            node.start, "type", f"'{node.op}' does not fit {left} and {right}",
+            cure(left, right), hides=left.hides or right.hides,
+        )  # fmt: skip
+    left, right = _both(at, node, left, right)
+    if are_times:
+        return t.concealed(t.NUMBER, by=[left, right])
+    if "decimal" in found:
+        return t.concealed(Type("decimal"), by=[left, right])
+    if node.op == "/":
+        return t.concealed(t.NUMBER, by=[left, right])
+    return t.join(left, right).not_null()
+
+
+def _both(at: Checks, node: s.Binary | s.Compare, left: Type, right: Type) -> tuple[Type, Type]:
+    """Return the types of two sides that may not be null."""
+    by = f"'{node.op}'"
+    left = at.without_null(node.left, left, by)
+    return left, at.without_null(node.right, right, by)
+
+
+def check_compare(at: Checks, node: s.Compare) -> Type:
+    """Report two sides that are never compared; true or false comes of them."""
+    left, right = at.infer(node.left), at.infer(node.right)
+    is_ordered = node.op not in {"==", "!="}
+    if node.op in {"in", "not in"}:
+        _member_of(at, node, left, right)
+    elif not t.comparable(left, right, ordered=is_ordered):
+        if "row" in at.scope.roots and {left.kind, right.kind} == {"date", "text"}:
+            return t.BOOLEAN  # a query has no other constant for a column of dates
+        message = f"{left} and {right} cannot be compared with '{node.op}'"
+        at.wrong(node.start, "type", message, cure(left, right))
+    elif is_ordered:
+        _both(at, node, left, right)
+    else:
+        _match_null(at, node, left, right)
+        _check_option(at, node.right, left)
+        _check_option(at, node.left, right)
+    return t.BOOLEAN
+
+
+def _check_option(at: Checks, node: s.Node, of: Type) -> None:
+    """Report a constant that is none of the texts that the other side may be."""
+    value = node.value if isinstance(node, s.Literal) else None
+    if isinstance(value, str) and of.options and value not in of.options:
+        message = f"this is one of {', '.join(of.options)}, never '{value}'"
+        at.wrong(node.start, "unknown-option", message, suggest(value, of.options))
+
+
+def _match_null(at: Checks, node: s.Compare, left: Type, right: Type) -> None:
+    """In a query, two values that may both be null match rows that nobody meant."""
+    if not (left.nullable and right.nullable) or "row" not in at.scope.roots:
+        return
+    if any(isinstance(one, s.Literal) for one in (node.left, node.right)):
+        return
+    is_left, is_right = (reads_row(one, at.scope) for one in (node.left, node.right))
+    if is_left == is_right:
+        return
+    value = node.right if is_left else node.left
+    path = path_of(value, at.scope)
+    name = f"'{spelt(path, at.scope)}'" if path else "this value"
+    check = f"check {name} for null first"
+    if path:
+        check = f"check '{spelt(path, at.scope)} != null' first"
+    at.wrong(
+        value.start, "null-match", f"{name} may be null, and would match every row without one",
+        f"{check}, or compare with 'null'",
+    )  # fmt: skip
+
+
+def _member_of(at: Checks, node: s.Compare, left: Type, right: Type) -> None:
+    if not t.fits(right, "list"):
+        hint = "write 'text | contains(part)'" if right.kind == "text" else ""
+        at.wrong(node.right.start, "type", f"'in' needs a list, got {right}", hint)
+    elif right.item is not None and not t.comparable(left, right.item, ordered=False):
+        message = f"{left} is never in a {right}"
+        at.wrong(node.start, "type", message, cure(left, right.item))
+    else:
+        at.without_null(node.right, right, f"'{node.op}'")
+        for item in node.right.items if isinstance(node.right, s.ListOf) else ():
+            _check_option(at, item, left)

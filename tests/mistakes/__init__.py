@@ -1,0 +1,1 @@
+"""Mistakes that people make in projects, planted one at a time, and what the checker says."""

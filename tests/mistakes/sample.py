@@ -1,0 +1,75 @@
+"""A right project: its files, what stands in them, and who speaks of which name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from bbops.check import validate
+from bbops.diagnostics import Diagnostic
+from bbops.load import Cache, kinds, load
+from bbops.project import Project
+from bbops.resources.addon import addon_model
+from bbops.tree import MemoryTree
+from bbops.yaml.document import Document
+from bbops.yaml.document import load as load_document
+from tests.conftest import ROOT
+from tests.mistakes.spots import Spot, spots
+
+FOLDERS = (ROOT / "tests/samples/blog", ROOT / "tests/samples/saas", ROOT / "project-template")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One right project. What the checker still says of it counts for no mutant."""
+
+    name: str
+    files: dict[str, str]
+    project: Project
+    said: frozenset[tuple[str, str]]
+    documents: dict[str, Document] = field(repr=False)
+
+    @cached_property
+    def spots(self) -> tuple[Spot, ...]:
+        """Every key and value of its resources, but in files of which the checker says a thing."""
+        files = {file for file, _ in self.said}
+        return tuple(spot for file in self.files if file not in files for spot in self._in(file))
+
+    def _in(self, file: str) -> Iterator[Spot]:
+        folder = file.partition("/")[0] if "/" in file else ""
+        name = file.removeprefix("addons/").removesuffix(".yaml")
+        model = addon_model(name) if folder == "addons" else kinds()[folder]
+        yield from spots(file, model, self.documents[file].root)
+
+    def with_word(self, word: str, *, among: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """Return the files in which a word stands, and each of these other words."""
+        found = [re.compile(rf"(?<![\w-]){re.escape(one)}(?![\w])") for one in (word, *among)]
+        return tuple(
+            file for file, text in self.files.items() if all(one.search(text) for one in found)
+        )
+
+
+def read_sample(folder: Path) -> Sample:
+    """Read a project of this repository."""
+    known = {kind for kind in kinds() if kind}
+    files = {
+        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted(folder.rglob("*.yaml"))
+    }
+    files = {
+        file: text for file, text in files.items()
+        if file == "project.yaml" or file.partition("/")[0] in known
+    }  # fmt: skip
+    loaded = load(MemoryTree(files), Cache())
+    assert loaded.project is not None
+    said = frozenset((one.place.file, one.code) for one in everything(files))
+    documents = {file: load_document(text.encode()) for file, text in files.items()}
+    return Sample(folder.name, files, loaded.project, said, documents)
+
+
+def everything(files: dict[str, str]) -> tuple[Diagnostic, ...]:
+    """Return all that validating says."""
+    return validate(MemoryTree(files))[1]
