@@ -20,7 +20,7 @@ HOVERS = [
     (LOGIN, "vars.user.i¦d", ["id: text", "`users.id` — type: uuid, primaryKey: true"]),
     (LOGIN, "lo¦wer", ["text | lower → text", "small letters", "'Ada' | lower"]),
     (LOGIN, "table: us¦ers", ["`tables/users.yaml`", "sign in"]),
-    (LIST, "or¦derBy", ["`orderBy`", "column.desc"]),
+    (LIST, "or¦derBy", ["`orderBy`", "relation.column.desc"]),
     (LIST, "ti¦tle", ["`notes.title`", "maxLength: 120"]),
     (LIST, "fi¦nd", ["Give a list of rows", "```yaml"]),
     (LIST, "query.pa¦ge", ["page: integer"]),
