@@ -17,7 +17,6 @@ KNOWN: dict[str, str] = {
     "drop a key saas/functions/admin/stats.yaml values": _ALSO_A_COLUMN,
     "drop a key saas/functions/notifications/list.yaml values": _EMPTY,
     "drop a key saas/functions/reports/build.yaml values": _EMPTY,
-    "drop a key saas/functions/tickets/count-mine.yaml aggregate": _ALSO_A_COLUMN,
     "drop a null check saas/functions/admin/stats.yaml "
     "'?' in '${ vars.usage?.calls | default(0) }'": _ONE_GROUP,
     "drop a null check saas/functions/notifications/list.yaml "

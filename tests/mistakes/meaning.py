@@ -80,7 +80,7 @@ class Meaning(Names):
             case ("FindParameters", "one") | ("DeleteParameters" | "UpdateParameters", "one"):
                 return self.of_row(spot)
             case ("FindParameters", "aggregate"):
-                return self.any_of(spot)
+                return self.any_of(spot, "values")
             case ("CallParameters", part):
                 return self.any_argument(spot, part)
             case ("PublishParameters", "params" | "payload"):
@@ -152,12 +152,12 @@ class Meaning(Names):
             or (of_other.search(text) and many.search(text))
         )
 
-    def any_of(self, spot: Spot) -> Speakers:
-        """Return who speaks of any of the names under a key."""
+    def any_of(self, spot: Spot, *below: str) -> Speakers:
+        """Return who speaks of any of the names under a key, or under one below it."""
         found: dict[str, None] = {}
+        path = (*spot.path, *below)
         for other in self.sample.spots:
-            inside = other.file == spot.file and other.path[: len(spot.path)] == spot.path
-            if inside and len(other.path) == len(spot.path) + 1 and other.key_at:
+            if other.file == spot.file and other.path[:-1] == path and other.key_at:
                 found |= dict.fromkeys(self.speakers(other))
         return tuple(found)
 
