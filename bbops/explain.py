@@ -124,6 +124,11 @@ _OWN = {
     "unknown_type", "bad_pattern", "step", "static", "columns", "default", "one_of", "schedule",
     "unknown_timezone", "retry", "try",
 }  # fmt: skip
+_USUAL_KEYS = {
+    "filter": "where", "sort": "orderBy", "order": "orderBy", "columns": "select",
+    "fields": "select", "cursor": "after", "skip": "offset", "take": "limit",
+}  # fmt: skip
+"""How others call a key."""
 _ENV_HINT = "declare the name under 'env'; its value never stands in the repository"
 _LIMITS = {
     "greater_than_equal": "at least", "less_than_equal": "at most", "string_too_long": "at most",
@@ -151,7 +156,9 @@ def _unknown_key(
 ) -> Diagnostic:
     known = _keys_at(model, document.root, path[:-1])
     name = str(path[-1])
-    hint = suggest(name, known) or ("known here: " + ", ".join(known) if known else "")
+    usual = _USUAL_KEYS.get(name.lower())
+    near = f"did you mean '{usual}'?" if usual in known else suggest(name, known)
+    hint = near or ("known here: " + ", ".join(known) if known else "")
     at = place(file, document, path, key=True)
     return Diagnostic(at, "unknown-key", f"unknown key '{name}'", hint)
 

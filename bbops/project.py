@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from bbops.diagnostics import Place
 from bbops.model import Model
@@ -120,6 +120,13 @@ class Project:
             self.realtime, self.agents, self.addons, self.tests,
         )  # fmt: skip
         return 1 + sum(map(len, kinds))
+
+    def named(self, kind: str) -> Mapping[str, Resource[Any]]:
+        """Return the resources of one of the kinds that steps name, by their names."""
+        kinds: dict[str, Mapping[str, Resource[Any]]] = {
+            "table": self.tables, "function": self.functions, "channel": self.channels,
+        }  # fmt: skip
+        return kinds[kind]
 
     @cached_property
     def routes(self) -> tuple[Route, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from random import Random
 from typing import Any
 
@@ -124,6 +125,17 @@ WHERE: list[tuple[str, Holds]] = [
         r["parent_id"] == p["id"] and any(
             x["post_id"] == r["id"] and x["body"] == "b" for x in c) for r in ps.values())),
     ("input.name == null or exists(comments, body == input.name)", lambda *_: True),
+    ("sum(comments, id, body == 'a') > 30", lambda p, _, __, c: sum(
+        x["id"] for x in c if x["post_id"] == p["id"] and x["body"] == "a") > 30),
+    ("sum(replies, count(comments)) > 3", lambda p, _, ps, c: sum(
+        ps[x["post_id"]]["parent_id"] == p["id"] for x in c) > 3),
+    ("author_id in list(comments, user_id)", lambda p, _, __, c: any(
+        x["post_id"] == p["id"] and x["user_id"] == p["author_id"] for x in c)),
+    ("editor_id not in list(comments, user_id)", lambda p, _, __, c: not any(
+        x["post_id"] == p["id"] and x["user_id"] == p["editor_id"] for x in c)),
+    ("price in list(replies, price, id > input.least)", lambda p, _, ps, __: any(
+        x["parent_id"] == p["id"] and x["id"] > 3 and Decimal(x["price"]) == Decimal(p["price"])
+        for x in ps.values())),
     ("exists(replies, row.id < id and title != row.title)", lambda p, _, ps, __: any(
         r["parent_id"] == p["id"] and r["id"] > p["id"] for r in ps.values())),
 ]  # fmt: skip
@@ -180,6 +192,78 @@ select:
         }  # fmt: skip
 
 
+def test_a_shape_lists_the_rows_of_relations(bench: Bench) -> None:
+    users, posts, comments = tables(bench)
+    found = find(
+        bench,
+        """
+table: posts
+select:
+  id: id
+  sum: sum(replies, price)
+  bodies: list(comments, body)
+  names: list(comments, user.name, user.name != null and id > input.least)
+  comments:
+    - title: title
+      body: body
+      user: { name: user.name, since: user.joined, active: user.active }
+  replies:
+    - number: id
+      price: price
+      comments: [ { user: user_id } ]
+      bodies: list(comments, body)
+""",
+    )
+
+    def of(id_: int) -> list[Row]:
+        return [x for x in comments if x["post_id"] == id_]
+
+    for row, post in zip(found, posts.values(), strict=True):
+        replies = [p for p in posts.values() if p["parent_id"] == post["id"]]
+        assert row == {
+            "id": post["id"],
+            "sum": str(sum(Decimal(p["price"]) for p in replies)),
+            "bodies": [x["body"] for x in of(post["id"])],
+            "names": [users[x["user_id"]]["name"] for x in of(post["id"]) if x["user_id"]],
+            "comments": [
+                {
+                    "title": post["title"],
+                    "body": x["body"],
+                    "user": x["user_id"] and {
+                        "name": users[x["user_id"]]["name"],
+                        "since": f"2026-01-0{x['user_id']}T00:00:00Z",
+                        "active": bool(users[x["user_id"]]["active"]),
+                    },
+                }
+                for x in of(post["id"])
+            ],
+            "replies": [
+                {
+                    "number": p["id"], "price": p["price"],
+                    "comments": [{"user": x["user_id"]} for x in of(p["id"])],
+                    "bodies": [x["body"] for x in of(p["id"])],
+                }
+                for p in replies
+            ],
+        }  # fmt: skip
+
+
+def test_lists_in_lists_are_one_statement_that_can_be_prepared(bench: Bench) -> None:
+    each = "id: id, title: title + author.name, n: 'count(replies, author.name == title)'"
+    shape = each
+    for _ in range(4):
+        shape = f"{each}, replies: [ {{ {shape} }} ]"
+    text = f"steps:\n  - find:\n      table: posts\n      select: {{ {shape} }}\n    as: a\n"
+    value = "  - return: { value: '${ vars.a }' }\n"
+    built = build(MemoryTree(with_function(text + value) | FILES))
+    (statement,) = link(built.artifact, name="a", host=fake_host(bench.door), env=ENV).statements()
+    bench.loop.run_until_complete(bench.door.prepare(statement))
+    deeper = text.replace(shape, f"{each}, replies: [ {{ {shape} }} ]")
+    assert "at most 4 deep" in "\n".join(
+        map(str, validate(MemoryTree(with_function(deeper) | FILES))[1])
+    )
+
+
 def test_aggregate_tells_of_groups(bench: Bench) -> None:
     _, posts, _ = tables(bench)
     found = find(
@@ -193,6 +277,7 @@ aggregate:
     n: count()
     replies: count(parent_id != null and input.least == 0)
     total: sum(id)
+    worth: sum(price)
     mean: avg(id)
     first: min(title)
     dearest: max(price)
@@ -206,7 +291,8 @@ orderBy: n.desc
         wanted.append({
             "editor_id": editor, "n": len(group),
             "replies": sum(p["parent_id"] is not None for p in group),
-            "total": sum(ids), "mean": sum(ids) / len(ids),
+            "total": sum(ids), "worth": str(sum(Decimal(p["price"]) for p in group)),
+            "mean": sum(ids) / len(ids),
             "first": min(p["title"] for p in group),
             "dearest": max((p["price"] for p in group), key=float),
         })  # fmt: skip
@@ -293,14 +379,29 @@ def test_a_changed_table_compiles_what_reads_it_through_relations(find: str) -> 
         ("where: count(comments, body == 'a', 1) > 0", "takes 1 to 2 arguments"),
         ("select: { a: author }", "'author' is a row of table 'users'"),
         ("select: { a: author.secret }", "private-data"),
-        ("select: { a: [title] }", "cannot be selected as a list yet"),
+        ("select: { a: [title] }", "rows of a relation are a list of one map"),
+        ("select: { a: [ { a: id } ] }", "'a' is no relation of table 'posts' to many rows"),
+        ("select: { coments: [ { a: id } ] }", "did you mean 'comments'"),
+        ("select: { comments: [ { a: bdy } ] }", "unknown-column"),
+        ("select: { comments: [ { a: user.secret } ] }", "private-data"),
+        (
+            "select: { comments: [ { a: body, b: author.nick + '!' } ] }",
+            "'author.nick' may be null",
+        ),
+        ("select: { comments: [ { replies: [ { a: id } ] } ] }", "no relation of table 'comments'"),
+        ('select: { a: "list(comments)" }', "takes 2 to 3 arguments, got 1"),
+        ('select: { a: "list(comments, user.secret)" }', "private-data"),
+        ('select: { a: "list(comments, body) | length" }', "is not computed with in SQL"),
+        ("where: 3 in list(comments, body)", "never in a list of text"),
+        ("where: sum(comments, body) > 1", "'sum' needs a number, got text"),
+        ("where: sum(replies, price) > 1", "but not computed"),
         ("select: { a: title | slugify }", "does not run on columns"),
         ("select: { a: input.any }", "is not computed in SQL"),
         ("select: {}", "a list of columns, or a map"),
         ("one: true\n      withTotal: true", "'one' gives no list"),
         ("aggregate: { values: { n: id } }", "a value is count()"),
         ("aggregate: { values: { n: sum(title) } }", "'sum' needs a number, got text"),
-        ("aggregate: { values: { n: sum(price) } }", "of decimals is not computed in SQL"),
+        ("aggregate: { values: { n: avg(price) } }", "of decimals is not computed in SQL"),
         ("aggregate: { values: { n: sum() } }", "'sum' takes one argument"),
         ("aggregate: { groupBy: [ttle], values: { n: count() } }", "no column 'ttle'"),
         ("aggregate: { groupBy: [id], values: { id: count() } }", "is a column of 'groupBy'"),

@@ -60,7 +60,7 @@ def code_key(project: Project, name: str, checked: CheckedFlow) -> str:
     function = project.functions[name]
     parts = [__version__, MAGIC_NUMBER.hex(), function.file, function.blob, project.settings.blob]
     for kind, read in sorted(checked.reads):
-        parts += [kind, read, (project.tables if kind == "table" else project.functions)[read].blob]
+        parts += [kind, read, project.named(kind)[read].blob]
     for route in project.routes_of(name):
         parts += [
             route.endpoint.file,

@@ -11,24 +11,27 @@ import marshal
 from dataclasses import dataclass, field
 from typing import Any
 
+from bbops.check import Cache as CheckCache
 from bbops.check import validate
 from bbops.check.flows import check_flow
 from bbops.compile.function import code_key, compile_function
 from bbops.diagnostics import Diagnostic
-from bbops.load import Cache as LoadCache
 from bbops.project import Project, Route
 from bbops.resources.project import Refresh
+from bbops.runtime.cursors import KEY_VARIABLE
 from bbops.runtime.durations import seconds
 from bbops.runtime.flights import TIMEOUT_SECONDS
 from bbops.runtime.release import FORMAT
+from bbops.steps._base import every_step
+from bbops.steps.find import Find
 from bbops.tree import Tree
 
 
 @dataclass(slots=True)
 class Cache:
-    """What a long-lived builder keeps: parsed files and compiled functions."""
+    """What a long-lived builder keeps: what was checked, and compiled functions."""
 
-    files: LoadCache = field(default_factory=LoadCache)
+    checked: CheckCache = field(default_factory=CheckCache)
     code: dict[str, bytes] = field(default_factory=dict)
 
 
@@ -44,9 +47,9 @@ class Built:
 
 
 def build(tree: Tree, cache: Cache | None = None) -> Built:
-    """Load, check and compile a tree; with a warm cache O(what changed), plus the checks."""
+    """Load, check and compile a tree; with a warm cache O(what changed)."""
     cache = cache or Cache()
-    project, diagnostics = validate(tree, cache.files)
+    project, diagnostics = validate(tree, cache.checked)
     if project is None:
         return Built(None, diagnostics)
     functions, code, misses = [], {}, 0
@@ -84,13 +87,26 @@ def _artifact(project: Project, functions: list[bytes]) -> dict[str, Any]:
 
 
 def declared_env(project: Project) -> dict[str, dict[str, Any]]:
-    """Return what a server has to know of each env variable to find its value."""
-    return {
+    """Return what a server has to know of each env variable to find its value.
+
+    Where a step gives pages, that is also the key of their cursors, which nobody declares.
+    """
+    return (_CURSOR_KEY if _has_pages(project) else {}) | {
         name: {
             "secret": variable.secret, "default": variable.default,
             "generate": variable.generate, "required": not variable.may_be_missing,
         } for name, variable in project.settings.model.env.items()
     }  # fmt: skip
+
+
+_CURSOR_KEY: dict[str, dict[str, Any]] = {
+    KEY_VARIABLE: {"secret": True, "default": None, "generate": True, "required": False}
+}
+
+
+def _has_pages(project: Project) -> bool:
+    steps = (step for one in project.functions.values() for step in every_step(one.model.steps))
+    return any(isinstance(step, Find) and step.is_paged for step in steps)
 
 
 def _route(route: Route) -> dict[str, Any]:

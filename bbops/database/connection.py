@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-from decimal import Decimal
+from decimal import Context, Decimal
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from bbops.database.values import Stored
 from bbops.errors import DatabaseError
 
 OLDEST = (3, 38, 0)
 """RETURNING, STRICT and the JSON operators are there from this version on."""
+
+_EXACT = Context(prec=4_000)
+"""For decimals of at most 1,000 digits on either side of the point."""
 
 _HINTS = {
     sqlite3.SQLITE_NOTADB: "the path must name a SQLite database or no file at all",
@@ -88,6 +91,9 @@ def add_functions(connection: sqlite3.Connection) -> None:
     connection.create_function("bbops_lower", 1, lower, deterministic=True)
     connection.create_function("bbops_upper", 1, upper, deterministic=True)
     connection.create_function("bbops_trim", 1, trim, deterministic=True)
+    connection.create_function("bbops_number", 1, number, deterministic=True)
+    connection.create_function("bbops_hex", 1, in_hex, deterministic=True)
+    connection.create_aggregate("bbops_sum", 1, Sum)
     connection.create_collation("bbops_decimal", compare_decimals)
 
 
@@ -109,6 +115,32 @@ def upper(value: Stored) -> Stored:
 def trim(value: Stored) -> Stored:
     """`bbops_trim`: no white space, as Unicode knows it, at either end."""
     return value.strip() if isinstance(value, str) else value
+
+
+def number(value: Stored) -> Stored:
+    """`bbops_number`: a number for JSON, as text that is read back to the very same number."""
+    return repr(value) if isinstance(value, float) else value
+
+
+def in_hex(value: Stored) -> Stored:
+    """`bbops_hex`: bytes for JSON; null stays null, of which SQLite's own makes a text."""
+    return value.hex() if isinstance(value, bytes) else value
+
+
+class Sum:
+    """`bbops_sum`: decimals are added without loss, and nulls left out."""
+
+    def __init__(self) -> None:
+        self.found: Decimal | None = None
+
+    def step(self, value: Any) -> None:
+        """Take the value of one more row."""
+        if value is not None:
+            self.found = _EXACT.add(self.found or Decimal(0), Decimal(str(value)))
+
+    def finalize(self) -> Any:
+        """Return the sum; null where there was no value."""
+        return None if self.found is None else format(self.found, "f")
 
 
 def compare_decimals(one: str, other: str) -> int:

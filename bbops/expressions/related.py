@@ -1,6 +1,9 @@
-"""`exists(relation, condition)` and `count(relation, condition)` inside queries."""
+"""What a query asks of the rows that refer to its row: `exists`, `count`, `sum` and `list`."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from bbops.diagnostics import suggest
 from bbops.expressions import nodes as s
@@ -9,8 +12,8 @@ from bbops.expressions.checks import Checks
 from bbops.expressions.scope import Scope
 from bbops.expressions.types import Type
 
-RELATED = {"exists": t.BOOLEAN, "count": t.INTEGER}
-"""Functions of a query's relations, and what they give."""
+RELATED = {"exists": 1, "count": 1, "sum": 2, "list": 2}
+"""Functions of a query's relations, and how many arguments they need; a condition may follow."""
 
 
 def asks_related(scope: Scope, node: s.Call) -> bool:
@@ -18,22 +21,48 @@ def asks_related(scope: Scope, node: s.Call) -> bool:
     return node.name in RELATED and scope.related is not None
 
 
+def condition_of(node: s.Call) -> s.Node | None:
+    """Return the condition of such a call; None for all rows."""
+    least = RELATED[node.name]
+    return node.args[least] if len(node.args) > least else None
+
+
 def check_related(at: Checks, node: s.Call) -> Type:
-    """Report the mistakes of `exists(relation, condition)` and return the type of its result."""
-    scope, known = at.scope, at.scope.known
-    if not 1 <= len(node.args) <= 2:
-        message = f"function '{node.name}' takes 1 to 2 arguments, got {len(node.args)}"
-        return at.wrong(node.start, "argument-count", message)
+    """Report the mistakes of `sum(relation, column, condition)` and return the result's type."""
+    scope, least = at.scope, RELATED[node.name]
+    if not least <= len(node.args) <= least + 1:
+        wanted = f"takes {least} to {least + 1} arguments, got {len(node.args)}"
+        return at.wrong(node.start, "argument-count", f"function '{node.name}' {wanted}")
+    with apart(scope):
+        inner = related_scope(scope, names_of(node.args[0]))
+        if isinstance(inner, str):
+            message = f"'{node.name}' needs a relation of table '{scope.table}' to many rows"
+            return at.wrong(node.args[0].start, "relation", message, inner)
+        child, wanted_rows = at.within(inner), condition_of(node)
+        facts = child.condition(wanted_rows)[0] if wanted_rows is not None else {}
+        with scope.knowing(facts):
+            return _result(child, node)
+
+
+def _result(at: Checks, node: s.Call) -> Type:
+    if node.name in {"exists", "count"}:
+        return t.BOOLEAN if node.name == "exists" else t.INTEGER
+    of = at.infer(node.args[1])
+    if node.name == "list":
+        return t.list_of(of)
+    if not t.fits(of, "number"):
+        return at.wrong(node.args[1].start, "type", f"'sum' needs a number, got {of}")
+    return of.not_null()  # a null is not added
+
+
+@contextmanager
+def apart(scope: Scope) -> Iterator[None]:
+    """While it lasts, nothing is known of the outer row: its columns' names are another's here."""
+    known = scope.known
     facts = known.facts
     known.facts = {path: fact for path, fact in facts.items() if path[0] != "row"}
-    inner = related_scope(scope, node)
-    if isinstance(inner, str):
-        message = f"'{node.name}' needs a relation of table '{scope.table}' to many rows"
-        at.wrong(node.args[0].start, "relation", message, inner)
-    elif len(node.args) == 2:
-        at.within(inner).condition(node.args[1])
+    yield
     known.facts = facts
-    return RELATED[node.name]
 
 
 def names_of(node: s.Node) -> tuple[str, ...] | None:
@@ -44,11 +73,10 @@ def names_of(node: s.Node) -> tuple[str, ...] | None:
     return (*of, node.name) if of and isinstance(node, s.Member) else None
 
 
-def related_scope(scope: Scope, node: s.Call) -> Scope | str:
-    """Return the scope of the condition, or why the first argument is no relation."""
+def related_scope(scope: Scope, path: tuple[str, ...] | None) -> Scope | str:
+    """Return the scope of the rows that a path leads to, or why it leads to none."""
     table = scope.related
     assert table is not None  # noqa: S101 - asked only in a query
-    path = names_of(node.args[0]) if node.args else None
     found = table.many_types(path) if path else None
     if found is None:
         hint = suggest(path[-1], table.children) if path else ""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bbops.check import Cache, validate
 from bbops.diagnostics import Diagnostic
-from bbops.load import Cache, kinds, load
+from bbops.load import kinds
 from bbops.lsp.documents import Overlay
-from bbops.lsp.recheck import recheck
 from bbops.model import Model
 from bbops.names import BlobId
 from bbops.project import Project
@@ -22,7 +22,6 @@ class Folder:
     """A project's root.
 
     Attributes:
-        project: as it could be read last; what cannot be read now is missing in it.
         said: the findings that the editor shows, by file.
         is_stale: a file has changed since `refresh`.
     """
@@ -30,7 +29,6 @@ class Folder:
     root: Path
     files: Overlay
     cache: Cache = field(default_factory=Cache)
-    project: Project | None = None
     said: dict[str, list[Diagnostic]] = field(default_factory=dict)
     is_stale: bool = True
 
@@ -39,16 +37,17 @@ class Folder:
         """Return a folder that was not read yet."""
         return cls(root, Overlay(root))
 
+    @property
+    def project(self) -> Project | None:
+        """The project as it could be read last; what cannot be read now is missing in it."""
+        return self.cache.project
+
     def refresh(self) -> dict[str, list[Diagnostic]]:
         """Read what changed, check the project, and return the findings by file."""
-        loaded = load(self.files, self.cache)
-        found = set(loaded.diagnostics)
-        if loaded.project is not None:
-            found |= set(recheck(loaded.project, self.project))
-            self.project = loaded.project
+        _, found = validate(self.files, self.cache)
         self.is_stale = False
         by_file: dict[str, list[Diagnostic]] = {}
-        for one in sorted(found):
+        for one in found:
             by_file.setdefault(one.place.file, []).append(one)
         return by_file
 
@@ -66,7 +65,7 @@ class Folder:
     def document(self, path: str) -> Document:
         """Return what a file says."""
         entry = next((one for one in self.files.entries() if one.path == path), None)
-        known = self.cache.documents.get(entry.blob) if entry else None
+        known = self.cache.files.documents.get(entry.blob) if entry else None
         if known is not None:
             return known
         blob = entry.blob if entry else BlobId("")

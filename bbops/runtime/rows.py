@@ -19,6 +19,7 @@ from bbops.runtime.values import MAX_TEXT, check_size, spend
 MAX_JSON = 10_000_000
 """Characters and members of a value in a column of type json."""
 _FEW_ROWS = 64
+_SHORT = 4_096
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}").fullmatch
 _TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?").fullmatch
 _encode_json = msgspec.json.Encoder().encode
@@ -267,8 +268,27 @@ def from_json(value: Any) -> Any:
     return None if value is None else _decode_json(value)
 
 
+def from_number(value: Any) -> Any:
+    """Decode a number that came in JSON."""
+    return float(value) if type(value) is str else value
+
+
+def from_hex(value: Any) -> Any:
+    """Decode bytes that came in JSON."""
+    return None if value is None else bytes.fromhex(value)
+
+
+def listed(text: str) -> Any:
+    """Return the JSON list of related rows; a long one costs fuel, as many rows do."""
+    if len(text) > _SHORT:
+        spend(len(text) >> 8)
+    return _decode_json(text)
+
+
 DECODERS: dict[str, Callable[[Any], Any]] = {
     "boolean": from_boolean, "datetime": from_datetime, "date": from_date,
     "decimal": from_decimal, "json": from_json,
 }  # fmt: skip
 """By column type; a type that is not here needs no decoding."""
+JSON_DECODERS = DECODERS | {"number": from_number, "binary": from_hex}
+"""By column type, for a value that came in JSON."""

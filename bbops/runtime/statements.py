@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
-
-from bbops.runtime.failures import FlowError
 
 _MAX_TEXTS = 256
 
@@ -120,23 +118,3 @@ def _ordered(positions: Sequence[int], parameters: Sequence[Any]) -> list[Any]:
         else:
             out.append(parameters[at])
     return out
-
-
-class OrderBy:
-    """`orderBy: ${ query.sort }`: turns `column.desc` from a request into SQL, or refuses it."""
-
-    __slots__ = ("clauses",)
-
-    def __init__(self, clauses: Mapping[str, str]) -> None:
-        self.clauses = clauses
-
-    def __call__(self, value: Any) -> str:
-        """Return the ORDER BY clause of `value`.
-
-        Raises:
-            FlowError: it is not `column.asc` or `column.desc` of this table.
-        """
-        found = self.clauses.get(value) if type(value) is str else None
-        if found is None:
-            raise FlowError("'orderBy' needs a column with '.asc' or '.desc' behind it")
-        return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bbops.expressions import nodes as s
 from bbops.sql.parts import NotInSql, Parts
+from bbops.sql.related import members
 from bbops.sql.template import Template, commas, joined, seq
 
 _COMPARE = {"==": " IS ", "!=": " IS NOT ", "<": " < ", "<=": " <= ", ">": " > ", ">=": " >= "}
@@ -33,6 +34,8 @@ def _compared(query: Parts, node: s.Node, other: s.Node) -> Template:
 
 def _member_of(query: Parts, node: s.Compare) -> Template:
     """Return `in`; a null of the column is in a list that has a null."""
+    if isinstance(node.right, s.Call) and node.right.name == "list":
+        return _among_related(query, node, node.right)
     if query.has_columns(node.right) and not isinstance(node.right, s.ListOf):
         raise NotInSql(node.right.start, "'in' needs a list", "json columns are not searched")
     left = _compared(query, node.left, node.right)
@@ -48,3 +51,16 @@ def _member_of(query: Parts, node: s.Compare) -> Template:
     if not nulls or not query.type_of(node.left).nullable:
         return found
     return seq("(", found, " OR (", left, " IS NULL AND (", joined(nulls, " OR "), ")))")
+
+
+def _among_related(query: Parts, node: s.Compare, among: s.Call) -> Template:
+    """Return `value in list(relation, column)`."""
+    member = query.type_of(among.args[1])
+    left, rows = _compared(query, node.left, among.args[1]), members(query, among)
+    if member.kind == "decimal":
+        left = seq(left, " COLLATE bbops_decimal")
+    found = seq("(", left, " IN ", rows, ")")
+    if not (query.type_of(node.left).nullable and member.nullable):
+        return found
+    null = seq("EXISTS (SELECT 1 FROM ", rows, " WHERE v IS NULL)")
+    return seq("(", found, " OR (", left, " IS NULL AND ", null, "))")

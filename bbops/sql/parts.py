@@ -10,9 +10,9 @@ from typing import Self
 
 from bbops.expressions import nodes as s
 from bbops.expressions.scope import Scope
-from bbops.expressions.types import Type
+from bbops.expressions.types import TEXT_COLUMNS, Type
 from bbops.sql.template import Template
-from bbops.sql.types import Table, quote
+from bbops.sql.types import Column, Table, quote
 
 
 class NotInSql(Exception):
@@ -50,6 +50,23 @@ class Parts:
 
     def type_of(self, node: s.Node) -> Type:
         return self.scope.type_of(node)
+
+    def column_of(self, name: str, node: s.Node) -> Column:
+        """Return how a value that is read comes out of the database.
+
+        Raises:
+            NotInSql: it is of a kind that the database gives back as another one.
+        """
+        path = self.path(node)
+        if path is not None:
+            table = self.owner(node, path).table.follow(path[:-1])
+            assert table is not None  # noqa: S101 - a path leads to a column
+            return Column(name, table.columns[path[-1]].type, nullable=True)
+        kind = self.type_of(node).kind
+        if kind in {"any", "null", "list", "map"}:
+            hint = "select columns, and put the value beside them behind this step"
+            raise NotInSql(node.start, f"{kind} is not computed in SQL", hint)
+        return Column(name, "string" if kind in {"text", *TEXT_COLUMNS} else kind, nullable=True)
 
     def condition(self, node: s.Node) -> Template:
         """Return the template of a boolean expression."""
@@ -102,12 +119,16 @@ class Parts:
             raise NotInSql(node.start, message, f"write '{name}.{relation.key}'")
         if rest == [relation.key]:  # a foreign key is the key that it points to
             return f"{alias}.{quote(relation.column)}"
-        inner = f"x{next(self.aliases)}"
+        inner = self.alias_of_its_own()
         value = self.reach(node, inner, table.tables[relation.table], tuple(rest))
         return (
             f"(SELECT {value} FROM {quote(relation.table)} AS {inner} "
             f"WHERE {inner}.{quote(relation.key)} = {alias}.{quote(relation.column)})"
         )
+
+    def alias_of_its_own(self) -> str:
+        """Return a name for a table inside the statement that no table has."""
+        return f"_{next(self.aliases)}"
 
     # ---- parameters and switches
     def parameter(self, code: ast.expr) -> int:

@@ -9,6 +9,7 @@ Comparisons are two-valued, as everywhere in the language: null equals null.
 from __future__ import annotations
 
 from bbops.expressions import nodes as s
+from bbops.expressions.related import RELATED
 from bbops.sql.compare import compare
 from bbops.sql.filters import filtered
 from bbops.sql.parts import NotInSql, Parts
@@ -19,6 +20,8 @@ _OFF_NUMBERS = {"datetime", "date", "decimal"}
 """Kinds that SQLite keeps as text, so its arithmetic is not ours."""
 MAX_NESTING = 20
 """Parentheses in parentheses; SQLite's parser has room for about 100 words that wait."""
+LIST_NESTING = 4
+"""How much of that room a list of related rows takes."""
 
 
 class Query(Parts):
@@ -58,7 +61,7 @@ class Query(Parts):
         if path is not None:
             return self.read(node, path)
         match node:
-            case s.Call(name="exists" | "count") if node.args:
+            case s.Call() if node.name in RELATED:
                 return related(self, node)
             case s.Compare() | s.Logic() | s.Unary(op="not"):
                 return seq("(", self.condition(node), " IS TRUE)")  # as a value it is never null
@@ -100,13 +103,16 @@ class Query(Parts):
         return ("if", at, *sides)
 
 
-def check_nesting(node: s.Node, template: Template) -> None:
+def check_nesting(node: s.Node, template: Template, *, lists: int = 0) -> None:
     """Refuse SQL that is nested deeper than every SQLite can read.
+
+    Args:
+        lists: the lists of related rows around it.
 
     Raises:
         NotInSql: it is.
     """
-    if _nesting(template) > MAX_NESTING:
+    if _nesting(template) + lists * LIST_NESTING > MAX_NESTING:
         hint = "set variables for parts without columns, or search in two steps"
         raise NotInSql(node.start, "the condition is nested too deeply for SQL", hint)
 

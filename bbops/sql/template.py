@@ -5,8 +5,9 @@ A template is nested tuples of JSON's types:
 * `("seq", a, b …)` joins, `("and", …)`, `("or", …)`, `("not", a)` are conditions,
 * `("switch", i)` is a condition decided before SQL, by the i-th switch,
 * `("if", i, then, other)` is one of two texts, by the i-th switch,
-* `("raw", i, sample)` is SQL that the i-th switch holds; only `OrderBy` and `Setter` make such
-  texts. With a fourth member the parameter at that position is a list, one for each `?` of it.
+* `("raw", i, sample)` is SQL that the i-th switch holds; only `OrderBy`, `Pages` and `Setter`
+  make such texts. With a fourth member the parameter at that position is a list, one for each `?`
+  of it.
 `bbops.runtime.statements` renders it once per combination of switches.
 """
 

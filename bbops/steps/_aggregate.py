@@ -15,12 +15,14 @@ from bbops.expressions.values import Bare, BareField, Expression
 from bbops.model import Model
 from bbops.names import VariableName
 from bbops.sql.query import Query
+from bbops.sql.related import total
 from bbops.sql.template import Template, seq
 from bbops.sql.types import Column, Table, quote
 from bbops.steps._base import Static
 from bbops.steps._checking import Checking, mark_of
 from bbops.steps._flow import Flow
-from bbops.steps._query import check_columns, parse_order, query_scope, try_sql
+from bbops.steps._order import parse_order
+from bbops.steps._query import check_columns, query_scope, try_sql
 from bbops.yaml.document import Mark, Text
 
 _TAKES = {
@@ -84,9 +86,9 @@ def _check_call(
         return INTEGER
     of = at.value(argument, within=scope)
     at.fit(argument, of, _TAKES[node.name], f"'{node.name}'", place, null=True)
-    if of.kind == "decimal" and node.name in {"sum", "avg"}:
-        hint = "find the rows, and add them in a loop"
-        at.report(place, "not-in-sql", f"'{node.name}' of decimals is not computed in SQL", hint)
+    if of.kind == "decimal" and node.name == "avg":
+        hint = "take their sum and their count, and divide"
+        at.report(place, "not-in-sql", "'avg' of decimals is not computed in SQL", hint)
     try_sql(at, argument, query)
     if node.name == "sum":
         return of.not_null()
@@ -94,7 +96,7 @@ def _check_call(
     return found if grouped and not of.nullable else found.or_null()
 
 
-def check_order(
+def check_group_order(
     at: Checking, given: Aggregate, texts: Sequence[tuple[str, Mark | None]] | None,
     place: Mark | None,
 ) -> None:  # fmt: skip
@@ -103,8 +105,8 @@ def check_order(
     if texts is None:
         at.report(place, "order", "with 'aggregate' the order is 'name.desc', or a list of such")
     for text, mark in texts or ():
-        name, direction = parse_order(text)
-        if name not in names or direction not in {"asc", "desc"}:
+        name = ".".join(parse_order(text)[0])
+        if name not in names:
             hint = suggest(name, names) or "known here: " + ", ".join(names)
             at.report(mark or place, "order", f"'{text}' is no name of 'aggregate'", hint)
 
@@ -128,6 +130,8 @@ def _type_of(flow: Flow, node: s.Call) -> str:
     if node.name in {"min", "max"}:
         kind = flow.emitter.scope.type_of(node.args[0]).kind
         return "string" if kind == "text" else kind
+    if node.name == "sum" and flow.emitter.scope.type_of(node.args[0]).kind == "decimal":
+        return "decimal"
     return "number"
 
 
@@ -136,9 +140,9 @@ def _computed(query: Query, node: s.Call) -> Template:
         if not node.args:
             return "count(*)"
         return seq("count(CASE WHEN ", query.condition(node.args[0]), " THEN 1 END)")
-    of = query.scalar(node.args[0])
     if node.name == "sum":
-        return seq("coalesce(sum(", of, "), 0)")
+        return total(query, node.args[0])
+    of = query.scalar(node.args[0])
     by_value = query.type_of(node.args[0]).kind == "decimal"
     return seq(f"{node.name}(", of, " COLLATE bbops_decimal)" if by_value else ")")
 
@@ -149,7 +153,7 @@ def group_clauses(
     """Return GROUP BY with its columns, or nothing, and the order, which ends with the group."""
     groups = [_grouped(table, name) for name in given.group_by]
     names = [*given.group_by, *given.values]
-    keys = [parse_order(text) for text, _ in texts]
+    keys = [(".".join(path), way) for path, way in (parse_order(text) for text, _ in texts)]
     used = {name for name, _ in keys}
     keys += [(name, "asc") for name in given.group_by if name not in used]
     order = ", ".join(_ordered(table, names, name, direction) for name, direction in keys)

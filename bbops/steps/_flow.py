@@ -18,7 +18,7 @@ from bbops.expressions.nodes import Node
 from bbops.expressions.scope import Scope
 from bbops.expressions.types import Type
 from bbops.expressions.values import Bare, Constant, Expression, Value
-from bbops.runtime.rows import DECODERS
+from bbops.runtime.rows import DECODERS, JSON_DECODERS
 from bbops.runtime.statements import Statement
 from bbops.sql.query import Query
 from bbops.sql.template import Template
@@ -274,14 +274,19 @@ class Flow:
         return ast.Dict([ast.Constant(str(column.name)) for column in columns], cells)
 
     def cell(self, at: int, column: Column) -> ast.expr:
-        if column.type not in DECODERS:
-            return self.expression(f"r[{at}]")
+        return self.decoded(f"r[{at}]", column)
+
+    def decoded(self, stored: str, column: Column, *, in_json: bool = False) -> ast.expr:
+        """Return the code of a value out of what the database gave."""
+        decoders = JSON_DECODERS if in_json else DECODERS
+        if column.type not in decoders:
+            return self.expression(stored)
         if column.type == "boolean" and not column.nullable:
-            return self.expression(f"r[{at}] != 0")
+            return self.expression(f"{stored} != 0")
         if column.type == "datetime" and not column.nullable:
-            return self.expression(f"read(r[{at}])", read="bbops.runtime.rows:read_datetime")
-        decode = f"bbops.runtime.rows:{DECODERS[column.type].__name__}"
-        return self.expression(f"decode(r[{at}])", decode=decode)
+            return self.expression(f"read({stored})", read="bbops.runtime.rows:read_datetime")
+        decode = f"bbops.runtime.rows:{decoders[column.type].__name__}"
+        return self.expression(f"decode({stored})", decode=decode)
 
     def is_static(self, value: Value | None) -> bool:
         """Return whether a value holds no expression."""

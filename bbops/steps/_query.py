@@ -298,27 +298,6 @@ def bare_columns(columns: Sequence[str]) -> str:
     return ", ".join(map(quote, columns))
 
 
-def parse_order(text: str) -> tuple[str, str]:
-    """Return (column, direction) of `column`, `column.asc` or `column.desc`."""
-    column, _, direction = text.partition(".")
-    return column, direction or "asc"
-
-
-def order_clause(table: Table, keys: Sequence[tuple[str, str]]) -> str:
-    """Return ORDER BY text; it ends with the primary key, so that pages are stable."""
-    used = {column for column, _ in keys}
-    last = keys[-1][1] if keys else "asc"
-    whole = [*keys, *((column, last) for column in table.key if column not in used)]
-    parts = []
-    for name, direction in whole:
-        column = table.columns[name]
-        text = f"{quote(table.name)}.{quote(name)}"
-        text += " COLLATE bbops_decimal" if column.type == "decimal" else ""
-        text += " DESC" if direction == "desc" else ""
-        parts.append(text + (" NULLS LAST" if column.nullable and direction == "asc" else ""))
-    return ", ".join(parts)
-
-
 def write_rows(
     flow: Flow, table: Table, query: Query, head: Template, where: Bare, *,
     one: One, as_: str | None,

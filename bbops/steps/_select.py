@@ -1,182 +1,191 @@
-"""`select` as a shape: which values of a row, under which names, in maps inside maps."""
+"""What `select` as a shape means: its check, and the code that builds a row of one tuple."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
-
-from pydantic_core import PydanticCustomError
+from typing import TypeGuard
 
 from bbops.expressions import nodes as s
 from bbops.expressions.known import Facts
+from bbops.expressions.related import apart, related_scope
 from bbops.expressions.scope import Scope
-from bbops.expressions.types import TEXT_COLUMNS, Type, map_of
-from bbops.expressions.values import Bare, Broken, Expression, read_bare
-from bbops.runtime.rows import DECODERS
-from bbops.sql.parts import NotInSql
-from bbops.sql.query import Query, check_nesting
-from bbops.sql.template import Template
+from bbops.expressions.types import NEVER, Type, list_of, map_of
+from bbops.expressions.values import Bare, Broken, Expression
+from bbops.sql.parts import NotInSql, Parts
+from bbops.sql.query import check_nesting
+from bbops.sql.related import Rows, as_json, in_json, listed, rows_of
+from bbops.sql.template import Template, seq
 from bbops.sql.types import Column, Table
 from bbops.steps._checking import Checking
 from bbops.steps._flow import Flow
-from bbops.yaml.document import Map, Mark
+from bbops.steps._shape import Many, Selected, leaves
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Selected:
-    """Names with expressions, or with what is selected under them."""
-
-    items: tuple[tuple[str, Bare | Selected], ...]
-    mark: Mark | None = None
-
-
-Columns = tuple[str, ...]
-
-
-def read_select(data: Any) -> Columns | Selected:
-    """Return a list of columns as their names, a map as the shape it describes."""
-    if isinstance(data, dict) and data:
-        items = tuple((str(name), _read(name, value)) for name, value in data.items())
-        return Selected(items, data.mark if isinstance(data, Map) else None)
-    if not isinstance(data, list) or not data or not all(isinstance(name, str) for name in data):
-        hint = f"write [{data}]" if isinstance(data, str) and data.isidentifier() else ""
-        message = "'select' is a list of columns, or a map of names"
-        raise PydanticCustomError("columns", message, {"hint": hint})
-    if "*" in data:
-        hint = "leave 'select' out for all columns"
-        message = "'select' is a list of columns, without '*'"
-        raise PydanticCustomError("columns", message, {"hint": hint})
-    return tuple(data)
-
-
-def _read(name: object, value: Any) -> Bare | Selected:
-    if isinstance(value, dict) and value:
-        items = tuple((str(key), _read(key, one)) for key, one in value.items())
-        return Selected(items, value.mark if isinstance(value, Map) else None)
-    if isinstance(value, list):
-        hint = "find them in a step of their own"
-        message = "'{name}': rows of a relation cannot be selected as a list yet"
-        raise PydanticCustomError("columns", message, {"name": str(name), "hint": hint})
-    return read_bare(value)
+MOST_LISTS = 4
+"""Lists in lists; what is read in the innermost one has no room for parentheses."""
 
 
 # ---- check
 def check_select(
-    at: Checking, table: Table, shape: Selected, scope: Scope, query: Query, facts: Facts
-) -> Type:
+    at: Checking, shape: Selected, scope: Scope, query: Parts, facts: Facts
+) -> Type:  # fmt: skip
     """Report what is wrong with a shape, also what SQL could not do; return the type of a row.
 
     Args:
         facts: what is known of the rows.
     """
     with scope.knowing(facts):
-        return _check(at, table, shape, scope, query)
+        return _check(at, shape, scope, query)
 
 
-def _check(at: Checking, table: Table, shape: Selected, scope: Scope, query: Query) -> Type:
+def _check(at: Checking, shape: Selected, scope: Scope, query: Parts) -> Type:
     found: dict[str, Type] = {}
     for name, value in shape.items:
         if isinstance(value, Selected):
-            of = _check(at, table, value, scope, query)
-            found[name] = of.or_null() if optional_prefix(query, value) else of
+            of = _check(at, value, scope, query)
+            found[name] = of.or_null() if optional_relation(query, value) else of
+        elif isinstance(value, Many):
+            found[name] = _check_many(at, name, value, scope, query)
         else:
-            at.follows(table, value)
+            for table in _tables(query):
+                at.follows(table, value)
             found[name] = at.value(value, within=scope)
             _try(at, value, query)
     return map_of(found, "the row")
 
 
-def _try(at: Checking, value: Bare, query: Query) -> None:
+def _check_many(at: Checking, name: str, many: Many, scope: Scope, query: Parts) -> Type:
+    if len(list(_tables(query))) > MOST_LISTS:
+        message = f"lists stand in lists at most {MOST_LISTS} deep"
+        at.report(many.mark, "not-in-sql", message, "find the inner rows in a step of their own")
+        return NEVER
+    with apart(scope):
+        inner = related_scope(scope, (name,))
+        if isinstance(inner, str):
+            message = f"'{name}' is no relation of table '{query.table.name}' to many rows"
+            at.report(many.mark, "relation", message, inner)
+            return NEVER
+        rows = _rows(query, name)
+        at.notes.reads.add(("table", rows.query.table.name))
+        return list_of(_check(at, many.each, inner, rows.query))
+
+
+def _rows(query: Parts, name: str) -> Rows:
+    return rows_of(query, s.Name(0, 0, name), (name,))
+
+
+def _tables(query: Parts) -> Iterator[Table]:
+    """Yield the tables whose columns a value may read: the innermost one first."""
+    yield query.table
+    while query.outer is not query:
+        query = query.outer
+        yield query.table
+
+
+def _try(at: Checking, value: Bare, query: Parts) -> None:
     """Compile a value for its mistakes only, unless it has others already."""
     if isinstance(value, Broken) or not at.is_sound(value):
         return
+    node, lists = value.node, len(list(_tables(query))) - 1
     try:
-        check_nesting(value.node, query.scalar(value.node))
-        column_of(query, "", value.node)
+        check_nesting(node, _compile(query, node)[0], lists=lists)
     except NotInSql as problem:
         at.scope.report(value.mark, problem.offset, "not-in-sql", problem.message, problem.hint)
 
 
-def column_of(query: Query, name: str, node: s.Node) -> Column:
-    """Return how a selected value comes out of the database.
+def _compile(query: Parts, node: s.Node) -> tuple[Template, Column]:
+    """Return a value as SQL, and how it comes out of the database, or each member of a list."""
+    if is_list(node):
+        return listed(query, node)
+    return query.scalar(node), query.column_of("", node)
 
-    Raises:
-        NotInSql: it is of a kind that the database gives back as another one.
-    """
-    path = query.path(node)
-    if path is not None:
-        table = query.table.follow(path[:-1])
-        assert table is not None  # noqa: S101 - a path leads to a column
-        return Column(name, table.columns[path[-1]].type, nullable=True)
-    kind = query.type_of(node).kind
-    if kind in {"any", "null", "list", "map"}:
-        hint = "select columns, and put the value beside them behind this step"
-        raise NotInSql(node.start, f"{kind} is not computed in SQL", hint)
-    return Column(name, "string" if kind in {"text", *TEXT_COLUMNS} else kind, nullable=True)
+
+def is_list(node: s.Node) -> TypeGuard[s.Call]:
+    """Return whether a value is `list(relation, column)`."""
+    return isinstance(node, s.Call) and node.name == "list"
 
 
 # ---- optional relations
-def _leaves(shape: Selected) -> Iterator[Bare]:
-    for _, value in shape.items:
-        if isinstance(value, Selected):
-            yield from _leaves(value)
-        else:
-            yield value
+def optional_relation(query: Parts, shape: Selected) -> str:
+    """Return the key, as SQL, of the row that all values of a map come through.
 
-
-def optional_prefix(query: Query, shape: Selected) -> tuple[str, ...]:
-    """Return the relation that all values of a map come through, if there may be no row."""
-    paths = [query.path(one.node) if isinstance(one, Expression) else None
-             for one in _leaves(shape)]  # fmt: skip
-    if not paths or any(path is None or len(path) < 2 for path in paths):
-        return ()
-    relations = [path[:-1] for path in paths if path is not None]
+    Nothing where they have no such row in common, or it is always there.
+    """
+    found = [_path(query, one) for one in leaves(shape)]
+    owners = {id(owner): owner for owner, _ in found}
+    if len(owners) != 1 or any(len(path) < 2 for _, path in found):
+        return ""
+    (owner,) = owners.values()
+    relations = [path[:-1] for _, path in found]
     prefix = min(relations, key=len)
     while any(one[: len(prefix)] != prefix for one in relations):
         prefix = prefix[:-1]
-    table = query.table
+    return _optional_key(owner, prefix)
+
+
+def _path(query: Parts, value: Bare | Many) -> tuple[Parts, tuple[str, ...]]:
+    path = query.path(value.node) if isinstance(value, Expression) else None
+    if path is None or not isinstance(value, Expression):
+        return query, ()
+    return query.owner(value.node, path), path
+
+
+def _optional_key(owner: Parts, prefix: tuple[str, ...]) -> str:
+    table, relations = owner.table, []
     for name in prefix:
-        relation = table.relations.get(name)
-        if relation is None:
-            return ()
-        if relation.optional:
-            return prefix
-        table = table.tables[relation.table]
-    return ()
+        relations.append(table.relations[name])
+        table = table.tables[relations[-1].table]
+    if not any(relation.optional for relation in relations):
+        return ""
+    key = (*prefix, relations[-1].key)
+    return owner.reach(s.Name(0, 0, prefix[0]), owner.alias, owner.table, key)
 
 
 # ---- code
 class SelectCode:
     """Collects the columns of one SELECT, and builds the row out of them."""
 
-    def __init__(self, flow: Flow, query: Query) -> None:
-        self.flow, self.query = flow, query
-        self.columns: list[Template] = []
+    def __init__(self, flow: Flow, query: Parts, *, rows: Rows | None = None) -> None:
+        """Args: `rows`: the tuple is a JSON list that begins with a part of their key."""
+        self.flow, self.query, self.in_json = flow, query, rows is not None
+        self.columns: list[Template] = [] if rows is None else [rows.order.partition(",")[0]]
 
     def row(self, shape: Selected) -> ast.expr:
         """Return the code that builds a row out of the tuple `r`."""
         keys: list[ast.expr | None] = [ast.Constant(name) for name, _ in shape.items]
         return ast.Dict(keys, [self.value(name, value) for name, value in shape.items])
 
-    def value(self, name: str, value: Bare | Selected) -> ast.expr:
+    def value(self, name: str, value: Bare | Selected | Many) -> ast.expr:
         if isinstance(value, Selected):
-            prefix = optional_prefix(self.query, value)
-            inner = self.row(value)
-            if not prefix:
-                return inner
-            table = self.query.table.follow(prefix[:-1])
-            assert table is not None  # noqa: S101 - a prefix is made of relations
-            key = (*prefix, table.relations[prefix[-1]].key)
-            at = self.take(self.query.read(s.Name(0, 0, prefix[0]), key))
-            return self.flow.expression(f"None if r[{at}] is None else inner", inner=inner)
+            return self.map(value)
+        if isinstance(value, Many):
+            return self.many(name, value)
         assert isinstance(value, Expression)  # noqa: S101 - checked before
-        column = column_of(self.query, name, value.node)
-        at = self.take(self.query.scalar(value.node))
-        if column.type not in DECODERS:
-            return self.flow.expression(f"r[{at}]")
-        return self.flow.cell(at, column)
+        sql, column = _compile(self.query, value.node)
+        if is_list(value.node):
+            return self.each(sql, self.flow.decoded("r", column, in_json=True))
+        at = self.take(in_json(sql, column) if self.in_json else sql)
+        return self.flow.decoded(f"r[{at}]", column, in_json=self.in_json)
+
+    def map(self, shape: Selected) -> ast.expr:
+        inner, key = self.row(shape), optional_relation(self.query, shape)
+        if not key:
+            return inner
+        return self.flow.expression(f"None if r[{self.take(key)}] is None else inner", inner=inner)
+
+    def many(self, name: str, many: Many) -> ast.expr:
+        """Return the code of a list of rows, which the database gives as JSON."""
+        rows = _rows(self.query, name)
+        inner = SelectCode(self.flow, rows.query, rows=rows)
+        row = inner.row(many.each)
+        return self.each(as_json(inner.columns, rows), row)
+
+    def each(self, sql: Template, member: ast.expr) -> ast.expr:
+        """Return the code that makes every `r` of a JSON list a `member`."""
+        at = self.take(seq("json(", sql, ")") if self.in_json else sql)
+        source = "r[{at}]" if self.in_json else "listed(r[{at}])"
+        members = self.flow.expression(source.format(at=at), listed="bbops.runtime.rows:listed")
+        return ast.ListComp(member, [ast.comprehension(ast.Name("r", ast.Store()), members, [], 0)])
 
     def take(self, column: Template) -> int:
         self.columns.append(column)

@@ -51,6 +51,7 @@ class CreateApiKey(Step):
         return map_of({"id": TEXT, "key": TEXT}, "the key")
 
     def check_channel(self, at: Checking, name: Static) -> None:
+        at.notes.reads.add(("channel", str(name)))
         found = at.channels.get(name)
         if found is None:
             if ("channels", name) not in at.broken:

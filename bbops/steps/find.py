@@ -3,47 +3,33 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 from pydantic import PlainValidator
 
 from bbops.expressions.known import Facts
-from bbops.expressions.types import ANY, INTEGER, Type, list_of, map_of
-from bbops.expressions.values import (
-    BareField,
-    Constant,
-    Expression,
-    ListValue,
-    Value,
-    ValueField,
-)
+from bbops.expressions.narrow import outcomes
+from bbops.expressions.types import ANY, INTEGER, TEXT, Type, list_of, map_of
+from bbops.expressions.values import BareField, Constant, Expression, Value, ValueField
 from bbops.model import Model
+from bbops.runtime.orders import OrderBy, clause
+from bbops.runtime.pages import Pages
 from bbops.sql.query import Query
 from bbops.sql.template import Template, commas, seq
-from bbops.sql.types import Table, quote
+from bbops.sql.types import Table
 from bbops.steps._aggregate import (
     Aggregate,
     aggregate_code,
     check_aggregate,
-    check_order,
+    check_group_order,
     group_clauses,
 )
 from bbops.steps._base import Checking, Example, Static, Step
 from bbops.steps._flow import Flow
-from bbops.steps._query import (
-    One,
-    check_columns,
-    check_where,
-    first_row,
-    order_clause,
-    parse_order,
-    query_scope,
-    report_column,
-    returning,
-)  # fmt: skip
-from bbops.steps._select import Columns, SelectCode, Selected, check_select, read_select
+from bbops.steps._order import check_order, fixed_order, order_by, order_clause, order_texts
+from bbops.steps._query import One, check_columns, check_where, first_row, query_scope, returning
+from bbops.steps._select import SelectCode, check_select
+from bbops.steps._shape import Columns, Selected, read_select
 
 MAX_ROWS = 1000
 """Rows of a list without `limit`."""
@@ -58,13 +44,14 @@ class FindParameters(Model):
     order_by: ValueField | None = None
     limit: ValueField | None = None
     offset: ValueField | None = None
+    after: ValueField | None = None
     aggregate: Aggregate | None = None
     one: One = False
     with_total: bool = False
 
 
 class Find(Step):
-    """Give a list of rows; with `one` the first row or null, with `one: required` or 404."""
+    """Give a list of rows; with `one` the first row or null, with `after` a page of them."""
 
     title: ClassVar[str] = "Database Query: find"
     fits_transaction: ClassVar[bool] = True
@@ -81,6 +68,15 @@ class Find(Step):
             "- return:\n    value: ${ vars.notes }",
             input={"word": "e"},
             value=[{"title": "three"}, {"title": "one"}],
+        ),
+        Example(
+            "A page, and the cursor to the next one",
+            "- find: { table: notes, orderBy: title, limit: 2, after: null }\n"
+            "  as: page\n"
+            '- find: { table: notes, orderBy: title, limit: 2, after: "${ vars.page.next }" }\n'
+            "  as: page\n"
+            "- return:\n    value: ${ vars.page.rows | pluck('title') }",
+            value=["two"],
         ),
         Example(
             "One, or 404",
@@ -104,18 +100,29 @@ class Find(Step):
             row = self.check_groups(at, table, find.aggregate)
         else:
             row = self.check_row(at, table, facts)
-            self.check_order(at, table)
+            check_order(at, table, find.order_by, self.place("orderBy"), paged=self.is_paged)
         for name in ("limit", "offset"):
             at.need(getattr(find, name), "number", f"'{name}'", self.place(name))
+        self.check_page(at)
+        return self.result(at, row)
+
+    def result(self, at: Checking, row: Type) -> Type:
+        find = self.find
         if find.one:
             if find.with_total:
                 message = "'withTotal' counts a list, and 'one' gives no list"
                 at.report(self.place("withTotal"), "with-total", message)
             is_there = find.one == "required" or self.is_one_group
             return row if is_there else row.or_null()
+        beside = {"next": TEXT.or_null()} if self.is_paged else {}
         if find.with_total:
-            return map_of({"rows": list_of(row), "total": INTEGER}, "the result")
-        return list_of(row)
+            beside["total"] = INTEGER
+        return map_of({"rows": list_of(row), **beside}, "the result") if beside else list_of(row)
+
+    @property
+    def is_paged(self) -> bool:
+        """Whether it gives pages: also with `after: null`, which is the first one."""
+        return "after" in self.find.model_fields_set
 
     @property
     def is_one_group(self) -> bool:
@@ -123,13 +130,20 @@ class Find(Step):
         aggregate = self.find.aggregate
         return aggregate is not None and not aggregate.group_by and self.find.offset is None
 
+    def check_page(self, at: Checking) -> None:
+        at.need(self.find.after, "text", "'after'", self.place("after"), null=True)
+        for name in ("one", "offset", "aggregate") if self.is_paged else ():
+            if getattr(self.find, name):
+                message = f"'{name}' does not go with 'after', which gives pages of rows"
+                at.report(self.key_place(name), "paging", message)
+
     def check_groups(self, at: Checking, table: Table, given: Aggregate) -> Type:
         for name, value in (("select", self.find.select), ("withTotal", self.find.with_total)):
             if value:
                 message = f"'{name}' does not go with 'aggregate'"
                 at.report(self.key_place(name), "aggregate", message)
         texts = order_texts(self.find.order_by)
-        check_order(at, given, texts, self.place("orderBy"))
+        check_group_order(at, given, texts, self.place("orderBy"))
         return check_aggregate(at, table, given, self.place("aggregate"))
 
     def check_row(self, at: Checking, table: Table, facts: Facts) -> Type:
@@ -137,64 +151,87 @@ class Find(Step):
         if isinstance(select, Selected):
             scope = query_scope(at, table)
             query = Query(table, scope, lambda _: ast.Constant(None), bare=True)
-            return check_select(at, table, select, scope, query, facts)
+            return check_select(at, select, scope, query, facts)
         check_columns(at, table, select or ())
         return table.row_type(select)
 
-    def check_order(self, at: Checking, table: Table) -> None:
-        order = self.find.order_by
-        found = at.value(order)
-        texts = order_texts(order)
-        if order is not None and texts is None:
-            found = at.refuse_null(order, found, "'orderBy'", self.place("orderBy"))
-            if found.kind not in {"text", "any"}:
-                message = "'orderBy' is 'column.desc', or a list of such"
-                at.report(self.place("orderBy"), "order", message)
-        for text, mark in texts or ():
-            column, direction = parse_order(text)
-            if direction not in {"asc", "desc"} or _ELSEWHERE(text):
-                message = f"'{text}' does not end with '.asc' or '.desc'"
-                at.report(mark, "order", message, _order_hint(text))
-            elif column not in table.columns:
-                report_column(at, table, column, mark)
-
+    # ---- code
     def code(self, flow: Flow) -> list[ast.stmt]:
-        find = self.find
-        table = flow.tables[find.table]
-        query = flow.query(table.name)
-        names, row = self.columns(flow, query, table)
-        group = ""
-        where: Template = "1"
-        if isinstance(find.where, Expression):
-            where = query.condition(find.where.node)
+        find, query = self.find, flow.query(self.find.table)
+        names, row = self.columns(flow, query)
+        if self.is_paged:
+            return self.page(flow, query, names, row)
+        order, group = self.order(flow, query), ""
+        where = self.where(query)
         if find.aggregate is not None:
             texts = order_texts(find.order_by) or ()
-            order: Template
-            group, order = group_clauses(table, find.aggregate, texts)
-        else:
-            order = self.order(flow, table, query.switches)
+            group, order = group_clauses(query.table, find.aggregate, texts)
         limit = query.parameter(self.count(flow, "limit", 1 if find.one else MAX_ROWS))
         template = seq(
-            "SELECT ", names, f" FROM {quote(table.name)} WHERE ", where,
+            "SELECT ", names, f" FROM {query.alias} WHERE ", where,
             f"{group} ORDER BY ", order, " LIMIT ", limit,
         )  # fmt: skip
         if find.offset is not None:
             template = seq(template, " OFFSET ", query.parameter(self.count(flow, "offset", 0)))
-        code, sql, parameters = flow.statement(query, template)
-        read = flow.expression(
-            f"await host.database.read({sql}, {parameters})", host=flow.root("host")
-        )
+        code, read = self.read(flow, query, template)
         if find.one:
             return code + first_row(flow, self.as_, row, read, find.one)
-        rows = flow.expression("charged(rows)", charged="bbops.runtime.rows:charged", rows=read)
-        found = ast.ListComp(row, [ast.comprehension(ast.Name("r", ast.Store()), rows, [], 0)])
-        if not find.with_total:
-            return code + flow.store(self.as_, found)
-        return code + self.with_total(flow, table, found)
+        return code + self.keep(flow, _each(flow, row, read))
 
-    def columns(self, flow: Flow, query: Query, table: Table) -> tuple[Template, ast.expr]:
+    def page(
+        self, flow: Flow, query: Query, names: Template, row: ast.expr
+    ) -> list[ast.stmt]:  # fmt: skip
+        """Return the code of one page; see `bbops.runtime.pages`."""
+        page, rows, after = flow.temporary(), flow.temporary(), flow.temporary()
+        pages = (f"{flow.name} {self.as_}", *self.pages(query))
+        begin = flow.run(
+            f"{page} = pages(order, cursor, size, env)",
+            pages=flow.constant("bbops.runtime.pages:Pages", *pages),
+            order=flow.value(self.find.order_by), cursor=flow.value(self.find.after),
+            size=self.count(flow, "limit", MAX_ROWS), env=flow.root("env"),
+        )  # fmt: skip
+        where = self.where(query)
+        sample = Pages(*pages).sample()
+
+        def made(part: str) -> int:
+            return query.switch(flow.expression(f"{page}.{part}"))
+
+        parameters = query.parameter(flow.expression(f"{page}.parameters"))
+        behind = ("raw", made("where"), sample.where, parameters)
+        template = seq(
+            "SELECT ", names, ", ", ("raw", made("columns"), sample.columns),
+            f" FROM {query.alias} WHERE ", ("and", where, behind),
+            " ORDER BY ", ("raw", made("order"), sample.order),
+            " LIMIT ", query.parameter(flow.expression(f"{page}.most")),
+        )  # fmt: skip
+        code, read = self.read(flow, query, template)
+        code += flow.run(f"{rows}, {after} = {page}.split(read)", read=read)
+        found = _each(flow, row, flow.expression(rows))
+        return begin + code + self.keep(flow, found, next=flow.expression(after))
+
+    def pages(self, query: Query) -> tuple[Any, ...]:
+        """Return what a `Pages` is made of, but for its name."""
+        where, texts = self.find.where, order_texts(self.find.order_by)
+        fixed = None if texts is None else fixed_order(texts)
+        known = outcomes(where.node, query.scope)[0] if isinstance(where, Expression) else {}
+        sortable, primary = order_by(query, known, fixed, paged=True)
+        return sortable, primary, fixed
+
+    def read(
+        self, flow: Flow, query: Query, template: Template
+    ) -> tuple[list[ast.stmt], ast.expr]:  # fmt: skip
+        """Return the code before the rows are read, and the one that reads them."""
+        code, sql, parameters = flow.statement(query, template)
+        read = f"await host.database.read({sql}, {parameters})"
+        return code, flow.expression(read, host=flow.root("host"))
+
+    def where(self, query: Query) -> Template:
+        where = self.find.where
+        return query.condition(where.node) if isinstance(where, Expression) else "1"
+
+    def columns(self, flow: Flow, query: Query) -> tuple[Template, ast.expr]:
         """Return what is selected as SQL, and the code that makes a row of the tuple `r`."""
-        select = self.find.select
+        select, table = self.find.select, query.table
         if self.find.aggregate is not None:
             parts, columns = aggregate_code(flow, query, table, self.find.aggregate)
             return commas(parts), flow.row(columns)
@@ -205,21 +242,25 @@ class Find(Step):
         names, columns = returning(table, select or tuple(table.columns))
         return names, flow.row(columns)
 
-    def with_total(self, flow: Flow, table: Table, rows: ast.expr) -> list[ast.stmt]:
+    def keep(self, flow: Flow, rows: ast.expr, **beside: ast.expr) -> list[ast.stmt]:
+        """Return the code that keeps the rows, and what is told beside them."""
+        code: list[ast.stmt] = []
+        if self.find.with_total:
+            kept = flow.temporary()
+            code = flow.run(f"{kept} = rows", rows=rows)
+            counting, total = self.total(flow)
+            code, rows, beside = code + counting, flow.expression(kept), {**beside, "total": total}
+        if not beside:
+            return flow.store(self.as_, rows)
+        names: list[ast.expr | None] = [ast.Constant(name) for name in ("rows", *beside)]
+        return code + flow.store(self.as_, ast.Dict(names, [rows, *beside.values()]))
+
+    def total(self, flow: Flow) -> tuple[list[ast.stmt], ast.expr]:
         """Count in a statement of its own: beside the rows it would cost many times more."""
-        kept = flow.temporary()
-        code = flow.run(f"{kept} = rows", rows=rows)
-        query = flow.query(table.name)
-        where: Template = "1"
-        if isinstance(self.find.where, Expression):
-            where = query.condition(self.find.where.node)
-        template = seq(f"SELECT count(*) FROM {quote(table.name)} WHERE ", where)
-        counting, sql, parameters = flow.statement(query, template)
-        total = flow.expression(
-            f"{{'rows': {kept}, 'total': (await host.database.read({sql}, {parameters}))[0][0]}}",
-            host=flow.root("host"),
-        )
-        return code + counting + flow.store(self.as_, total)
+        query = flow.query(self.find.table)
+        template = seq(f"SELECT count(*) FROM {query.alias} WHERE ", self.where(query))
+        counting, read = self.read(flow, query, template)
+        return counting, flow.expression("(read)[0][0]", read=read)
 
     def count(self, flow: Flow, name: str, default: int) -> ast.expr:
         value: Value | None = getattr(self.find, name)
@@ -234,41 +275,18 @@ class Find(Step):
             what=ast.Constant(name),
         )
 
-    def order(self, flow: Flow, table: Table, switches: list[ast.expr]) -> Template:
-        texts = order_texts(self.find.order_by)
+    def order(self, flow: Flow, query: Query) -> Template:
+        order = self.find.order_by
+        texts = () if self.find.aggregate is not None else order_texts(order)
         if texts is not None:
-            return order_clause(table, [parse_order(text) for text, _ in texts])
-        clauses = {
-            f"{name}.{direction}": order_clause(table, [(name, direction)])
-            for name in table.columns for direction in ("asc", "desc")
-        }  # fmt: skip
-        chosen = flow.constant("bbops.runtime.statements:OrderBy", clauses)
-        switches.append(
-            flow.expression("order(value)", order=chosen, value=flow.value(self.find.order_by))
-        )
-        return ("raw", len(switches) - 1, next(iter(clauses.values())))
+            return order_clause(query, fixed_order(texts))
+        given = order_by(query, {}, None, paged=False)
+        chosen = flow.constant("bbops.runtime.orders:OrderBy", *given)
+        at = query.switch(flow.expression("order(value)", order=chosen, value=flow.value(order)))
+        return ("raw", at, clause(OrderBy(*given).keys(())))
 
 
-_ELSEWHERE = re.compile(r"(?P<down>-)(\w+)|(\w+) +(?P<way>asc|desc)", re.IGNORECASE).fullmatch
-
-
-def _order_hint(text: str) -> str:
-    """Return the cure for what other languages write: `-title`, `title desc`."""
-    found = _ELSEWHERE(text)
-    if found is None:
-        return ""
-    way = "desc" if found["down"] else found["way"].lower()
-    return f"write '{found[2] or found[3]}.{way}'"
-
-
-def order_texts(order: Value | None) -> Sequence[tuple[str, Any]] | None:
-    """Return the constant texts of `orderBy` with their places; None when it is computed."""
-    match order:
-        case None:
-            return ()
-        case Constant(value=str()):
-            return ((order.value, order.mark),)
-        case ListValue(items=items) if all(isinstance(i, Constant) for i in items):
-            return tuple((str(i.value), i.mark) for i in items if isinstance(i, Constant))
-        case _:
-            return None
+def _each(flow: Flow, row: ast.expr, rows: ast.expr) -> ast.expr:
+    """Return the code that makes a row of each tuple `r`."""
+    rows = flow.expression("charged(rows)", charged="bbops.runtime.rows:charged", rows=rows)
+    return ast.ListComp(row, [ast.comprehension(ast.Name("r", ast.Store()), rows, [], 0)])

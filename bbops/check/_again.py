@@ -9,28 +9,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bbops.check import check
 from bbops.check._order import Graph, dependencies, in_order
 from bbops.check._ways import ways_to
 from bbops.check.flows import Flows
-from bbops.diagnostics import Diagnostic
+from bbops.diagnostics import has_errors
 from bbops.project import Project, Resource
 
 
-def recheck(project: Project, before: Project | None) -> tuple[Diagnostic, ...]:
-    """Return all findings of the rules.
+def take_over(project: Project, before: Project) -> None:
+    """Check the functions of a project, with the results of an earlier one where they hold.
 
     Args:
-        before: the project as it was checked last.
+        before: the project as it was checked last; where every function may be another one by
+            now, nothing is taken from it.
     """
-    known = before.memo.get("flows") if before else None
-    if before is not None and isinstance(known, Flows) and _may_reuse(project, before):
-        reuse(project, before, known)
-    return check(project)
+    known = before.memo.get("flows")
+    if isinstance(known, Flows) and _may_reuse(project, before):
+        _reuse(project, before, known)
 
 
-def reuse(project: Project, before: Project, known: Flows) -> None:
-    """Check the functions of a project, with the results of an earlier one where they hold."""
+def _reuse(project: Project, before: Project, known: Flows) -> None:
     graph = dependencies(project)
     stale = _stale(project, before, known, graph)
     kept = {name: flow for name, flow in known.done.items() if name in graph and name not in stale}
@@ -68,14 +66,15 @@ def _is_same(project: Project, before: Project, known: Flows, name: str) -> bool
     flow = known.done.get(name)
     if flow is None or _blob(project.functions, name) != _blob(before.functions, name):
         return False
-    groups: Mapping[str, tuple[Mapping[str, Resource[Any]], Mapping[str, Resource[Any]]]] = {
-        "table": (project.tables, before.tables),
-        "function": (project.functions, before.functions),
-    }
-    mended = project.broken ^ before.broken
+    if has_errors(flow.diagnostics):  # what they say, and their cures, may be of anything
+        return False
+    readable = project.broken ^ before.broken
     for kind, read in flow.reads:
-        new, old = groups[kind]
-        if _blob(new, read) != _blob(old, read) or (f"{kind}s", read) in mended:
+        new, old = project.named(kind), before.named(kind)
+        if _blob(new, read) != _blob(old, read) or (f"{kind}s", read) in readable:
+            return False
+        # other tables tell which of their rows refer to this one's
+        if kind == "table" and project.sql_tables.get(read) != before.sql_tables.get(read):
             return False
     return (
         ways_to(project, name) == ways_to(before, name)

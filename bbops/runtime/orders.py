@@ -1,0 +1,81 @@
+"""The order of rows: what SQL says of it, and which one a request may choose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from bbops.runtime.failures import FlowError
+
+CUT: Final = 100
+"""Characters of a text that a cursor holds; of a longer one the rest is read from its row again."""
+
+Sortable = tuple[str, bool, str]
+"""What rows may be ordered by: its SQL, whether it may be null, and the SQL of `Key.again`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One part of an order. Null comes last in both directions.
+
+    Attributes:
+        name: as it stands before `.desc`.
+        again: reads a long text from its row once more, by the primary key and the text's
+            beginning, which it also takes in place of a row that is gone; empty where values
+            are short.
+    """
+
+    name: str
+    sql: str
+    nullable: bool
+    again: str
+    is_down: bool
+
+    def __str__(self) -> str:
+        if self.is_down:
+            return f"{self.sql} DESC"
+        return f"{self.sql} NULLS LAST" if self.nullable else self.sql
+
+
+class OrderBy:
+    """`orderBy` of one step: makes the parts of an order, or refuses what a request asks for."""
+
+    __slots__ = ("chosen", "primary", "sortable")
+
+    def __init__(self, sortable: Mapping[str, Sortable], primary: Sequence[str]) -> None:
+        """Args: `sortable` by the name that stands before `.desc`; it holds all of `primary`."""
+        self.sortable, self.primary = sortable, primary
+        self.chosen: dict[str, tuple[Key, ...]] = {}
+
+    def __call__(self, value: Any) -> str:
+        """Return the ORDER BY clause of a request's value; raises as `choose`."""
+        return clause(self.choose(value))
+
+    def choose(self, value: Any) -> tuple[Key, ...]:
+        """Return the order that a request's `name.desc` asks for.
+
+        Raises:
+            FlowError: it is no name with `.asc` or `.desc` behind it.
+        """
+        found = self.chosen.get(value) if type(value) is str else None
+        if found is None:
+            name, _, direction = value.rpartition(".") if type(value) is str else ("", "", "")
+            if name not in self.sortable or direction not in {"asc", "desc"}:
+                raise FlowError("'orderBy' needs a column with '.asc' or '.desc' behind it")
+            found = self.chosen[value] = self.keys([(name, direction == "desc")])
+        return found
+
+    def keys(self, parts: Sequence[tuple[str, bool]]) -> tuple[Key, ...]:
+        """Return the whole order of (name, is_down) parts.
+
+        It ends with the primary key, in the direction of the last part, so that pages are stable.
+        """
+        used, is_down = {name for name, _ in parts}, bool(parts and parts[-1][1])
+        whole = [*parts, *((name, is_down) for name in self.primary if name not in used)]
+        return tuple(Key(name, *self.sortable[name], is_down) for name, is_down in whole)
+
+
+def clause(keys: Iterable[Key]) -> str:
+    """Return the ORDER BY clause of an order."""
+    return ", ".join(map(str, keys))
