@@ -47,6 +47,14 @@ _PATTERNS = {
 }
 
 
+def text_like(pattern: str) -> str:
+    """Return what text of a pattern of our models is, such as `a duration such as 10s`."""
+    for part, words in _PATTERNS.items():
+        if pattern.startswith(part) if part.startswith("^") else part in pattern:
+            return words
+    return ""
+
+
 def explain(
     file: str, document: Document, model: type[BaseModel], error: ValidationError
 ) -> Iterator[Diagnostic]:
@@ -105,7 +113,7 @@ def _diagnostic(file: str, document: Document, model: type[BaseModel], item: Any
     if kind == "literal_error":
         return _not_an_option(at, item["input"], context["expected"])
     if kind == "string_pattern_mismatch":
-        wanted = next((w for p, w in _PATTERNS.items() if p in context["pattern"]), "other text")
+        wanted = text_like(context["pattern"]) or "other text"
         if "env" in wanted:  # what stands there may be the secret itself
             return Diagnostic(at, "bad-name", f"'{name}' needs {wanted}", _ENV_HINT)
         return Diagnostic(at, "bad-name", f"expected {wanted}, got '{_short(item['input'])}'")

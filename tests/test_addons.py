@@ -9,7 +9,7 @@ import pytest
 
 import bbops.addons
 from bbops.addons import _base
-from bbops.addons._base import Action, AddonKind, kind, kinds, spec_of, step_keys, step_kind
+from bbops.addons._base import AddonKind, kind, kinds, spec_of, step_keys, step_kind
 from bbops.check import validate
 from bbops.compile.release import Cache, build
 from bbops.diagnostics import Diagnostic
@@ -19,7 +19,7 @@ from bbops.runtime.release import link
 from bbops.testing.client import Client
 from bbops.testing.host import fake_host
 from bbops.tree import MemoryTree
-from tests.conftest import ROOT, Files, run, with_function
+from tests.conftest import Files, run, with_function
 
 CATALOG = {
     "aiModel", "backendService", "chatModel", "chatWebhook", "codeHosting", "crm", "email",
@@ -140,21 +140,6 @@ def test_what_has_another_type_is_refused(answer: Any) -> None:
     with pytest.raises(AddonFailure, match=r"'crm\.get' gave something else") as caught:
         read(answer)
     assert caught.value.code == "addon-answer"
-
-
-def test_the_page_of_the_language_lists_each_addon_with_its_settings_and_parameters() -> None:
-    page = (ROOT / "docs/language.md").read_text()
-    for name, addon in kinds().items():
-        config = ", ".join(
-            (field.alias or key) + ("" if field.is_required() else "?")
-            for key, field in addon.config.model_fields.items()
-        )
-        steps = "; ".join(f"`{key}` ({listed(one)})" for key, one in addon.actions.items())
-        assert f"| `{name}` | {config or 'none'} | {steps} |" in page
-
-
-def listed(action: Action) -> str:
-    return ", ".join(one.name + ("" if one.required else "?") for one in action.parameters)
 
 
 def test_a_new_addon_is_one_new_file(

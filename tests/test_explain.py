@@ -1,62 +1,97 @@
-"""`bbops explain`: the page of codes on the command line."""
+"""docs/errors and `bbops explain`: an example is wrong where it says, or right."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 from click.testing import CliRunner, Result
 
-from bbops.assets import asset_folder
 from bbops.authoring.codes import Code, read_codes
 from bbops.check import validate
 from bbops.cli._group import Commands
+from bbops.diagnostics import Diagnostic
 from bbops.tree import MemoryTree
-from tests.conftest import sample
+from bbops_server.server_file.load import load as load_server
+from tests.conftest import ROOT
+from tests.docs.codes import FOLDER, SECTIONS, Shown, index, read_examples
 
 CODES = read_codes()
-USERS = """
-columns:
-  id: { type: integer, primaryKey: true, auto: increment }
-  name: { type: string }
-  team_id: { type: integer, nullable: true }
-  password_hash: { type: string, private: true }
-"""
-NOTES = """
-columns:
-  id: { type: integer, primaryKey: true, auto: increment }
-  title: { type: string }
-  slug: { type: string, default: '' }
-  done: { type: boolean, default: false }
-"""
-SHAPES = """
-query: { team?: integer, slug?: string }
-input:
-  id: integer
-  a: number
-  b: number
-  price: integer
-  count: integer
-  title: string
-  bio?: string
-  name?: string
-  email?: email
-  coupon?: string
-"""
-ENDPOINT = "method: POST\npath: /run\nfunction: run\nauthentication: JWT\ndescription: Runs.\n"
-EXPLAINED = sorted(name for name, one in CODES.items() if one.examples)
+WITHOUT = {
+    "no-project": "a file that is not there; tests/golden/check/no-project",
+    "too-many-files": "20,001 files; tests/test_errors_page.py makes them",
+    "not-a-file": "a link is no text; tests/test_errors_page.py makes one",
+    "yaml-too-large": "a mebibyte; tests/test_errors_page.py makes it",
+    "yaml-too-deep": "65 levels; tests/golden/check/yaml-too-deep has them",
+    "yaml-encoding": "bytes that no page of text can hold; tests/golden/check/yaml-encoding",
+    "test-failed": "told by a server that runs the tests; tests/test_gate.py",
+    "unreadable": "a server.yaml that is not there; tests/test_server_file.py",
+    "needs-restart": "told of a change, not of a file; tests/test_server_file.py",
+}
+"""Codes that no example can show, and why."""
+EXAMPLES = [
+    pytest.param(name, shown, id=f"{name}: {shown.verdict}")
+    for name, code in CODES.items()
+    for shown in read_examples(code.examples)
+]
 
 
 def explain(*arguments: str) -> Result:
     return CliRunner().invoke(Commands("bbops"), ["explain", *arguments])
 
 
+# ---- examples
+@pytest.mark.parametrize(("name", "shown"), EXAMPLES)
+def test_an_example_is_wrong_where_it_says_or_right(name: str, shown: Shown) -> None:
+    found = findings(shown)
+    if shown.verdict == "right":
+        assert [str(one) for one in found] == []
+        return
+    assert {one.code for one in found} == {name}, [str(one) for one in found]
+    places = {(str(one.place.file), one.place.line) for one in found}
+    assert {place for place in places if place[0] in shown.files} == shown.marked
+
+
+def findings(shown: Shown) -> tuple[Diagnostic, ...]:
+    if "server.yaml" in shown.files:
+        return load_server("server.yaml", shown.files["server.yaml"].encode(), {}).diagnostics
+    return validate(MemoryTree(shown.project))[1]
+
+
+@pytest.mark.parametrize("code", CODES.values(), ids=lambda code: code.name)
+def test_a_code_has_a_wrong_example_and_a_right_one(code: Code) -> None:
+    verdicts = [shown.verdict for shown in read_examples(code.examples)]
+    assert verdicts == ([] if code.name in WITHOUT else ["wrong", "right"])
+
+
+def test_only_codes_that_exist_are_without_examples() -> None:
+    assert set(WITHOUT) <= set(CODES)
+
+
+# ---- pages
+def test_the_list_of_codes_is_that_of_the_pages() -> None:
+    """If not: run `python -m tests.docs` in the root of the repository."""
+    assert {path.stem for path in FOLDER.iterdir()} == set(SECTIONS)
+    assert (ROOT / "docs/errors.md").read_text() == index()
+
+
+def test_each_code_stands_on_one_page() -> None:
+    headings = [
+        name for path in FOLDER.iterdir()
+        for name in re.findall(r"^## (.+)$", path.read_text(), re.MULTILINE)
+    ]  # fmt: skip
+    assert sorted(headings) == sorted(CODES)
+
+
+# ---- bbops explain
 def test_a_code_is_explained_with_wrong_and_right() -> None:
     result = explain("double-braces")
     assert result.exit_code == 0
     assert result.stdout == (
-        "double-braces (Expressions and steps)\n\n"
+        "double-braces (Expressions)\n\n"
         "'{{ }}' is plain text; expressions are written '${ }'.\n\n"
-        '    # wrong\n    - return: { value: "Hello {{ input.name }}" }\n\n'
-        '    # right\n    - return: { value: "Hello ${ input.name }" }\n'
+        '    # wrong\n    - return: { value: "Hello {{ input.name }}" }   # <-\n\n'
+        "    # right\n    - return: { value: \"Hello ${ input.name | default('you') }\" }\n"
     )
 
 
@@ -65,39 +100,12 @@ def test_every_code_is_explained(code: Code) -> None:
     result = explain(f"[{code.name}]")
     assert result.exit_code == 0
     assert result.stdout.startswith(f"{code.name} (")
-
-
-@pytest.mark.parametrize("name", EXPLAINED)
-def test_examples_are_yaml_first_wrong_then_right(name: str) -> None:
-    blocks = CODES[name].examples.split("```yaml\n")[1:]
-    assert [block.split()[1].rstrip(":;") for block in blocks] == ["wrong", "right"]
-    wrong, right = (block.partition("```")[0] for block in blocks)
-    assert name in codes_of(wrong)
-    assert name not in codes_of(right)
-
-
-def codes_of(example: str) -> set[str]:
-    """Return the codes of a list of steps, or of an endpoint, in a project that has its tables."""
-    files = sample(functions__notes__list="steps: [{ return: {} }]\n", tables__users=USERS)
-    files["tables/notes.yaml"] = NOTES
-    if example.lstrip("# ").partition("\n")[2].startswith("- "):
-        steps = "".join(f"  {line}\n" for line in example.splitlines())
-        files["functions/run.yaml"] = f"{SHAPES}steps:\n{steps}"
-        files["endpoints/run.yaml"] = ENDPOINT
-    else:
-        files["endpoints/run.yaml"] = example
-    return {one.code for one in validate(MemoryTree(files))[1]}
-
-
-def test_every_example_belongs_to_a_code() -> None:
-    page = (asset_folder("docs") / "errors.md").read_text()
-    linked = page.count("[Examples](#")
-    assert linked == len(EXPLAINED) == page.count("\n### ")
+    assert "```" not in result.stdout
 
 
 def test_without_a_code_all_are_listed_by_section() -> None:
     lines = explain().stdout.splitlines()
-    assert lines[0] == "Files and YAML"
+    assert lines[0] == "Expressions"
     assert {line.split()[0] for line in lines if line.startswith("  ")} == set(CODES)
 
 

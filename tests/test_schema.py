@@ -93,6 +93,14 @@ def test_those_of_a_project_know_its_names(tmp_path: Path) -> None:
     assert references == ["notes.id", "users.email", "users.id"]
 
 
+def test_a_file_with_a_mistake_is_a_name_all_the_same(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(TEMPLATE, tmp_path / "project"))
+    (folder / "functions/notes/create.yaml").write_text("steps: [")
+    assert schema(folder, "--project").exit_code == 0
+    endpoint = json.loads((folder / ".bbops/schemas/endpoint.schema.json").read_text())
+    assert "notes/create" in endpoint["properties"]["function"]["enum"]
+
+
 def test_the_editor_of_a_new_project_is_told_of_every_schema() -> None:
     mapping = json.loads((TEMPLATE / ".vscode/settings.json").read_text())["yaml.schemas"]
     assert {Path(path).name for path in mapping} == set(schema_files())

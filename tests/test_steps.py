@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from textwrap import indent
 from typing import Any
 
 import pytest
@@ -14,18 +13,10 @@ from bbops.errors import ProjectError
 from bbops.steps import _base
 from bbops.steps._base import Example, step_kinds
 from tests.conftest import with_function
+from tests.docs.examples import function_of
 
 KINDS = sorted(step_kinds())
 EXAMPLES = [(kind, example) for kind in KINDS for example in step_kinds()[kind].examples]
-
-
-def function_of(example: Example) -> str:
-    fields = {bool: "boolean", int: "integer", str: "string", list: "integer[]"}
-    shape = "".join(f"  {k}: {fields[type(v)]}\n" for k, v in (example.input or {}).items())
-    head = f"input:\n{shape}" if shape else ""
-    if "input.word" in example.steps and not shape:
-        head = "input:\n  word?: string\n"
-    return f"{head}steps:\n{indent(example.steps, '  ')}\n"
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -125,7 +125,9 @@ def test_assets_are_found_in_a_wheel_and_nothing_beside_it(copy: Path, tmp_path:
     (site / "schemas").mkdir()
     program = (
         "from bbops.assets import asset_folder\n"
+        "from bbops.authoring.codes import read_codes\n"
         "print((asset_folder('project-template') / '.gitignore').is_file())\n"
+        "print(all(code.text for code in read_codes().values()), len(read_codes()) > 100)\n"
         "try: asset_folder('schemas')\n"
         "except Exception as error: print(error)"
     )
@@ -133,6 +135,6 @@ def test_assets_are_found_in_a_wheel_and_nothing_beside_it(copy: Path, tmp_path:
         [sys.executable, "-c", program],
         env={"PYTHONPATH": str(site)}, cwd=tmp_path, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert done.stdout.splitlines()[0] == "True"
+    assert done.stdout.splitlines()[:2] == ["True", "True True"]
     if not (copy / "schemas").exists():
         assert "lacks its folder 'schemas'" in done.stdout

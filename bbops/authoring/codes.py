@@ -1,4 +1,4 @@
-"""Read docs/errors.md: what each code of a diagnostic means, wrong and right."""
+"""Read docs/errors: what each code of a diagnostic means, wrong and right."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from bbops.assets import asset_folder
 from bbops.tree import FolderTree
 
-_HEADING = re.compile(r"^(##|###) (.+)$", re.MULTILINE)
-_ROW = re.compile(r"^\| `([a-z-]+)` \| (.+) \|$", re.MULTILINE)
-_LINK = re.compile(r"\s*\[Examples\]\(#[a-z-]+\)")
+_SECTION = re.compile(r"# (.+)")
+_CODE = re.compile(r"^## ([a-z-]+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,27 +23,27 @@ class Code:
 
 
 def read_codes() -> dict[str, Code]:
-    """Return every code by its name, in the order of the page.
+    """Return every code by its name, section by section.
 
     Raises:
-        BbopsError: this installation lacks the page.
+        BbopsError: this installation lacks the pages.
     """
-    tree = FolderTree(asset_folder("docs"))
-    blobs = [one.blob for one in tree.entries() if one.path == "errors.md"]
-    return parse_codes(b"".join(tree.read(blobs).values()).decode())
+    tree = FolderTree(asset_folder("docs") / "errors")
+    pages = [one.blob for one in tree.entries()]
+    texts = tree.read(pages)
+    found: dict[str, Code] = {}
+    for page in pages:
+        found |= parse_codes(texts[page].decode())
+    return found
 
 
 def parse_codes(page: str) -> dict[str, Code]:
-    """Return the codes of the page's text."""
-    parts = _HEADING.split(page)
+    """Return the codes of a page's text."""
+    head, *parts = _CODE.split(page)
+    title = _SECTION.match(head)
+    section = title[1] if title else ""
     found: dict[str, Code] = {}
-    examples: dict[str, str] = {}
-    for level, title, body in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
-        if level == "###":
-            examples[title] = body.strip()
-        for name, text in _ROW.findall(body):
-            found[name] = Code(name, title, _LINK.sub("", text))
-    return {
-        name: Code(name, one.section, one.text, examples.get(name, ""))
-        for name, one in found.items()
-    }
+    for name, body in zip(parts[::2], parts[1::2], strict=True):
+        text, _, examples = body.strip().partition("\n\n")
+        found[name] = Code(name, section, text, examples.strip())
+    return found

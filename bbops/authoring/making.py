@@ -99,7 +99,7 @@ def _agent(change: Change, name: Name) -> str:
 def _addon(change: Change, name: Name) -> str:
     found = addon_kind(name.name)
     if found is None:
-        hint = suggest(name.name, addon_kinds()) or "docs/language.md lists them"
+        hint = suggest(name.name, addon_kinds()) or "docs/language/addons lists them"
         raise BbopsError(f"there is no addon '{name.name}'", hint=hint)
     declared = change.document("project.yaml").root.get("env") or {}
     for variable in _SECRET.findall(found.config_example):

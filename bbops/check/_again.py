@@ -41,22 +41,29 @@ def _reuse(project: Project, before: Project, known: Flows) -> None:
 
 def _may_reuse(project: Project, before: Project) -> bool:
     """Return whether nothing changed on which every function may depend."""
-    if project.settings.blob != before.settings.blob:
+    if _sign_in(project) != _sign_in(before):
         return False
     for kind in ("realtime", "triggers", "agents"):
         if _blobs(getattr(project, kind)) != _blobs(getattr(before, kind)):
             return False
     told = {trigger.model.function for trigger in project.triggers.values()}
-    auth = project.settings.model.auth
-    users = auth.users or "" if auth else ""
+    _, users = _sign_in(project)
     if _blob(project.tables, users) != _blob(before.tables, users):
         return False
     return all(_blob(project.functions, name) == _blob(before.functions, name) for name in told)
 
 
+def _sign_in(project: Project) -> tuple[bool, str]:
+    """Return what functions may depend on of `auth`: whether it is there, and the users' table."""
+    auth = project.settings.model.auth
+    return auth is not None, auth.users or "" if auth else ""
+
+
 def _stale(project: Project, before: Project, known: Flows, graph: Graph) -> set[str]:
     stale = {name for name in graph if not _is_same(project, before, known, name)}
     stale |= {name for name in graph if graph[name] != known.graph.get(name)}
+    if project.settings.model.env != before.settings.model.env:
+        stale |= {name for name in graph if "env" in project.functions[name].document.source}
     while more := {n for n in graph if n not in stale and not stale.isdisjoint(graph[n])}:
         stale |= more
     return stale

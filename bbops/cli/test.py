@@ -75,7 +75,7 @@ def _run(folder: Path, pattern: str, *, junit: Path | None, as_json: bool) -> in
     if as_json:
         say(report.as_json(outcomes))
     elif not outcomes:
-        say("there are no tests; see docs/language.md, kind 'test'")
+        say("there are no tests; see docs/language/test.md")
     else:
         say("\n".join([*report.by_file(outcomes), report.summarize(outcomes)]))
     return int(any(one.wrong for one in outcomes))

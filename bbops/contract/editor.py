@@ -29,12 +29,13 @@ NO_ACTION = "<a step: find, insert, set, if, loop, call, return, ...>"
 Names = Mapping[str, list[str]]
 """The names of a project's resources by folder; they become the options of references."""
 
-_REFERENCES = {
+REFERENCES = {
     "function": "functions", "channel": "channels", "endpoint": "endpoints", "table": "tables",
     "users": "tables", "realtime": "realtime", "middleware": "functions", "tools": "functions",
     "login": "endpoints", "signup": "endpoints", "refresh": "endpoints", "logout": "endpoints",
     "references": "references",
 }  # fmt: skip
+"""The folder whose names a key takes."""
 _ANY_TEXT = {"type": "string"}
 _BARE = {"anyOf": [{"type": "string"}, {"type": "boolean"}, {"type": "number"}]}
 _STEP = {"$comment": "a step"}
@@ -181,7 +182,7 @@ def _with_names(node: Any, names: Names) -> Any:
     found = {key: _with_names(one, names) for key, one in node.items()}
     properties = found.get("properties")
     if isinstance(properties, dict):
-        for key, folder in _REFERENCES.items():
+        for key, folder in REFERENCES.items():
             if key in properties and names.get(folder):
                 properties[key] = _one_of(properties[key], names[folder])
     return found

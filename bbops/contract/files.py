@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 
 from bbops.contract.editor import Names, schemas
 from bbops.project import Project
@@ -24,8 +25,16 @@ def names_of(project: Project) -> dict[str, list[str]]:
         for column, found in table.model.columns.items()
         if found.unique or (column,) == table.model.key
     ]
-    return {
-        "functions": sorted(project.functions), "channels": sorted(project.channels),
-        "endpoints": sorted(project.endpoints), "tables": sorted(project.tables),
-        "realtime": sorted(project.realtime), "references": sorted(references),
+    folders: dict[str, Collection[str]] = {
+        "functions": project.functions, "channels": project.channels,
+        "endpoints": project.endpoints, "tables": project.tables, "realtime": project.realtime,
     }  # fmt: skip
+    return {
+        **{folder: sorted({*one, *_broken(project, folder)}) for folder, one in folders.items()},
+        "references": sorted(references),
+    }
+
+
+def _broken(project: Project, folder: str) -> set[str]:
+    """Return the names of files that cannot be read as they stand: they are there all the same."""
+    return {name for kind, name in project.broken if kind == folder}

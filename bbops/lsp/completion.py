@@ -114,7 +114,8 @@ def _model_keys(model: Any, given: set[str], after: str) -> Iterator[Offer]:
     for key, field in fields(model).items():
         if key not in given:
             text = about_key(model, key)
-            yield Offer(key, Kind.Property, written(field), text, insert=key + after)
+            detail = written(field, key).replace("`", "")
+            yield Offer(key, Kind.Property, detail, text, insert=key + after)
 
 
 def _step_keys(node: Any, given: set[str], after: str) -> Iterator[Offer]:

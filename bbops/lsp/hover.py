@@ -121,4 +121,4 @@ def _key(at: Pointed) -> str:
     model = step_model(around) if slot.is_step else slot.model
     if model is None or key not in fields(model) or slot.is_value:
         return ""
-    return f"`{key}`: {written(fields(model)[key])}\n\n{about_key(model, key)}"
+    return f"`{key}`: {written(fields(model)[key], key)}\n\n{about_key(model, key)}"

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from bbops.check.flows import check_flow
+from bbops.expressions.infer import Inference
 from bbops.expressions.nodes import Member, Name, Node
+from bbops.expressions.scope import Scope
 from bbops.expressions.types import Type
 from bbops.lsp.folder import Folder, kind_of
 from bbops.lsp.names import Named, in_table, named_at
+from bbops.lsp.outside import scope_outside
 from bbops.lsp.spots import Found, Spot, expressions, nodes, offset_in, spot_at
 from bbops.lsp.text import Lines
 from bbops.model import Model
@@ -48,9 +51,19 @@ class Pointed:
 
     def type_of(self, node: Node | None) -> Type | None:
         """Return the type that the check found for a part of an expression."""
-        if self.kind != "functions" or self.name not in self.project.functions:
-            return None
-        return check_flow(self.project, self.name).scope.types.get(id(node))
+        scope = self._scope()
+        return scope.types.get(id(node)) if scope else None
+
+    def _scope(self) -> Scope | None:
+        """Return the scope in which the types of the expression were found."""
+        if self.kind == "functions":
+            known = self.name in self.project.functions
+            return check_flow(self.project, self.name).scope if known else None
+        root, path = self.document.root, self.spot.path
+        scope = scope_outside(self.project, self.kind, self.name, root, path)
+        if scope is not None and self.found is not None:
+            Inference(scope, None, self.found.node).infer(self.found.node)
+        return scope
 
     def column(self) -> tuple[str, str] | None:
         """Return (table, column) where the cursor is on a column."""

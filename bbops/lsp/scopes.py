@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from bbops.check._surroundings import signed_in
-from bbops.check._ways import rows_of
 from bbops.check.flows import Flows, check_flow
 from bbops.expressions import types as t
 from bbops.expressions.infer import Inference
@@ -16,12 +13,12 @@ from bbops.expressions.scope import SIGNED_IN, Scope
 from bbops.expressions.syntax import parse
 from bbops.expressions.types import Type
 from bbops.lsp.mend import mend
+from bbops.lsp.outside import scope_outside
 from bbops.lsp.repair import WORD, Repaired, Whole, is_here
 from bbops.lsp.slots import node_at
 from bbops.names import BlobId, FilePath
 from bbops.project import Project, Resource
 from bbops.resources.function import Function
-from bbops.resources.trigger import DatabaseTrigger
 from bbops.yaml.document import Text
 
 
@@ -57,7 +54,7 @@ def look(project: Project, folder: str, name: str, at: Repaired, whole: Whole) -
     """Return what is known where the stand-in is; None where nothing is checked."""
     if folder == "functions":
         return _in_function(project, name, at, whole)
-    scope = _outside(project, folder, name, at)
+    scope = scope_outside(project, folder, name, at.document.root, at.spot.path)
     if scope is None:
         return None
     found: list[Here] = []
@@ -104,47 +101,3 @@ def _around(project: Project, one: Resource[Function]) -> Flows:
     if not isinstance(known, Flows):
         return Flows(variant, {})
     return Flows(variant, {}, dict(known.done), {one.name: t.ANY, **known.gives})
-
-
-# ---- expressions outside functions
-def _outside(project: Project, folder: str, name: str, at: Repaired) -> Scope | None:
-    root, path = at.document.root, at.spot.path
-    if folder == "tables" and path[0] == "checks":
-        table = project.sql_tables.get(name)
-        return _scope({}, table.column_types if table else {}, name)
-    if folder in {"triggers", "agents"} and path[-1] == "where":
-        around = node_at(root, path[:-1])
-        table = project.sql_tables.get(str(around.get("table")))
-        if table is None:
-            return None
-        return _scope(_rows(project, around), table.column_types, table.name)
-    if folder == "realtime" and path[-1] in {"subscribe", "publish"}:
-        topic = str(root.get("topic", ""))
-        names = [part[1:] for part in topic.split("/") if part.startswith(":")]
-        params = t.map_of(dict.fromkeys(names, t.TEXT), "params")
-        return _scope({"params": params, "auth": signed_in(project)})
-    if folder == "tests" and "check" in path:
-        headers = t.map_of({}, "headers", rest=t.TEXT.or_null())
-        return _scope({"result": t.ANY, "status": t.INTEGER, "headers": headers})
-    return _scope({"env": _env(project)}) if folder in {"", "addons"} else None
-
-
-def _env(project: Project) -> Type:
-    return t.map_of(dict.fromkeys(project.settings.model.env, t.TEXT), "env")
-
-
-def _rows(project: Project, around: Any) -> Mapping[str, Type]:
-    operation = around.get("operation") or ["update"]
-    try:
-        trigger = DatabaseTrigger.model_validate(
-            {"table": str(around.get("table")), "operation": operation}
-        )
-    except ValueError:
-        return {}
-    return rows_of(project, trigger).fields or {}
-
-
-def _scope(
-    roots: Mapping[str, Type], columns: Mapping[str, Type] | None = None, table: str = ""
-) -> Scope:
-    return Scope(roots, lambda *_: None, columns=columns, table=table)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, get_origin
+from typing import Any
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from bbops.lsp.key_words import KEYS
-from bbops.lsp.slots import Slot, field_slot, fields, slot_of
+from bbops.lsp.key_words import KEYS, LATER
+from bbops.lsp.slots import field_slot, fields
+from bbops.lsp.takes import takes
 from bbops.runtime.filters import FILTERS, FUNCTIONS
 from bbops.steps._base import Step, find_step_kind
 
@@ -27,36 +28,23 @@ def about_key(model: type[BaseModel], key: str) -> str:
         return ""
     if issubclass(model, Step) and find_step_kind(key) is model:
         return about_model(model)
-    known = field.description or KEYS.get(f"{model.__name__}.{key}") or KEYS.get(key)
-    if known:
-        return known
     inner = field_slot(model, key).model
-    return about_model(inner) if inner is not None else ""
+    known = field.description or KEYS.get(f"{model.__name__}.{key}") or KEYS.get(key)
+    known = known or (about_model(inner) if inner is not None else "")
+    return f"{known} {NOT_YET}" if f"{model.__name__}.{key}" in LATER else known
 
 
-def written(field: FieldInfo) -> str:
+NOT_YET = "Checked and kept; this version does nothing with it yet."
+
+
+def written(field: FieldInfo, key: str = "") -> str:
     """Return in a few words what a field takes."""
-    slot = slot_of(field.annotation, field.metadata)
-    text = _taken(slot)
+    text = takes(field, key)
     if field.is_required():
         return f"{text}, needed"
     if isinstance(field.default, str | int) and not isinstance(field.default, bool):
         return f"{text}, else {field.default}"
     return text
-
-
-def _taken(slot: Slot) -> str:
-    if slot.is_bare:
-        return "condition or expression"
-    if slot.is_value:
-        return "any value"
-    if slot.options:
-        return " | ".join(slot.options)
-    if slot.model is not None:
-        return "map"
-    names = {str: "text", int: "number", float: "number", dict: "map", list: "list", tuple: "list"}
-    found = [names.get(get_origin(arm.of) or arm.of, "") for arm in slot.arms]
-    return next(filter(None, found), "text")
 
 
 def signature(name: str) -> str:

@@ -12,7 +12,15 @@ from bbops.model import Model, Plain
 
 
 class Addon(Model):
-    """Disabled unless it says so. What `config` holds is told by the addon of that name."""
+    """Settings of one addon of the catalog; the file's name is the addon's id.
+
+    - It is disabled unless it says `enabled: true`. A step of an addon that is disabled or absent
+      is a warning: it publishes, and fails with `addon-disabled` when it runs.
+    - Secrets are always `${ env.NAME }`; other settings are text, or exactly that.
+    - A parameter of a step that may be left out may also be null.
+    - In tests `mocks` answer its steps. Elsewhere a step that this version cannot do yet fails with
+      `addon-not-built`.
+    """
 
     folder: ClassVar[str] = "addons"
 

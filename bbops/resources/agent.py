@@ -58,7 +58,14 @@ class Limits(Model):
 
 
 class Agent(Model):
-    """A tool's arguments are the `input`, `params` and `query` of its function together."""
+    """A model with instructions, and functions as its tools.
+
+    - A tool's arguments are the `input`, `params` and `query` of its function together, so no name
+      may stand twice. Its `description` is all that the model knows of it.
+    - `vars.auth` is the user of the chat; it is there where the agent runs on a chat with JWT, and
+      on nothing else.
+    - `runsOn` names any number of starts; at least one.
+    """
 
     folder: ClassVar[str] = "agents"
 

@@ -24,9 +24,20 @@ class Cors(Model):
 
 
 class Channel(Model):
-    """Full route = `basePath` + the endpoint's path; middleware runs in order before it.
+    """What a group of endpoints shares: the REST channel of the specification.
 
-    `rateLimit` is requests a minute for each client: the user with JWT, else the address.
+    - Each endpoint that names the channel has its base path, authentication, limit, origins and
+      middleware.
+    - `API Key` takes a key in the header `X-API-Key`, or as `api_key` in the query; the step
+      `createApiKey` makes them, and `vars.apiKey` holds `id`, `name` and `claims`.
+    - `rateLimit` counts requests a minute for each client: the user where a valid token came
+      along, else the address. Beyond it the answer is 429 with `retry-after`. Counters survive
+      publications.
+    - Middleware runs in order, before the body is read: it declares no `input`. `params` and
+      `query` it may declare: they are typed for it alone. What it puts into `vars` is there for
+      what follows; its `return` with a value, or a `throw`, answers at once.
+    - Without `cors` any origin may read the answers, without credentials. Routes outside channels
+      answer no other origin. With `credentials: true` only listed origins get them.
     """
 
     folder: ClassVar[str] = "channels"

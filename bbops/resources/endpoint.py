@@ -35,7 +35,18 @@ class Upload(Model):
 
 
 class Endpoint(Model):
-    """`authentication` may be left out inside a channel, and is then the channel's."""
+    """A route, and the function that answers it.
+
+    - The full path is the channel's `basePath` and then `path`. Segments written `:name` are
+      parameters; a literal segment beats a parameter. Two endpoints never answer the same.
+    - `authentication` is required without a channel, so that an open route is a decision. Inside
+      one it may be left out, and is then the channel's, or set, which overrides it.
+    - A request passes in this order: route, rate limit, authentication, middleware, shapes, steps.
+    - Whether the function reads `vars.auth` is checked against this: where an endpoint of it is
+      open, that is a mistake.
+    - What is declared under `files` stands in `input` as `{path, name, size, contentType}`, with
+      `many` as a list of them; `name?` may be left out.
+    """
 
     folder: ClassVar[str] = "endpoints"
 

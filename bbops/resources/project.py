@@ -112,7 +112,10 @@ class Review(Model):
 
 
 class TestOptions(Model):
-    """With `gate` only what passes its tests is published."""
+    """With `gate` only what passes its tests is published.
+
+    `bbops serve` runs them on each commit, for at most 120 s; `bbops dev` does not.
+    """
 
     gate: bool = False
 
@@ -131,7 +134,16 @@ class Frontend(Model):
 
 
 class Project(Model):
-    """The project itself."""
+    """The project itself: its name, its values from outside, how people sign in.
+
+    - It stands alone at the root, as `project.yaml`; `bbops: 1` is the version of the language.
+    - A value of `env` comes from the server's environment, else from `bbops env set`, else it is
+      made up (`generate: true`), else it is `default`. Without one a variable is required unless
+      it says `required: false`: a missing one stops the publication, and `bbops status` says the
+      command that sets it. Secrets never stand in git.
+    - Tokens are signed with `auth.signingKey`, always `${ env.NAME }`, of at least 32 characters
+      for HS256. `auth.users` names the table whose key `vars.auth.userId` is.
+    """
 
     folder: ClassVar[str] = ""
 

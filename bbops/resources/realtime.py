@@ -17,10 +17,13 @@ MessageName = Annotated[str, StringConstraints(pattern=r"^[a-z][A-Za-z0-9_.-]{0,
 
 
 class Realtime(Model):
-    """`:name` segments of the topic are `params`; middleware that throws refuses a subscription.
+    """A topic that clients subscribe to, and the events that are published on it.
 
-    `subscribe` and `publish` say who may: true, false, or an expression over `params` and `vars`.
-    Functions may always publish.
+    - `:name` segments of the topic are `params`.
+    - `subscribe` and `publish` say which clients may: true, false, or an expression over `params`
+      and `vars` (what middleware left, and `vars.auth` with JWT). Functions may always publish.
+    - Middleware that throws refuses the subscription.
+    - The step `publish` sends an event; its payload must fit the shape that stands here.
     """
 
     folder: ClassVar[str] = "realtime"

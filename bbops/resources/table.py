@@ -49,7 +49,17 @@ class Index(Model):
 
 
 class Table(Model):
-    """A table. Its primary key is the column that says `primaryKey`, or the list of that name."""
+    """A table. Its primary key is the column that says `primaryKey`, or the list of that name.
+
+    - The file's name is the table's, in snake_case. Columns are not nullable unless they say so.
+    - A column that `references` another makes relations: `author_id` is followed as `author`, and
+      from the other side by this table's name, or by `reverse`.
+    - `seed` rows are inserted into every database where no row has their primary key; they are
+      never changed or deleted.
+    - Publishing adds what is new: tables, columns (nullable, or with a default, or into an empty
+      table) and indexes. Anything else is refused, and says what it would do; the last good
+      release serves on.
+    """
 
     folder: ClassVar[str] = "tables"
 

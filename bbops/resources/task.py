@@ -13,10 +13,16 @@ from bbops.resources._schedule import Cron, Every, TimeZone
 
 
 class Task(Model):
-    """Its function gets no request. `timezone` is where the clock of `schedule` hangs.
+    """A function that runs at times.
 
-    `overlap` says what happens when the run before has not ended: `skip` leaves this one out,
-    `queue` waits for the other, `allow` runs both.
+    - Either `schedule` or `every`. A cron line has five fields: minute, hour, day of the month,
+      month, day of the week; it needs quotes where it begins with `*`, which YAML takes for
+      an alias.
+    - `timezone` is where the clock of `schedule` hangs.
+    - `overlap` says what happens when the run before has not ended: `skip` leaves this one out,
+      `queue` waits for the other, `allow` runs both.
+    - Its function gets no request: `params`, `query`, `input`, `headers`, `request` and `vars.auth`
+      are mistakes there. What it returns is ignored.
     """
 
     folder: ClassVar[str] = "tasks"

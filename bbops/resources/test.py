@@ -38,15 +38,7 @@ class User(Model):
 
 
 class Expect(Model):
-    """What a case must give; what is left out does not matter.
-
-    Attributes:
-        value: a part of the answer's value: maps may have more keys.
-        check: expressions over `result`, `status` and `headers`, each of which must be true.
-        rows: how many rows a table has in the end.
-        events: names of what was emitted or published.
-        calls: for a mocked step the parameters of each call, or parts of them.
-    """
+    """What a case must give; what is left out does not matter."""
 
     status: Annotated[int, Field(ge=200, le=599)] | None = None
     value: ValueField | None = None
@@ -78,7 +70,24 @@ class Case(Model):
 
 
 class Test(Model):
-    """`data` is what the tables hold, `mocks` what steps and addresses give, for every case."""
+    """Cases of one function or endpoint: what is there, what is sent, what must come of it.
+
+    - `bbops test` runs them, and so does `pytest` in the project's folder. Each case has a fresh
+      database with the seed rows and `data`; the clock stands at 2026-01-02T03:04:05Z, generated
+      ids count from 1,000,001, and env values without a default are made up.
+    - `mocks` stand for steps of addons and for `http`, and only for these. A request takes the mock
+      of its address, with or without the query, else that of `http`; a result with `status` is a
+      whole answer `{status, headers, body}`, any other one a body, and `{ error: { status,
+      message } }` a failure. A call that no mock answers fails the case, even where the function
+      catches it.
+    - Values under `params` and `query` arrive as a request brings them. A case without `auth` asks
+      without a token.
+    - Without `expect.status` any answer below 500 will do. `value` and `calls` show parts: maps may
+      have more keys.
+    - A test of a function runs neither middleware nor authentication: `auth` is its `vars.auth`.
+    - Rows under `data` are complete: columns that take no null and have no default are given. The
+      filter `bcrypt` is there in tests only.
+    """
 
     __test__: ClassVar[bool] = False  # no class of tests, whatever its name
     folder: ClassVar[str] = "tests"

@@ -55,7 +55,19 @@ class Retry(Model):
 
 
 class Trigger(Model):
-    """Runs its function after the commit, outside the request, at least once."""
+    """A function that runs when rows change, on an event, or for a webhook.
+
+    - It runs after the commit, outside the request, at least once. What it returns is ignored.
+    - `database`: `trigger.newRow` and `trigger.oldRow` are the row before and after, typed as the
+      table's. An insert has no old row, a delete no new one. `where` reads `newRow`, `oldRow`, and
+      columns by their bare names (of the new row; of a delete, the old one).
+    - `event`: what a step `emit` says; `event.name`, and `event.payload` as its `payload` shape
+      describes it (json without one).
+    - `webhook` takes a POST of JSON, which becomes `event.payload`. Its path has no parameters, and
+      it is always signed: one that nobody signs is an endpoint.
+    - Its function gets no request: `params`, `query`, `input`, `headers`, `request` and `vars.auth`
+      are mistakes there.
+    """
 
     folder: ClassVar[str] = "triggers"
 

@@ -29,7 +29,9 @@ class CacheParameters(Model):
 class Cache(Step):
     """Give the value kept under the key; where none is, run the steps and keep `value`.
 
-    Each process keeps its own, until the next release. Many who ask at once wait for one of them.
+    - Each process keeps its own, at most 1,000 keys, until the next release.
+    - Many who ask at once wait for one of them. A hit runs no steps.
+    - `forget` has it made again.
     """
 
     title: ClassVar[str] = "Cache"

@@ -26,7 +26,13 @@ class CallParameters(Model):
 
 
 class Call(Step):
-    """Run a function with variables of its own; what it throws goes through."""
+    """Run a function with variables of its own; what it throws goes through.
+
+    - What is given must fit the shapes of the function; the result is what it returns, with its
+      type, also where functions call each other.
+    - It has only what it is given: no `headers`, no `request`, no `vars.auth`.
+    - Private columns may be returned to the caller by a function that is only called.
+    """
 
     title: ClassVar[str] = "Call Function"
     fits_transaction: ClassVar[bool] = True

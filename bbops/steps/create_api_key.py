@@ -25,7 +25,8 @@ class CreateApiKeyParameters(Model):
 class CreateApiKey(Step):
     """Give {id, key}; the key is shown here and never again, its hash is kept.
 
-    Behind such a channel `vars.apiKey` holds its `id`, `name` and `claims`.
+    - It opens channels whose `authentication` is API Key: those in `channels`, or all of them.
+    - Behind such a channel `vars.apiKey` holds its `id`, `name` and `claims`.
     """
 
     title: ClassVar[str] = "Create API Key"

@@ -23,7 +23,11 @@ class DeleteParameters(Model):
 
 
 class Delete(Step):
-    """Give `{count}`; with `one` the row or null, and more than one match removes nothing."""
+    """Give `{count}`; with `one` the row or null, and more than one match removes nothing.
+
+    - `where` must be there; `where: true` means all rows.
+    - What refers to a row decides by its `onDelete`: refuse with 409, go along, or become null.
+    """
 
     title: ClassVar[str] = "Database Query: delete"
     fits_transaction: ClassVar[bool] = True

@@ -51,7 +51,36 @@ class FindParameters(Model):
 
 
 class Find(Step):
-    """Give a list of rows; with `one` the first row or null, with `after` a page of them."""
+    """Give a list of rows; with `one` the first row or null, with `one: required` or 404.
+
+    - Bare names in `where` are columns. Parts without columns are decided before SQL, so an
+      optional filter is `query.author == null or author_id == query.author`.
+    - Without `limit` a list has at most 1,000 rows. `orderBy` (`created_at.desc`,
+      `author.name.asc`, or a list of such) ends with the primary key in the direction of the last
+      one, so pages are stable; null sorts last in both directions. `orderBy: ${ query.sort }` takes
+      any column of the table and of the rows that its relations lead to, but for private ones.
+    - `after: ${ query.cursor }` gives a page as `{rows, next}`: `next` is the cursor to the page
+      behind it, null at the end, and a cursor of null is the first page. It holds the last row's
+      values of what orders the rows, signed for this step and order; any other is 400
+      `invalidCursor`. So a page costs the same wherever it is, and rows that come or go move no
+      other. The key is made once by the server, or is `BBOPS_CURSOR_KEY` of its environment, which
+      several servers share.
+    - A foreign key `author_id` makes the relation `author`: `author.name`, `parent.author.id`, null
+      where there is no row. `exists(comments, body == 'a')`, `count(team.members)`,
+      `sum(lines, price, not free)` and `list(tags, tag.name)` ask for the rows that refer to this
+      one, by the child table's name or its `reverse`. `sum` leaves nulls out, and is 0 of nothing;
+      `list` is in the order of the primary key, and stands for itself in `select`, or behind `in`.
+      Inside, a name is first the related table's, then the outer one's, and `row.x` is the outer
+      row's.
+    - `select` is a list of columns, or a map of names to expressions, with maps inside; a map whose
+      values all come through one optional relation is null where there is no row. A list of one map
+      gives the rows of the relation that its name is: `comments: [ { body: body } ]`, in the
+      order of the primary key, at most 1,000, and lists in them up to four deep; it is all one
+      statement.
+    - `withTotal: true` gives `{rows, total}`.
+    - `aggregate` gives a row for each group, with count, sum (0 of nothing), avg, min and max;
+      `orderBy` takes the names. Without `groupBy` there is always one group.
+    """
 
     title: ClassVar[str] = "Database Query: find"
     fits_transaction: ClassVar[bool] = True

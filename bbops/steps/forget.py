@@ -19,7 +19,10 @@ class ForgetParameters(Model):
 
 
 class Forget(Step):
-    """Have the value made again when it is next asked for."""
+    """Have the value made again when it is next asked for.
+
+    - It is the `key` of a step `cache`; in a process that does not have it nothing happens.
+    """
 
     title: ClassVar[str] = "Forget Cached Value"
     waits: ClassVar[bool] = False

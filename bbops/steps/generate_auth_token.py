@@ -27,7 +27,13 @@ class GenerateAuthTokenParameters(Model):
 
 
 class GenerateAuthToken(Step):
-    """Give a JWT signed with the project's `auth.signingKey`."""
+    """Give a JWT signed with the project's `auth.signingKey`.
+
+    - Endpoints with `authentication: JWT` take it in `Authorization: Bearer …`, and `vars.auth`
+      holds what stands in it.
+    - With `refresh: true` it gives `{token, refreshToken}`, and begins a sign-in that
+      `refreshAuthToken` goes on with and `revokeAuthToken` ends.
+    """
 
     title: ClassVar[str] = "Generate Auth Token"
     fits_transaction: ClassVar[bool] = True

@@ -22,7 +22,11 @@ class HashPasswordParameters(Model):
 
 
 class HashPassword(Step):
-    """Hash a password; over 72 bytes it is hashed with SHA-256 first, never cut."""
+    """Hash a password; over 72 bytes it is hashed with SHA-256 first, never cut.
+
+    - It takes about 0.2 s, in a thread, so other requests go on.
+    - Keep the hash in a column with `private: true`.
+    """
 
     title: ClassVar[str] = "Hash Password"
     examples: ClassVar[tuple[Example, ...]] = (

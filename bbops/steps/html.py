@@ -13,7 +13,12 @@ from bbops.steps._flow import Flow
 
 
 class Html(Step):
-    """Give HTML: every `${ }` is escaped, except what a step `html` made, and `join` of such."""
+    """Give HTML: every `${ }` is escaped, except what a step `html` made, and `join` of such.
+
+    - `return` with `contentType: text/html` escapes likewise, so text from outside never becomes
+      markup.
+    - HTML mixed with other text, or given to another function as `input`, is text again.
+    """
 
     title: ClassVar[str] = "HTML"
     waits: ClassVar[bool] = False

@@ -30,7 +30,16 @@ class HttpParameters(Model):
 
 
 class Http(Step):
-    """Give `{status, headers, body}`; another status than 2xx, or no answer, is an error."""
+    """Give `{status, headers, body}`; another status than 2xx, or no answer, is an error.
+
+    - `body` of the answer is the value of JSON, else text.
+    - `allowStatus: [404]` makes such an answer no error. In `catch`, `error.status` is the status
+      that was answered, and `error.code` one of `httpFailed`, `httpTimeout` (30 s, or the step's
+      `timeout`), `httpUnreachable`, `httpRefused`, `httpTooLarge` (over 10 MB), `httpInvalid`.
+    - Addresses of the server's own machine and network are refused, also behind names and
+      redirects, unless `egress` in `server.yaml` allows them.
+    - Tests answer it with `mocks`.
+    """
 
     title: ClassVar[str] = "External API Call"
     examples: ClassVar[tuple[Example, ...]] = (

@@ -15,7 +15,13 @@ from bbops.steps._flow import Flow
 
 
 class If(Step):
-    """Run `then` when the condition holds, otherwise `else`."""
+    """Run `then` when the condition holds, otherwise `else`.
+
+    - The condition is an expression without `${ }`, and true or false: an empty text or zero means
+      nothing by itself.
+    - What it proves holds inside: after `vars.user != null` the fields of `vars.user` may be read.
+      Where a branch ends with `return` or `throw`, its opposite holds for the steps after it.
+    """
 
     title: ClassVar[str] = "If/Else"
     fits_transaction: ClassVar[bool] = True

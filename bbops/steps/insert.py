@@ -50,7 +50,14 @@ class InsertParameters(Model):
 
 
 class Insert(Step):
-    """Give the row as stored; for a list the list; null for a row that was ignored."""
+    """Give the row as stored; for a list the list; null for a row that was ignored.
+
+    - Columns that take no null and have no default must be given.
+    - A row that breaks a unique or foreign key is answered with 409, naming the columns, unless
+      `try` catches it or `onConflict` says what happens.
+    - `do` is `ignore` (null for a skipped row), `update` (every given column but `columns`), or a
+      map of columns, in which `row.<column>` is the stored value.
+    """
 
     title: ClassVar[str] = "Database Query: insert"
     fits_transaction: ClassVar[bool] = True

@@ -21,7 +21,10 @@ class LogParameters(Model):
 
 
 class Log(Step):
-    """Write `message` with the function's name, the step's line and the request's id."""
+    """Write `message` with the function's name, the step's line and the request's id.
+
+    - Private columns and secrets may not reach it.
+    """
 
     title: ClassVar[str] = "Log"
     fits_transaction: ClassVar[bool] = True

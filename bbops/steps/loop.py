@@ -26,7 +26,11 @@ class LoopParameters(Model):
 
 
 class Loop(Step):
-    """Run `steps` once per member; `collect` gathers a value of each into `as`."""
+    """Run `steps` once per member; `collect` gathers a value of each into `as`.
+
+    - With `where` only these members count; what it proves holds inside.
+    - A loop may have no rounds, so a variable that only its steps set may be unset after it.
+    """
 
     title: ClassVar[str] = "Loop"
     fits_transaction: ClassVar[bool] = True

@@ -19,7 +19,9 @@ from bbops.steps._flow import Flow
 class Parallel(Step):
     """Go on when all branches are done; one that fails cancels the others.
 
-    A variable that a branch sets is its own: the others neither set nor read it.
+    - A variable that a branch sets is its own: the others neither set nor read it.
+    - `as` holds the result of each branch's last step, by the branch's name.
+    - No `return` stands inside.
     """
 
     title: ClassVar[str] = "Parallel"

@@ -25,7 +25,10 @@ class PublishParameters(Model):
 
 
 class Publish(Step):
-    """Send at once; nobody who subscribes later gets it."""
+    """Send at once; nobody who subscribes later gets it.
+
+    - The `payload` must fit the shape of the event in `realtime/`, `params` its topic.
+    """
 
     title: ClassVar[str] = "Publish"
     examples: ClassVar[tuple[Example, ...]] = (

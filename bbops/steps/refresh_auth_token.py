@@ -19,9 +19,10 @@ class RefreshAuthTokenParameters(Model):
 
 
 class RefreshAuthToken(Step):
-    """Give {userId, refreshToken}; an unknown or expired token is 401, a used one ends the sign-in.
+    """Give {userId, refreshToken}; a bad token is 401, and a used one ends the sign-in.
 
-    It gives no access token: read the user afresh, then use `generateAuthToken`.
+    - Each refresh token is used once, and the next one comes with the answer.
+    - It gives no access token: read the user afresh, then use `generateAuthToken`.
     """
 
     title: ClassVar[str] = "Refresh Auth Token"

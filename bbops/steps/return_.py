@@ -25,7 +25,11 @@ class ReturnParameters(Model):
 
 
 class Return(Step):
-    """Answer with `value` as JSON, or as text where `contentType` is another type."""
+    """Answer with `value` as JSON, or as text where `contentType` is another type.
+
+    - Without `value` the body is empty. 204 and 304 never have one.
+    - Steps behind it never run, which is a warning.
+    """
 
     title: ClassVar[str] = "Return"
     waits: ClassVar[bool] = False

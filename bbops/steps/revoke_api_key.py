@@ -19,7 +19,10 @@ class RevokeApiKeyParameters(Model):
 
 
 class RevokeApiKey(Step):
-    """End a key: within five seconds it opens nothing any more. Twice does no harm."""
+    """End a key: within five seconds it opens nothing any more. Twice does no harm.
+
+    - The `id` is what `createApiKey` gave, and `vars.apiKey.id`.
+    """
 
     title: ClassVar[str] = "Revoke API Key"
     examples: ClassVar[tuple[Example, ...]] = (

@@ -22,7 +22,8 @@ class RevokeAuthTokenParameters(Model):
 class RevokeAuthToken(Step):
     """End a sign-in: its refresh token is worth nothing from now on. Twice does no harm.
 
-    Access tokens that were given out live on until they expire.
+    - `refreshToken` ends that sign-in, `userId` all of a user's.
+    - Access tokens that were given out live on until they expire.
     """
 
     title: ClassVar[str] = "Revoke Auth Token"

@@ -16,7 +16,10 @@ from bbops.steps._flow import Flow
 
 
 class Set(Step):
-    """Store each value as `vars.<name>`; the values do not see each other."""
+    """Store each value as `vars.<name>`; the values do not see each other.
+
+    - Setting a variable again replaces it, and forgets what was proved of it.
+    """
 
     title: ClassVar[str] = "Set Variable"
     waits: ClassVar[bool] = False

@@ -30,7 +30,13 @@ class SqlParameters(Model):
 
 
 class Sql(Step):
-    """Give rows as they are stored, with `one` the first; `{count}` where none are returned."""
+    """Give rows as they are stored, with `one` the first; `{count}` where none are returned.
+
+    - One statement, without `${ }`: values travel as `:name` parameters; lists and maps arrive as
+      JSON text.
+    - Rows are as they are stored: booleans as 0 and 1, times as text.
+    - `bbops validate` has the statement compiled for the declared tables.
+    """
 
     title: ClassVar[str] = "Database Query: sql"
     fits_transaction: ClassVar[bool] = True

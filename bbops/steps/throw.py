@@ -25,7 +25,11 @@ class ThrowParameters(Model):
 
 
 class Throw(Step):
-    """Stop this function and every caller of it."""
+    """Stop this function and every caller of it.
+
+    - The answer is `{"error": {"code", "message"}}` with the status, or `value` where it is given.
+    - `throw: {}` inside `catch` throws the same error again.
+    """
 
     title: ClassVar[str] = "Throw Error"
     waits: ClassVar[bool] = False

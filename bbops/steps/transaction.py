@@ -15,7 +15,10 @@ from bbops.steps._flow import Flow
 class Transaction(Step):
     """Commit at the end of the steps, or at a `return`; an error undoes all of it and goes on.
 
-    Transactions run one after the other: none sees another one halfway.
+    - Transactions run one after the other: none sees another one halfway. So read and write what
+      belongs together in one, and do what takes time before it.
+    - Inside stand database steps, `emit`, steps without effects, and calls of such functions.
+      `emit` counts only when it commits.
     """
 
     title: ClassVar[str] = "Transaction"

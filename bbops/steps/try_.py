@@ -28,8 +28,11 @@ ERROR = map_of(
 class Try(Step):
     """Run `catch` when a step fails, with `error`; run `finally` whatever happens.
 
-    The end of a request, because it takes too long or its client has left, is no error: it goes
-    through `catch`, and `finally` runs.
+    - `error` has `code`, `message`, `status`, `step` (file and line), `fields`, `table`, `columns`.
+      Of the database `code` is `unique`, `foreignKey`, `check` or `notNull`.
+    - `throw: {}` throws the same error again.
+    - The end of a request that takes too long, or whose client has left, and 100,000 rounds are not
+      caught; `finally` runs.
     """
 
     title: ClassVar[str] = "Try/Catch"

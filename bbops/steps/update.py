@@ -33,7 +33,13 @@ class UpdateParameters(Model):
 
 
 class Update(Step):
-    """Give `{count}`; with `one` the row or null, and more than one match changes nothing."""
+    """Give `{count}`; with `one` the row or null, and more than one match changes nothing.
+
+    - `where` must be there; `where: true` means all rows.
+    - In `data`, `row.<column>` is the stored value, computed in the database:
+      `stock: ${ row.stock - 1 }`.
+    - `data` may be one `${ }`: `${ input | pick('title', 'body') }` changes only what was sent.
+    """
 
     title: ClassVar[str] = "Database Query: update"
     fits_transaction: ClassVar[bool] = True

@@ -23,7 +23,11 @@ class ValidateParameters(Model):
 
 
 class Validate(Step):
-    """Give the value typed, with defaults; a wrong one ends in `invalidInput` with its fields."""
+    """Give the value typed, with defaults; a wrong one ends in `invalidInput` with its fields.
+
+    - `shape` is written as `input` is.
+    - It is for values that no shape has seen: the answer of a service, a part of a webhook.
+    """
 
     title: ClassVar[str] = "Validate"
     waits: ClassVar[bool] = False

@@ -30,7 +30,11 @@ class VerifyJwtParameters(Model):
 
 
 class VerifyJwt(Step):
-    """Give what `vars.auth` holds; a bad token ends the request with 401."""
+    """Give what `vars.auth` holds; a bad token ends the request with 401.
+
+    - Endpoints with `authentication: JWT` do this by themselves; the step is for tokens of others,
+      and for routes that a guest may also use (`optional: true` gives null without a token).
+    """
 
     title: ClassVar[str] = "Verify JWT"
     fits_transaction: ClassVar[bool] = True

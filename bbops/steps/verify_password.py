@@ -20,7 +20,10 @@ class VerifyPasswordParameters(Model):
 
 
 class VerifyPassword(Step):
-    """Give true or false."""
+    """Give true or false.
+
+    - A `hash` of null is false, in the same time: so nobody learns which accounts exist.
+    """
 
     title: ClassVar[str] = "Verify Password"
     examples: ClassVar[tuple[Example, ...]] = (

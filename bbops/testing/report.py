@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
+from bbops.diagnostics import Diagnostic
 from bbops.render import plural, printable
 from bbops.testing.outcome import Outcome
 
@@ -109,6 +110,15 @@ def _add_case(suite: Element, outcome: Outcome) -> None:
     if outcome.wrong:
         told = {"message": printable("; ".join(one.message for one in outcome.wrong))}
         SubElement(case, "failure", told).text = describe(outcome)
+
+
+def as_diagnostics(outcome: Outcome) -> list[Diagnostic]:
+    """Return each expectation that does not hold, at its place; none of a case that passed."""
+    hint = f"'bbops test {outcome.test}' shows the steps that it took"
+    return [
+        Diagnostic(one.place, "test-failed", f"'{outcome.case}': {one.message}", hint)
+        for one in outcome.wrong
+    ]  # fmt: skip
 
 
 def write_junit(path: Path, outcomes: Sequence[Outcome]) -> None:

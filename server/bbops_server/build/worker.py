@@ -20,6 +20,7 @@ from bbops.diagnostics import Diagnostic
 from bbops.errors import ServerError
 from bbops.git.command import end_all
 from bbops.resources.table import Table
+from bbops_server.build.gate import MOST_TOLD, Gate
 from bbops_server.build.smoke import try_release
 from bbops_server.build.sources import Mirrors, Source, Sources
 from bbops_server.host.files import replace_file
@@ -36,7 +37,7 @@ class Builder:
     """What the parent can ask for; `handle` may run side by side, the work is done in turn."""
 
     def __init__(self) -> None:
-        self._sources, self._mirrors = Sources(), Mirrors()
+        self._sources, self._mirrors, self._gate = Sources(), Mirrors(), Gate()
         self._tables: dict[Path, dict[str, Tables]] = {}
         self._thread = ThreadPoolExecutor(1, "bbops-build")
         self._git_threads: dict[str, ThreadPoolExecutor] = {}
@@ -49,8 +50,14 @@ class Builder:
         """
         if request["do"] == "smoke":
             return dict(await try_release(Path(request["artifact"]), Path(request["database"])))
+        if request["do"] == "test":
+            return await self._test(Path(request["state"]), request["digest"])
+        if request["do"] == "end test":
+            self._gate.end(Path(request["state"]))
+            return {}
         if request["do"] == "stop":
             end_all()  # nothing that is under way there is needed now
+            await self._gate.close()
         loop, work = asyncio.get_running_loop(), self._work(request)
         is_online = request["do"] == "fetch"
         thread = self._git_thread(request["mirror"]) if is_online else self._thread
@@ -97,10 +104,17 @@ class Builder:
         }
         return answer | {"milliseconds": round(1000 * (time.monotonic() - started))}
 
+    async def _test(self, state: Path, digest: str) -> Frame:
+        trial, seconds = await self._gate.test(state, digest)
+        told = [describe(one) for one in trial.found[:MOST_TOLD]]
+        return {"cases": trial.cases, "seconds": seconds, "diagnostics": told}
+
     def _keep(self, built: Built, artifacts: Path) -> Frame:
         """Write the artifact and remember its tables; return what a release needs besides."""
         if built.project is None:
-            return {"artifact": "", "env": {}, "project": "", "durability": "normal"}
+            return {
+                "artifact": "", "env": {}, "project": "", "durability": "normal", "gate": False,
+            }  # fmt: skip
         path = artifacts / built.digest
         try:
             artifacts.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -119,6 +133,7 @@ class Builder:
             "env": declared_env(built.project),
             "project": settings.name,
             "durability": settings.database.durability,
+            "gate": self._gate.keep(artifacts.parent, built),
         }
 
     def _remember(self, state: Path, digest: str, tables: Tables) -> None:

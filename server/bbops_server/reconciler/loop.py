@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Coroutine
 from dataclasses import replace
 from time import perf_counter
+from typing import Any
 
 from bbops.errors import BbopsError, GitError
 from bbops_server.reconciler.attempt import Attempt, Stage, Workshop
 from bbops_server.reconciler.events import Found, Published, Report
 from bbops_server.reconciler.history import accept, missing_branch
 from bbops_server.reconciler.record import read_record, record
-from bbops_server.reconciler.stages import BEFORE_MIGRATION, FROM_MIGRATION, fill_env, swap
+from bbops_server.reconciler.stages import BUILDING, FROM_MIGRATION, TESTING, fill_env, swap
 from bbops_server.reconciler.status import Stalled, StatusBoard
 from bbops_server.settings import ProjectSettings
 
@@ -132,12 +134,11 @@ class Reconciler:
         began = perf_counter()
         try:
             attempt = await self.begin()
-            await self.stages(attempt, BEFORE_MIGRATION)
-            newest = await self.stamp()
-            if newest is None:
+            await self.stages(attempt, BUILDING)
+            if not await self.unless_newer(self.stages(attempt, TESTING), stamp):
                 return None
-            if newest[0] != stamp[0] and self.overtaken < MOST_OVERTAKEN:
-                self.overtaken += 1
+            newest = await self.stamp()
+            if newest is None or self.gives_way(newest, stamp):
                 return None
             self.overtaken = 0
             stamp = (stamp[0], newest[1])  # `generate` may have made a value of its own
@@ -153,6 +154,27 @@ class Reconciler:
             message = f"unexpected {type(error).__name__}"
             await self.refuse(Stalled("InternalError", message, is_passing=True))
         return stamp
+
+    async def unless_newer(self, work: Coroutine[Any, Any, None], stamp: Stamp) -> bool:
+        """Do what may take long; leave off, and return False, when something newer is there."""
+        working = asyncio.create_task(work)
+        try:
+            while not working.done():
+                await asyncio.wait({working}, timeout=self.source.poll_seconds)
+                newest = None if working.done() else await self.stamp()
+                if newest is not None and self.gives_way(newest, stamp):
+                    return False
+            await working
+        finally:
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
+        return True
+
+    def gives_way(self, newest: Stamp, stamp: Stamp) -> bool:
+        """Return whether an attempt makes room for a newer one, and count it; never thrice."""
+        gives_way = newest[0] != stamp[0] and self.overtaken < MOST_OVERTAKEN
+        self.overtaken += gives_way
+        return gives_way
 
     async def finish(self, attempt: Attempt, began: float) -> None:
         """Do what must not be left half done, even when the loop is cancelled meanwhile."""

@@ -6,7 +6,10 @@ nothing but `migrate` changes a database.
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from bbops.errors import BbopsError, MigrationRefused
 from bbops_server.reconciler.attempt import Attempt, Stage, Workshop
@@ -14,6 +17,8 @@ from bbops_server.reconciler.history import keep_history
 from bbops_server.reconciler.status import Stalled
 
 BUILD_SECONDS = 120
+TEST_SECONDS = 150
+"""More than the build process gives the tests, so that it says what is late."""
 MIGRATE_SECONDS = 600
 
 
@@ -22,12 +27,30 @@ async def build(attempt: Attempt, at: Workshop) -> None:
     asked = {"do": "build", "source": attempt.source, "artifacts": str(at.artifacts)}
     attempt.built = await at.plane.build.ask(asked, timeout_seconds=BUILD_SECONDS)
     if not attempt.built["ok"]:
-        found = attempt.built["diagnostics"]
-        errors = [one for one in found if one["severity"] == "error"]
-        first = errors[0]
-        where = f"{first['file']}:{first['line']}:{first['column']}"
-        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        raise Stalled("ProjectInvalid", f"{where}: {first['message']}{more}", first["hint"], found)
+        raise _refused("ProjectInvalid", attempt.built["diagnostics"])
+
+
+def _refused(reason: str, found: list[dict[str, Any]]) -> Stalled:
+    errors = [one for one in found if one["severity"] == "error"]
+    first = errors[0]
+    where = f"{first['file']}:{first['line']}:{first['column']}"
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    return Stalled(reason, f"{where}: {first['message']}{more}", first["hint"], found)
+
+
+async def test(attempt: Attempt, at: Workshop) -> None:
+    """Run the project's tests where `tests.gate` asks for it; `bbops dev` serves what is saved."""
+    if not attempt.built["gate"] or at.mode == "dev":
+        return
+    asked = {"state": str(at.project.state), "digest": attempt.built["digest"]}
+    try:
+        answer = await at.plane.build.ask({"do": "test", **asked}, timeout_seconds=TEST_SECONDS)
+    except asyncio.CancelledError:
+        with suppress(BbopsError):
+            await at.plane.build.ask({"do": "end test", **asked}, timeout_seconds=1)
+        raise
+    if answer["diagnostics"]:
+        raise _refused("TestsFailed", answer["diagnostics"])
 
 
 async def fill_env(attempt: Attempt, at: Workshop) -> None:
@@ -78,10 +101,9 @@ async def swap(attempt: Attempt, at: Workshop) -> None:
         raise Stalled("LinkFailed", error.message, error.hint, is_passing=True) from None
 
 
-BEFORE_MIGRATION: tuple[tuple[str, Stage], ...] = (
-    ("Comparing", keep_history), ("Building", build), ("Environment", fill_env),
-)  # fmt: skip
-"""A newer commit cancels an attempt up to here."""
+BUILDING: tuple[tuple[str, Stage], ...] = (("Comparing", keep_history), ("Building", build))
+TESTING: tuple[tuple[str, Stage], ...] = (("Testing", test), ("Environment", fill_env))
+"""A newer commit ends these at once, and cancels an attempt up to here."""
 
 FROM_MIGRATION: tuple[tuple[str, Stage], ...] = (
     ("Migrating", migrate), ("Smoking", smoke), ("Swapping", swap),

@@ -1,0 +1,1 @@
+"""The pages of docs/language: made from the models, run as tests."""

@@ -1,0 +1,17 @@
+"""Write the pages of docs/language, and the list of codes: `python -m tests.docs`."""
+
+from __future__ import annotations
+
+from tests.docs.codes import FOLDER as ERRORS
+from tests.docs.codes import index
+from tests.docs.pages import FOLDER, pages
+
+if __name__ == "__main__":
+    wanted = pages()
+    for old in {*FOLDER.rglob("*.md")} - {FOLDER / path for path in wanted}:
+        old.unlink()
+    for path, text in wanted.items():
+        (FOLDER / path).parent.mkdir(parents=True, exist_ok=True)
+        (FOLDER / path).write_text(text)
+    ERRORS.with_suffix(".md").write_text(index())
+    print(f"{len(wanted)} pages in {FOLDER.name}/")

@@ -1,0 +1,102 @@
+"""What `bbops lsp` says of the thing under the mouse."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from lsprotocol import types as lsp
+from pydantic import BaseModel
+
+from bbops.load import kinds
+from bbops.lsp.slots import Slot, field_slot, fields
+from bbops.lsp.words import about_key
+from bbops.steps._base import step_kinds
+from tests.conftest import ROOT
+from tests.lsp.editing import (
+    ENDPOINT,
+    LIST,
+    LOGIN,
+    NOTES,
+    Client,
+    edit,
+    typed,
+)
+
+HOVERS = [
+    (LOGIN, "vars.us¦er.id", ["user: map  (table 'users')", "password_hash: text  (private)"]),
+    (LOGIN, "vars.user.i¦d", ["id: text", "`users.id` — type: uuid, primaryKey: true"]),
+    (LOGIN, "lo¦wer", ["text | lower → text", "small letters", "'Ada' | lower"]),
+    (LOGIN, "table: us¦ers", ["`tables/users.yaml`", "sign in"]),
+    (LIST, "or¦derBy", ["`orderBy`", "column.desc"]),
+    (LIST, "ti¦tle", ["`notes.title`", "maxLength: 120"]),
+    (LIST, "fi¦nd", ["Give a list of rows", "```yaml"]),
+    (LIST, "query.pa¦ge", ["page: integer"]),
+    (ENDPOINT, "meth¦od", ["`GET`, `POST`"]),
+    (ENDPOINT, "notes/l¦ist", ["newest first"]),
+    (NOTES, "onDel¦ete", ["restrict"]),
+]
+
+
+def test_hovering_says_what_it_is(project: Path) -> None:
+    async def test(editor: Client) -> None:
+        for path, at, wanted in HOVERS:
+            place = typed(editor, path, at.replace("¦", ""), at)
+            params = lsp.HoverParams(editor.document(path), place)
+            found = await editor.client.text_document_hover_async(params)
+            assert found is not None, at
+            assert isinstance(found.contents, lsp.MarkupContent)
+            assert [text for text in wanted if text not in found.contents.value] == [], at
+
+    edit(project, test)
+
+
+TRIGGER = "triggers/note-done.yaml"
+TOPIC = "realtime/my-notes.yaml"
+OUTSIDE = [
+    (TRIGGER, "newRow.do¦ne", ["done: boolean", "`notes.done`"]),
+    (TRIGGER, "new¦Row", ["newRow: map  (table 'notes')", "title: text"]),
+    (TRIGGER, "old¦Row", ["oldRow: map", "created_at: datetime"]),
+    (TOPIC, "params.user¦Id", ["userId: text"]),
+    (TOPIC, "vars.auth.us¦erId", ["userId: text"]),
+    (TOPIC, "vars.me.ro¦le", ["role: text", "`users.role`"]),
+    ("tests/notes/create.yaml", "len¦gth", ["text or list or map | length → integer"]),
+]
+
+
+def test_what_stands_outside_functions_has_types_too(tmp_path: Path) -> None:
+    root = Path(shutil.copytree(ROOT / "docs/example", tmp_path.resolve() / "example"))
+    topic = (root / TOPIC).read_text().replace("subscribe: ", "subscribe: vars.me.role != '' and ")
+    (root / TOPIC).write_text(topic + "middleware: [users/must-exist]\n")
+
+    async def test(editor: Client) -> None:
+        for path, at, wanted in OUTSIDE:
+            place = typed(editor, path, at.replace("¦", ""), at)
+            params = lsp.HoverParams(editor.document(path), place)
+            found = await editor.client.text_document_hover_async(params)
+            assert found is not None, at
+            assert isinstance(found.contents, lsp.MarkupContent)
+            text = found.contents.value
+            assert [one for one in wanted if one not in text] == [], (at, text)
+
+    edit(root, test)
+
+
+def test_every_key_of_the_language_is_explained() -> None:
+    seen: set[type[BaseModel]] = set()
+    models: list[type[BaseModel]] = [*kinds().values(), *step_kinds().values()]
+    unexplained = []
+    while models:
+        model = models.pop()
+        if model in seen:
+            continue
+        seen.add(model)
+        for key in fields(model):
+            unexplained += [] if about_key(model, key) else [f"{model.__name__}.{key}"]
+            models += models_in(field_slot(model, key))
+    assert unexplained == []
+
+
+def models_in(slot: Slot) -> list[type[BaseModel]]:
+    inner = [slot.inside({}, 0), slot.inside({}, "any")] if slot.model is None else []
+    return [one.model for one in (slot, *inner) if one.model is not None]

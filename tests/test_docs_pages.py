@@ -1,0 +1,138 @@
+"""docs/language is what the models say, and what it shows validates, runs and leads somewhere."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from bbops.check import validate
+from bbops.cli._group import Commands
+from bbops.load import kinds
+from bbops.steps._base import step_kinds
+from bbops.tree import MemoryTree
+from bbops.yaml.document import load
+from tests.conftest import PROJECT, ROOT, Files, sample
+from tests.docs.examples import PROJECT as EXAMPLE
+from tests.docs.examples import files_of
+from tests.docs.pages import FOLDER, pages
+
+PAGES = pages()
+BLOCKS = [
+    (path, block)
+    for path, text in [*PAGES.items(), ("../language.md", (ROOT / "docs/language.md").read_text())]
+    for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+]
+RUN = "method: POST\npath: /run\nfunction: run\nauthentication: JWT\ndescription: Tried out.\n"
+
+
+def test_the_pages_are_those_of_the_models() -> None:
+    """If not: run `python -m tests.docs` in the root of the repository."""
+    found = {path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.md")}
+    assert found == set(PAGES)
+    assert [path for path in PAGES if (FOLDER / path).read_text() != PAGES[path]] == []
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_key_has_words_that_say_what_it_means(path: str) -> None:
+    rows = re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", PAGES[path], re.MULTILINE)
+    parameters = path.startswith("addons/")  # of steps: many have names that say all
+    assert parameters or [key for key, words in rows if not words.strip(" °")] == []
+
+
+@pytest.mark.parametrize("folder", kinds())
+def test_the_example_has_a_file_of_each_kind(folder: str) -> None:
+    assert files_of(folder)
+
+
+def test_the_example_shows_each_step_or_its_page_does() -> None:
+    assert all("```yaml" in PAGES[f"steps/{key}.md"] for key in step_kinds())
+
+
+# ---- blocks
+def files_with(page: str, path: str, text: str) -> Files:
+    """Return the project in which a block of a page stands as a file of its own."""
+    if page.removesuffix(".md") in {model.__name__.lower() for model in kinds().values()}:
+        return {
+            found.relative_to(EXAMPLE).as_posix(): found.read_text()
+            for found in EXAMPLE.rglob("*.yaml")
+        }
+    files = sample() | {path: text}
+    names = set(re.findall(r"env\.([A-Z_]+)", text))
+    declared = "".join(f"  {name}: {{ secret: true }}\n" for name in sorted(names))
+    files["project.yaml"] = PROJECT.replace("env:\n", f"env:\n{declared}")
+    if path == "functions/run.yaml":
+        files["endpoints/run.yaml"] = RUN
+        addons = {name.partition(".")[0] for name in re.findall(r"- (\w+\.\w+):", text)}
+        files |= {f"addons/{name}.yaml": addon_file(name) for name in addons}
+    return files
+
+
+def addon_file(name: str) -> str:
+    blocks = re.findall(r"```yaml\n# addons/.*?\n(.*?)```", PAGES[f"addons/{name}.md"], re.DOTALL)
+    text: str = re.sub(r"env\.[A-Z_]+", "env.JWT_SECRET", blocks[0])
+    return text
+
+
+@pytest.mark.parametrize(("page", "block"), BLOCKS, ids=lambda text: text.partition("\n")[0])
+def test_a_block_validates_without_a_word(page: str, block: str) -> None:
+    first, _, text = block.partition("\n")
+    path = first.removeprefix("# ")
+    files = files_with(page, path, text)
+    assert load(files[path].encode()).root == load(text.encode()).root
+    if page == "../language.md":
+        files |= dict(named(block) for where, block in BLOCKS if where == page)
+    assert [str(one) for one in validate(MemoryTree(files))[1]] == []
+
+
+def named(block: str) -> tuple[str, str]:
+    """Return the path in a block's first line, and the text below it."""
+    first, _, text = block.partition("\n")
+    return first.removeprefix("# "), text
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_what_is_sent_and_answered_is_json(path: str) -> None:
+    """That it is sent and answered so is told by tests/test_steps.py."""
+    for block in re.findall(r"```json\n(.*?)```", PAGES[path], re.DOTALL):
+        json.loads(block)
+
+
+def test_the_example_passes_its_tests_as_the_page_shows() -> None:
+    (shown,) = re.findall(r"```console\n\$ bbops (.*)\n…\n(.*) …\n", PAGES["README.md"])
+    arguments = shown[0].replace("docs/example", str(EXAMPLE)).split()
+    result = CliRunner().invoke(Commands("bbops"), arguments)
+    assert (result.exit_code, shown[1] in result.stdout) == (0, True), result.stdout
+
+
+def test_the_example_is_formatted() -> None:
+    assert CliRunner().invoke(Commands("bbops"), ["fmt", "--check", str(EXAMPLE)]).exit_code == 0
+
+
+# ---- links
+MARKDOWN = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"])
+
+
+@pytest.mark.parametrize("path", MARKDOWN, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_a_link_leads_to_a_file_and_its_heading(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
+        if "://" in target:
+            continue
+        file, _, heading = target.partition("#")
+        found = (path.parent / file) if file else path
+        assert found.exists(), target
+        assert not heading or heading in anchors(found.read_text()), target
+
+
+def anchors(text: str) -> set[str]:
+    lines = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", line.lower()).replace(" ", "-") for line in lines}
+
+
+def test_the_overview_leads_to_every_kind_and_step() -> None:
+    text = (ROOT / "docs/language.md").read_text()
+    wanted = [path for path in PAGES if not path.startswith("addons/")]
+    assert [path for path in wanted if f"(language/{path})" not in text] == []
