@@ -50,7 +50,8 @@ class Meaning(Names):
             case ("Column", "references"):
                 return self.of_relation(spot)
             case ("Column", "reverse"):
-                asks = re.compile(rf"\b(exists|count|list|sum)\((\w+\.)*{spot.value}\b")
+                asked = rf"\b(exists|count|list|sum)\((\w+\.)*{spot.value}\b"
+                asks = re.compile(rf"{asked}|^ +{spot.value}:\n +- ", re.MULTILINE)
                 return tuple(f for f, text in self.sample.files.items() if asks.search(text))
             case ("Endpoint", "channel"):
                 given = self.project.endpoints[name_of(spot.file)].model.authentication
@@ -91,12 +92,14 @@ class Meaning(Names):
                 return ()
 
     def is_typed(self, spot: Spot) -> bool:
-        """Return whether a shape says more of what comes in a path or query than that it is text.
+        """Return whether a shape says more of what comes in a path or query than its readers need.
 
         What is not declared there is a text, or null.
         """
+        own = self.sample.files[spot.file]
         shape = getattr(self.project.functions[name_of(spot.file)].model, spot.field)
-        names = shape if len(spot.path) == 1 else [spot.path[1]]
+        names = list(shape) if len(spot.path) == 1 else [str(spot.path[1])]
+        names = [one for one in names if f".{one.rstrip('?')} | toNumber" not in own]
         plain = {"string", "text", "uuid", "email", "url"}
         is_called = any(one.startswith("functions/") for one in self.callers(spot.file))
         return is_called or any(
@@ -123,6 +126,8 @@ class Meaning(Names):
             return (spot.file,) if column is not None and column.is_required else ()
         if where in ROWS:
             return ()
+        if where == ("FindParameters", "select"):
+            return self.if_read_of(name, spot)
         if where in ARGUMENTS:
             called = spot.holder_value(self.root(spot), "function")
             shape = getattr(self.project.functions[called].model, spot.field) or {}
