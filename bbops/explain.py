@@ -101,6 +101,9 @@ def _diagnostic(file: str, document: Document, model: type[BaseModel], item: Any
     if kind == "missing":
         missing = str(item["loc"][-1])
         return Diagnostic(at, "missing-key", f"'{missing}' is missing")
+    if kind == "empty":
+        at = place(file, document, (*path, context["key"]), key=True)
+        return Diagnostic(at, "empty", item["msg"], "give it a value, or leave the key out")
     if kind == "one_of" and context["key"]:
         at = place(file, document, (*path, context["key"]), key=True)
     if kind in {"unknown_step", "two_actions"}:

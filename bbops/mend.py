@@ -58,6 +58,8 @@ def _guess(kind: type[Model], root: Map, item: Any) -> Iterator[_Edit]:
     found, context = item["type"], item.get("ctx", {})
     if found == "extra_forbidden":
         yield _Edit(path, key=meant_key(kind, root, path) or "")
+    elif found == "empty":
+        yield _Edit((*path, context["key"]))
     elif found == "unknown_step":
         key = str(context["key"])
         if step := _named_in(context["hint"]):

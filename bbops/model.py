@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from functools import cache
+from types import NoneType
+from typing import Annotated, Any, get_args
 
-from pydantic import BaseModel, ConfigDict, PlainValidator
+from pydantic import BaseModel, ConfigDict, PlainValidator, model_validator
 from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
 
 
 class Model(BaseModel):
@@ -21,6 +24,38 @@ class Model(BaseModel):
         defer_build=True,  # a kind or step that a project does not use costs nothing
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def refuse_empty(cls, data: Any) -> Any:
+        """Refuse a key with nothing behind it: it would silently be the same as no key."""
+        if isinstance(data, dict) and None in data.values():
+            for key, value in data.items():
+                if value is None and key in _never_empty(cls):
+                    raise PydanticCustomError("empty", "'{key}' has no value", {"key": key})
+        return data
+
+
+NULL_IS_A_VALUE = "null is a value"
+"""Marks the type of a field behind which null may well be written."""
+
+
+@cache
+def _never_empty(model: type[Model]) -> frozenset[str]:
+    """Return the keys that may be left out, but not be left empty."""
+    fields = model.model_fields.items()
+    return frozenset(
+        field.alias or name
+        for name, field in fields
+        if NoneType in get_args(field.annotation)
+        and NULL_IS_A_VALUE not in [*field.metadata, *_rules(field.annotation)]
+    )
+
+
+def _rules(annotation: Any) -> list[Any]:
+    """Return what `Annotated` says of any part of a type."""
+    own = [rule for rule in getattr(annotation, "__metadata__", ()) if isinstance(rule, str)]
+    return [*own, *(rule for part in get_args(annotation) for rule in _rules(part))]
+
 
 def plain(data: Any) -> Any:
     """Return YAML data as plain texts, lists and maps, without their places."""
@@ -33,5 +68,5 @@ def plain(data: Any) -> Any:
     return data
 
 
-Plain = Annotated[Any, PlainValidator(plain)]
+Plain = Annotated[Any, PlainValidator(plain), NULL_IS_A_VALUE]
 """Any constant value."""

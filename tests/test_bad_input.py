@@ -13,10 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bbops.check import validate
+from bbops.check import Cache, validate
 from bbops.compile.release import build
 from bbops.diagnostics import LONGEST
-from bbops.load import Cache
 from bbops.runtime.release import link
 from bbops.testing.host import fake_host
 from bbops.tree import MemoryTree

@@ -15,6 +15,7 @@ from pydantic import PlainValidator
 
 from bbops.expressions.nodes import Literal, Node
 from bbops.expressions.syntax import SyntaxProblem, parse
+from bbops.model import NULL_IS_A_VALUE
 from bbops.yaml.document import Map, Mark, Seq, Text
 
 
@@ -173,7 +174,7 @@ def _closing(text: str, start: int) -> int:
     )  # fmt: skip
 
 
-ValueField = Annotated[Value, PlainValidator(read_value)]
+ValueField = Annotated[Value, PlainValidator(read_value), NULL_IS_A_VALUE]
 """A pydantic field that takes any value, with expressions."""
 
 BareField = Annotated[Bare, PlainValidator(read_bare)]

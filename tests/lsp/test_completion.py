@@ -6,17 +6,7 @@ from pathlib import Path
 
 from lsprotocol import types as lsp
 
-from tests.lsp.editing import (
-    CREATE,
-    ENDPOINT,
-    LIST,
-    LOGIN,
-    NOTES,
-    UPDATE,
-    Client,
-    edit,
-    typed,
-)
+from tests.lsp.editing import CREATE, ENDPOINT, LIST, LOGIN, NOTES, UPDATE, Client, edit, typed
 
 COMPLETIONS = [
     # keys

@@ -13,15 +13,7 @@ from bbops.lsp.slots import Slot, field_slot, fields
 from bbops.lsp.words import about_key
 from bbops.steps._base import step_kinds
 from tests.conftest import ROOT
-from tests.lsp.editing import (
-    ENDPOINT,
-    LIST,
-    LOGIN,
-    NOTES,
-    Client,
-    edit,
-    typed,
-)
+from tests.lsp.editing import ENDPOINT, LIST, LOGIN, NOTES, Client, edit, typed
 
 HOVERS = [
     (LOGIN, "vars.us¦er.id", ["user: map  (table 'users')", "password_hash: text  (private)"]),

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bbops.lsp.recheck import recheck
-
-from bbops.check import check, validate
+from bbops.check import Cache, check, validate
 from bbops.diagnostics import Diagnostic
-from bbops.load import Cache, load
+from bbops.load import Cache as LoadCache
+from bbops.load import load
 from bbops.tree import MemoryTree
 from tests.mistakes.mutants import Mutant
 from tests.mistakes.sample import Sample
@@ -46,7 +45,7 @@ class Judge:
     """Validates the mutants of one sample; what a mutant does not change is checked once."""
 
     def __init__(self, sample: Sample) -> None:
-        self.sample, self.cache = sample, Cache()
+        self.sample, self.cache = sample, LoadCache()
         before = load(MemoryTree(sample.files), self.cache).project
         assert before is not None
         self.before = before
@@ -57,12 +56,12 @@ class Judge:
         loaded = load(self._tree(mutant), self.cache)
         found = set(loaded.diagnostics)
         if loaded.project is not None:
-            found |= set(recheck(loaded.project, self.before))
+            found |= set(check(loaded.project, self.before))
         return self._verdict(mutant, found)
 
     def judge_whole(self, mutant: Mutant) -> Verdict:
         """Return the same, by checking the whole project again."""
-        return self._verdict(mutant, validate(self._tree(mutant), self.cache)[1])
+        return self._verdict(mutant, validate(self._tree(mutant), Cache(self.cache))[1])
 
     def _tree(self, mutant: Mutant) -> MemoryTree:
         files = dict(self.sample.files)

@@ -50,7 +50,8 @@ class Meaning(Names):
             case ("Column", "references"):
                 return self.of_relation(spot)
             case ("Column", "reverse"):
-                asks = re.compile(rf"\b(exists|count|list|sum)\((\w+\.)*{spot.value}\b")
+                asked = rf"\b(exists|count|list|sum)\((\w+\.)*{spot.value}\b"
+                asks = re.compile(rf"{asked}|^ +{spot.value}:\n +- ", re.MULTILINE)
                 return tuple(f for f, text in self.sample.files.items() if asks.search(text))
             case ("Endpoint", "channel"):
                 given = self.project.endpoints[name_of(spot.file)].model.authentication
@@ -80,7 +81,7 @@ class Meaning(Names):
             case ("FindParameters", "one") | ("DeleteParameters" | "UpdateParameters", "one"):
                 return self.of_row(spot)
             case ("FindParameters", "aggregate"):
-                return self.any_of(spot)
+                return self.any_of(spot, "values")
             case ("CallParameters", part):
                 return self.any_argument(spot, part)
             case ("PublishParameters", "params" | "payload"):
@@ -91,12 +92,14 @@ class Meaning(Names):
                 return ()
 
     def is_typed(self, spot: Spot) -> bool:
-        """Return whether a shape says more of what comes in a path or query than that it is text.
+        """Return whether a shape says more of what comes in a path or query than its readers need.
 
         What is not declared there is a text, or null.
         """
+        own = self.sample.files[spot.file]
         shape = getattr(self.project.functions[name_of(spot.file)].model, spot.field)
-        names = shape if len(spot.path) == 1 else [spot.path[1]]
+        names = list(shape) if len(spot.path) == 1 else [str(spot.path[1])]
+        names = [one for one in names if f".{one.rstrip('?')} | toNumber" not in own]
         plain = {"string", "text", "uuid", "email", "url"}
         is_called = any(one.startswith("functions/") for one in self.callers(spot.file))
         return is_called or any(
@@ -123,6 +126,8 @@ class Meaning(Names):
             return (spot.file,) if column is not None and column.is_required else ()
         if where in ROWS:
             return ()
+        if where == ("FindParameters", "select"):
+            return self.if_read_of(name, spot)
         if where in ARGUMENTS:
             called = spot.holder_value(self.root(spot), "function")
             shape = getattr(self.project.functions[called].model, spot.field) or {}
@@ -152,12 +157,12 @@ class Meaning(Names):
             or (of_other.search(text) and many.search(text))
         )
 
-    def any_of(self, spot: Spot) -> Speakers:
-        """Return who speaks of any of the names under a key."""
+    def any_of(self, spot: Spot, *below: str) -> Speakers:
+        """Return who speaks of any of the names under a key, or under one below it."""
         found: dict[str, None] = {}
+        path = (*spot.path, *below)
         for other in self.sample.spots:
-            inside = other.file == spot.file and other.path[: len(spot.path)] == spot.path
-            if inside and len(other.path) == len(spot.path) + 1 and other.key_at:
+            if other.file == spot.file and other.path[:-1] == path and other.key_at:
                 found |= dict.fromkeys(self.speakers(other))
         return tuple(found)
 

@@ -177,7 +177,7 @@ def _plain_names(making: _Making, spot: Spot) -> Iterator[tuple[int, str, Speake
         yield 0, text, here
     elif spot.role == "type":
         yield 0, text.rstrip("?[]"), here
-    elif where in REFERENCES:
+    elif where in REFERENCES and not trees(spot):
         at = 0
         for part in text.split("."):
             yield at, part, here

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from bbops.expressions.nodes import Member, Node
-from bbops.yaml.document import Map
+from bbops.yaml.document import Map, Seq
 from tests.mistakes.sample import Sample
 from tests.mistakes.spots import Spot
 from tests.mistakes.words import Word, reads, spelt
@@ -81,6 +81,8 @@ class Names:
                 return (spot.file,) if depth == 1 else ()
             case ("EmitParameters", "payload") if depth == 1 and self.heard(spot):
                 return (spot.file,)
+            case ("FindParameters", "select") if isinstance(spot.value, Seq):
+                return (spot.file,)  # the relation whose rows are selected
             case ("FindParameters", "select") | ("LoopParameters", "collect"):
                 return self.if_read_of(name, spot)
             case ("ReturnParameters", "value") if depth == 1:

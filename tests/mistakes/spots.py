@@ -17,7 +17,7 @@ from bbops.expressions.values import read_bare, read_value
 from bbops.model import Model, plain
 from bbops.shape import Field
 from bbops.steps._base import find_step_kind, read_static, read_step
-from bbops.steps._select import read_select
+from bbops.steps._shape import read_select
 from bbops.yaml.document import Map, Mark, Seq
 
 KeyPath = tuple[str | int, ...]
@@ -115,7 +115,7 @@ class _Walk:
 
     def inside(self, wanted: Any, role: str, value: Any, path: KeyPath) -> Iterator[Spot]:
         if role in {"value", "constant", "select", "expression"}:
-            is_columns = role == "select" and isinstance(value, Seq)
+            is_columns = role == "select" and isinstance(value, Seq) and not _has_maps(value)
             reader = read_static if is_columns else _BY_ROLE[role]
             yield from self.each(Annotated[Any, PlainValidator(reader)], value, path, "data")
         elif role == "step" and isinstance(value, Map):
@@ -134,6 +134,11 @@ class _Walk:
         elif isinstance(value, Seq):
             for at, one in enumerate(value):
                 yield from self.entry(wanted, value, at, one, (*path, at), "")
+
+
+def _has_maps(value: Seq) -> bool:
+    """Return whether a list is of the rows of a relation, not of columns."""
+    return any(isinstance(one, Map) for one in value)
 
 
 _BY_ROLE = {role: reader for reader, role in _READERS.items()}
