@@ -109,7 +109,7 @@ def test_the_template_passes_its_own_tests() -> None:
 
 def test_every_case_has_a_database_of_its_own(tmp_path: Path) -> None:
     result = bbops_test(project(tmp_path, RIGHT + RIGHT.replace("is made", "is made again")))
-    assert result.exit_code == 0, result.stdout
+    assert result.exit_code == 0, result.output
     assert result.stdout.startswith("tests/one.yaml: 2 cases passed\n2 passed in ")
 
 
@@ -193,6 +193,79 @@ def test_events_are_counted_where_they_happened(tmp_path: Path) -> None:
     result = bbops_test(folder)
     assert 'expected events [], found ["note.made"]' in result.stdout
     assert result.stdout.splitlines()[-1].startswith("1 failed, 1 passed")
+
+
+TRIGGERS = {
+    "tables__things": """
+columns:
+  id: { type: integer, primaryKey: true }
+  body: { type: string, nullable: true }
+  done: { type: boolean }
+  made: { type: datetime }
+""",
+    "triggers__told": "event: thing.made\nfunction: tell\n",
+    "triggers__changed": "database: { table: things, operation: update }\nfunction: changed\n",
+    "functions__tell": """
+payload: { id: integer, at: datetime, loud: { type: boolean, default: true } }
+steps:
+  - return:
+      value:
+        day: ${ event.payload.at | date('%A', 'UTC') }
+        loud: ${ event.payload.loud }
+""",
+    "functions__changed": """
+steps:
+  - return:
+      value:
+        day: ${ trigger.newRow.made | date('%A', 'UTC') }
+        was: ${ trigger.oldRow.done }
+        body: ${ trigger.newRow.body }
+""",
+}
+
+
+def test_an_event_is_typed_by_the_payload(tmp_path: Path) -> None:
+    cases = """
+  - name: right
+    event: { name: thing.made, payload: { id: 1, at: 2026-01-02T03:04:05Z } }
+    expect: { value: { day: Friday, loud: true } }
+  - name: wrong
+    event: { name: thing.made, payload: { id: one } }
+    expect: {}
+"""
+    result = bbops_test(project(tmp_path, cases, "function: tell\n", **TRIGGERS))
+    assert "the payload does not fit function 'tell': 'id' " in result.stdout
+    assert result.stdout.splitlines()[-1].startswith("1 failed, 1 passed")
+
+
+def test_rows_of_a_trigger_are_those_of_its_table(tmp_path: Path) -> None:
+    row = "{ id: 1, done: false, made: 2026-01-02T03:04:05Z }"
+    cases = f"""
+  - name: right
+    trigger: {{ newRow: {row}, oldRow: {row} }}
+    expect: {{ value: {{ day: Friday, was: false, body: null }} }}
+  - name: wrong
+    trigger: {{ newRow: {row.replace("false", "9")}, oldRow: null }}
+    expect: {{}}
+"""
+    result = bbops_test(project(tmp_path, cases, "function: changed\n", **TRIGGERS))
+    assert "column 'done' needs true or false, got number" in result.stdout
+    assert result.stdout.splitlines()[-1].startswith("1 failed, 1 passed")
+
+
+def test_a_function_behind_middleware_is_tested_by_its_endpoint(tmp_path: Path) -> None:
+    files = {
+        "channels__api": "name: Api\nauthentication: None\nbasePath: /api\nmiddleware: [load]\n",
+        "functions__load": "steps:\n  - set: { team: 5 }\n",
+        "functions__show": 'steps:\n  - return: { value: "${ vars.team + 1 }" }\n',
+        "endpoints__show": "method: GET\npath: /show\nchannel: api\nfunction: show\n",
+    }
+    cases = "\n  - name: right\n    expect: { value: 6 }\n"
+    result = bbops_test(project(tmp_path, cases, "endpoint: show\n", **files))
+    assert result.exit_code == 0, result.output
+    folder = project(tmp_path / "other", cases, "function: show\n", **files)
+    told = CliRunner().invoke(Commands("bbops"), ["validate", str(folder)]).stdout
+    assert "reads 'vars.team', which only middleware sets [test-case]" in told
 
 
 def test_requests_are_answered_by_mocks_only(tmp_path: Path) -> None:
@@ -284,7 +357,7 @@ def test_endpoints_are_asked_through_everything(tmp_path: Path) -> None:
         tmp_path, cases, "endpoint: greet\n", functions__greet=function, endpoints__greet=endpoint
     )
     result = bbops_test(folder)
-    assert result.exit_code == 0, result.stdout
+    assert result.exit_code == 0, result.output
 
 
 def test_a_pattern_chooses_cases(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ MODULES = sorted([*(ROOT / "bbops").rglob("*.py"), *(ROOT / "server").rglob("*.p
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 FILE_DOORS = {
-    "bbops/assets.py", "bbops/authoring/folder.py", "bbops/cli/_catalog.py", "bbops/cli/init.py",
-    "bbops/database/connection.py",
+    "bbops/assets.py", "bbops/authoring/folder.py", "bbops/cli/_catalog.py",
+    "bbops/cli/_remembered.py", "bbops/cli/init.py", "bbops/database/connection.py",
     "bbops/database/gate.py", "bbops/database/writer.py", "bbops/git/mirror.py",
     "bbops/git/place.py", "bbops/git/store.py", "bbops/testing/report.py",
     "bbops/testing/running.py", "bbops/tree.py",

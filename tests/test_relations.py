@@ -136,6 +136,10 @@ WHERE: list[tuple[str, Holds]] = [
     ("price in list(replies, price, id > input.least)", lambda p, _, ps, __: any(
         x["parent_id"] == p["id"] and x["id"] > 3 and Decimal(x["price"]) == Decimal(p["price"])
         for x in ps.values())),
+    ("editor_id != null and exists(replies, row.editor_id == editor_id and row.editor_id > 1)",
+        lambda p, _, ps, __: (p["editor_id"] or 0) > 1 and any(
+            r["parent_id"] == p["id"] and r["editor_id"] == p["editor_id"]
+            for r in ps.values())),
     ("exists(replies, row.id < id and title != row.title)", lambda p, _, ps, __: any(
         r["parent_id"] == p["id"] and r["id"] > p["id"] for r in ps.values())),
 ]  # fmt: skip
@@ -376,6 +380,8 @@ def test_a_changed_table_compiles_what_reads_it_through_relations(find: str) -> 
         ("where: exists(comments, bdy == 'a')", "unknown-column"),
         ("where: exists(comments, user_id > 1)", "maybe-null"),
         ("where: editor_id != null and exists(replies, editor_id > 1)", "maybe-null"),
+        ("where: exists(replies, editor_id != null and row.editor_id > 1)", "maybe-null"),
+        ("where: exists(replies, row.editor_id != null and editor_id > 1)", "maybe-null"),
         ("where: count(comments, body == 'a', 1) > 0", "takes 1 to 2 arguments"),
         ("select: { a: author }", "'author' is a row of table 'users'"),
         ("select: { a: author.secret }", "private-data"),

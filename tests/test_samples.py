@@ -1,30 +1,42 @@
-"""Two complete projects: what people write validates, whole."""
+"""Complete projects: what people write validates whole, is in order, and passes its own tests."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from bbops.check import validate
-from bbops.diagnostics import Diagnostic
+from bbops.cli._group import Commands
+from bbops.compile.release import validate
 from bbops.tree import FolderTree
-from tests.conftest import ROOT
+from tests.conftest import ROOT, TEMPLATE
 
 SAMPLES = sorted(path.parent for path in (ROOT / "tests/samples").glob("*/project.yaml"))
-STEPS_TO_COME = {"unknown-step", "unknown-key", "columns"}
-"""What is told of steps, and keys of steps, that this version has not yet."""
+PROJECTS = [*SAMPLES, TEMPLATE]
 
 
-def errors(diagnostics: tuple[Diagnostic, ...]) -> list[str]:
-    return [str(one) for one in diagnostics if one.code not in STEPS_TO_COME]
+def run(*arguments: object) -> tuple[int, str]:
+    found = CliRunner().invoke(Commands("bbops"), [*map(str, arguments)])
+    return found.exit_code, found.output
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
-def test_a_sample_has_no_mistakes(sample: Path) -> None:
-    _, diagnostics = validate(FolderTree(sample))
-    assert errors(diagnostics) == []
-    assert {one.place.file.partition("/")[0] for one in diagnostics} <= {"functions"}
+@pytest.mark.parametrize("project", PROJECTS, ids=lambda project: project.name)
+def test_a_sample_has_no_mistakes_and_no_warnings(project: Path) -> None:
+    _, diagnostics = validate(FolderTree(project))
+    assert [str(one) for one in diagnostics] == []
+
+
+@pytest.mark.parametrize("project", PROJECTS, ids=lambda project: project.name)
+def test_a_sample_is_formatted(project: Path) -> None:
+    assert run("fmt", "--check", project)[0] == 0
+
+
+@pytest.mark.parametrize("project", PROJECTS, ids=lambda project: project.name)
+def test_a_sample_passes_its_own_tests(project: Path) -> None:
+    code, told = run("test", "--path", project)
+    assert code == 0, told
+    assert " passed in " in told
 
 
 def test_there_are_samples() -> None:

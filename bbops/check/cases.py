@@ -10,12 +10,13 @@ from bbops.check._outside import Outside
 from bbops.check.flows import check_flow
 from bbops.diagnostics import Diagnostic, suggest
 from bbops.expressions.nodes import Filter, Node
+from bbops.expressions.scope import SIGNED_IN
 from bbops.expressions.types import ANSWER, ANY, INTEGER, TEXT, Type, fits, map_of, may_be_null
 from bbops.expressions.values import Constant, Expression, ListValue, MapValue, Template, Value
 from bbops.project import Project, Resource, Route
 from bbops.resources.test import Case, Row, Test
 from bbops.sql.types import Column, Table
-from bbops.steps._base import find_step_kind, step_kinds
+from bbops.steps._base import find_step_kind, step_kinds, variables
 
 _RESULT = {
     "result": ANY, "status": INTEGER, "headers": map_of({}, "headers", rest=TEXT.or_null()),
@@ -30,6 +31,7 @@ def check(project: Project) -> Iterator[Diagnostic]:
     for test in project.tests.values():
         yield from _data(project, test)
         yield from _mocks(test, test.model.mocks, "mocks")
+        yield from _without_middleware(project, test)
         seen: set[str] = set()
         for at, case in enumerate(test.model.cases):
             if case.name in seen:
@@ -150,6 +152,22 @@ def _step_names(name: str) -> list[str]:
     from bbops.addons._base import step_keys  # noqa: PLC0415 - 18 files, only for a hint
 
     return [*step_kinds(), *step_keys(name.partition(".")[0])]
+
+
+def _without_middleware(project: Project, test: Resource[Test]) -> Iterator[Diagnostic]:
+    """A test of a function runs no middleware, so what that sets would be null."""
+    name = test.model.function
+    if name is None or name not in project.functions:
+        return
+    checked = check_flow(project, name)
+    own = set(variables(project.functions[name].model.steps)) | SIGNED_IN.keys()
+    lacking = [f"'vars.{one}'" for one in sorted(checked.inherits & checked.scope.reads - own)]
+    if lacking:
+        yield Diagnostic(
+            test.place("function"), "test-case",
+            f"function '{name}' reads {', '.join(lacking)}, which only middleware sets",
+            "test its endpoint instead, which runs middleware: 'endpoint: …'", severity="warning",
+        )  # fmt: skip
 
 
 # ---- cases

@@ -19,7 +19,7 @@ def path_of(node: s.Node, scope: Scope) -> Path | None:
     """Return the names that lead to a value; None for one that is computed."""
     match node:
         case s.Name():
-            return ("row", node.name) if is_column(node, scope) else (node.name,)
+            return (scope.row, node.name) if is_column(node, scope) else (node.name,)
         case s.Member():
             of, last = path_of(node.of, scope), node.name
             return None if of is None else (*of, last)
@@ -38,7 +38,7 @@ def is_column(node: s.Name, scope: Scope) -> bool:
 
 def spelt(path: Path, scope: Scope) -> str:
     """Return a path as an expression spells it."""
-    is_bare = scope.columns is not None and path[0] == "row" and len(path) > 1
+    is_bare = scope.columns is not None and path[0] == scope.row and len(path) > 1
     name, *rest = path[1:] if is_bare else path
     parts = [f".{part}" if isinstance(part, str) else f"[{part}]" for part in rest]
     return f"{name}{''.join(parts)}"
@@ -81,7 +81,7 @@ def outcomes(node: s.Node, scope: Scope) -> Outcomes:
 def _kept(node: s.Node, scope: Scope, facts: Facts) -> Facts:
     if not facts or not reads_row(node, scope):
         return facts
-    return {path: fact for path, fact in facts.items() if path[0] == "row"}
+    return {path: fact for path, fact in facts.items() if str(path[0]).startswith("row")}
 
 
 def _logic(node: s.Logic, scope: Scope) -> Outcomes:

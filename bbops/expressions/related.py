@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from bbops.diagnostics import suggest
 from bbops.expressions import nodes as s
 from bbops.expressions import types as t
 from bbops.expressions.checks import Checks
+from bbops.expressions.known import Facts
 from bbops.expressions.scope import Scope
 from bbops.expressions.types import Type
 
@@ -33,36 +31,25 @@ def check_related(at: Checks, node: s.Call) -> Type:
     if not least <= len(node.args) <= least + 1:
         wanted = f"takes {least} to {least + 1} arguments, got {len(node.args)}"
         return at.wrong(node.start, "argument-count", f"function '{node.name}' {wanted}")
-    with apart(scope):
-        inner = related_scope(scope, names_of(node.args[0]))
-        if isinstance(inner, str):
-            message = f"'{node.name}' needs a relation of table '{scope.table}' to many rows"
-            return at.wrong(node.args[0].start, "relation", message, inner)
-        child, wanted_rows = at.within(inner), condition_of(node)
-        facts = child.condition(wanted_rows)[0] if wanted_rows is not None else {}
-        with scope.knowing(facts):
-            return _result(child, node)
+    inner = related_scope(scope, names_of(node.args[0]))
+    if isinstance(inner, str):
+        message = f"'{node.name}' needs a relation of table '{scope.table}' to many rows"
+        return at.wrong(node.args[0].start, "relation", message, inner)
+    child, wanted_rows = at.within(inner), condition_of(node)
+    facts = child.condition(wanted_rows)[0] if wanted_rows is not None else {}
+    return _result(child, node, facts)
 
 
-def _result(at: Checks, node: s.Call) -> Type:
+def _result(at: Checks, node: s.Call, facts: Facts) -> Type:
     if node.name in {"exists", "count"}:
         return t.BOOLEAN if node.name == "exists" else t.INTEGER
-    of = at.infer(node.args[1])
     if node.name == "list":
-        return t.list_of(of)
+        with at.scope.knowing(facts):
+            return t.list_of(at.infer(node.args[1]))
+    of = at.infer(node.args[1])
     if not t.fits(of, "number"):
         return at.wrong(node.args[1].start, "type", f"'sum' needs a number, got {of}")
     return of.not_null()  # a null is not added
-
-
-@contextmanager
-def apart(scope: Scope) -> Iterator[None]:
-    """While it lasts, nothing is known of the outer row: its columns' names are another's here."""
-    known = scope.known
-    facts = known.facts
-    known.facts = {path: fact for path, fact in facts.items() if path[0] != "row"}
-    yield
-    known.facts = facts
 
 
 def names_of(node: s.Node) -> tuple[str, ...] | None:
@@ -81,7 +68,4 @@ def related_scope(scope: Scope, path: tuple[str, ...] | None) -> Scope | str:
     if found is None:
         hint = suggest(path[-1], table.children) if path else ""
         return hint or "known here: " + (", ".join(sorted(table.children)) or "none")
-    target, types = found
-    inner = scope.inside(target.name, {**(scope.columns or {}), **types}, related=target)
-    inner.roots = scope.roots  # `row` is the outer one
-    return inner
+    return scope.around(*found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from bbops.expressions.known import Facts, Known
@@ -44,7 +44,8 @@ class Scope:
         columns: the columns a bare name may mean, inside a query; None elsewhere.
         table: the table those columns are of.
         missing: why a name that exists elsewhere does not exist here, for hints.
-        related: the table, where `exists` and `count` of its relations may be asked.
+        related: the table, where `exists` and its like may be asked of its relations.
+        row: how facts name the row whose columns stand bare; each inner row has a name of its own.
         is_complete: every variable is known; not behind middleware that could not be read.
         watch: is told of each node whose type was found, with the scope it was found in.
     """
@@ -62,6 +63,7 @@ class Scope:
     is_complete: bool = True
     watch: Watch | None = None
     related: Related | None = None
+    row: str = "row"
 
     def inside(
         self, table: str, columns: Mapping[str, Type], *, bare: bool = True,
@@ -81,6 +83,15 @@ class Scope:
         """Take an expression for right again, before it is checked."""
         self.wrong.discard(id(whole))
         self.unclear.discard(id(whole))
+
+    def around(self, related: Related, columns: Mapping[str, Type]) -> Scope:
+        """Return the scope of rows that refer to this one: `row` is still the outer one."""
+        row = f"{self.row}'"
+        self.known.forget(row)
+        return replace(
+            self, columns={**(self.columns or {}), **columns}, table=related.name,
+            related=related, row=row,
+        )  # fmt: skip
 
     def type_of(self, node: Node) -> Type:
         """Return the type that the check found for `node`."""

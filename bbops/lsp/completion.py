@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,10 @@ from lsprotocol import types as lsp
 
 from bbops.addons._base import step_keys
 from bbops.expressions.nodes import Filter, Literal, Member
+from bbops.expressions.related import RELATED
 from bbops.expressions.types import Type, fits
 from bbops.lsp.folder import Folder, kind_of
-from bbops.lsp.names import fields_of, known, named_at
+from bbops.lsp.names import fields_of, known, known_of_relations, named_at
 from bbops.lsp.repair import WORD, Repaired, expression_in, repair
 from bbops.lsp.scopes import Here, look
 from bbops.lsp.slots import Slot, fields, node_at, slot_at, step_model
@@ -146,7 +147,8 @@ def _values(project: Project, kind: str, name: str, at: Repaired, slot: Slot) ->
         return
     is_order = "orderBy" in path
     of = Kind.Field if named.group in {"columns", "references"} else Kind.Reference
-    for label, detail in known(project, named).items():
+    options = known(project, named) | (known_of_relations(project, named) if is_order else {})
+    for label, detail in options.items():
         yield Offer(label, of, detail if of is Kind.Field else named.group, detail)
         if is_order:
             yield Offer(f"{label}.desc", of, detail)
@@ -165,6 +167,7 @@ def _in_expression(here: Here) -> Iterator[Offer]:
         yield from _typed(found, Kind.Variable if is_vars else Kind.Field)
     else:
         yield from _typed(here.columns, Kind.Field)
+        yield from _of_related(here.many)
         yield from _typed(here.roots, Kind.Variable)
         yield Offer("vars", Kind.Variable, "results of steps, and variables")
         for name, function in FUNCTIONS.items():
@@ -177,6 +180,14 @@ def _in_expression(here: Here) -> Iterator[Offer]:
             )
         for word in _KEYWORDS:
             yield Offer(word, Kind.Keyword)
+
+
+def _of_related(relations: Collection[str]) -> Iterator[Offer]:
+    for name in relations:
+        yield Offer(name, Kind.Reference, "rows that refer to this one")
+    for name, least in RELATED.items() if relations else ():
+        takes = "relation" if least == 1 else "relation, column"
+        yield Offer(name, Kind.Function, f"{name}({takes}, condition?)", insert=f"{name}(")
 
 
 def _called(name: str, most: int) -> str:

@@ -124,6 +124,17 @@ def known(project: Project, named: Named) -> dict[str, str]:
     return {name: describe(one) for name, one in resources(project, named.group).items()}
 
 
+def known_of_relations(project: Project, named: Named) -> dict[str, str]:
+    """Return the columns of the rows that a table's relations lead to, as `author.name`."""
+    table = project.sql_tables.get(named.within)
+    if table is None:
+        return {}
+    return {
+        f"{relation}.{name}": str(column.value_type) for relation, one in table.relations.items()
+        for name, column in table.tables[one.table].columns.items() if not column.private
+    }  # fmt: skip
+
+
 def _sent(project: Project, named: Named) -> dict[str, str]:
     """Return the events of a topic or of triggers, or what one of them carries."""
     topic = project.realtime.get(named.within)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from bbops.check.flows import Flows, check_flow
@@ -31,6 +31,7 @@ class Here:
         roots: names that may stand bare, but for `vars`.
         variables: what `vars.` may be followed by.
         columns: the columns that may stand bare.
+        many: relations to many rows, of which `exists` and its like may be asked.
         of: the type in front of the stand-in's `.` or `|`.
     """
 
@@ -38,6 +39,7 @@ class Here:
     roots: Mapping[str, Type] = field(default_factory=dict)
     variables: Mapping[str, Type] = field(default_factory=dict)
     columns: Mapping[str, Type] = field(default_factory=dict)
+    many: Collection[str] = ()
     of: Type | None = None
 
     @classmethod
@@ -47,7 +49,8 @@ class Here:
         roots = {name: of for name, of in scope.roots.items() if name not in SIGNED_IN}
         inner = getattr(node, "of", None)
         of = scope.types.get(id(inner)) if inner is not None else None
-        return cls(node, roots, {**scope.known.vars, **signed}, scope.columns or {}, of)
+        many = scope.related.children if scope.related is not None else ()
+        return cls(node, roots, {**scope.known.vars, **signed}, scope.columns or {}, many, of)
 
 
 def look(project: Project, folder: str, name: str, at: Repaired, whole: Whole) -> Here | None:

@@ -84,7 +84,9 @@ class Test(Model):
       without a token.
     - Without `expect.status` any answer below 500 will do. `value` and `calls` show parts: maps may
       have more keys.
-    - A test of a function runs neither middleware nor authentication: `auth` is its `vars.auth`.
+    - A test of a function runs neither middleware nor authentication: `auth` is its `vars.auth`,
+      and one that reads what middleware sets is tested by its endpoint. `event.payload` and the
+      rows of `trigger` become what the function's `payload` and the trigger's table make of them.
     - Rows under `data` are complete: columns that take no null and have no default are given. The
       filter `bcrypt` is there in tests only.
     """

@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 from bbops.expressions import nodes as s
 from bbops.expressions.known import Facts
-from bbops.expressions.related import apart, related_scope
+from bbops.expressions.related import related_scope
 from bbops.expressions.scope import Scope
 from bbops.expressions.types import NEVER, Type, list_of, map_of
 from bbops.expressions.values import Bare, Broken, Expression
@@ -59,15 +59,14 @@ def _check_many(at: Checking, name: str, many: Many, scope: Scope, query: Parts)
         message = f"lists stand in lists at most {MOST_LISTS} deep"
         at.report(many.mark, "not-in-sql", message, "find the inner rows in a step of their own")
         return NEVER
-    with apart(scope):
-        inner = related_scope(scope, (name,))
-        if isinstance(inner, str):
-            message = f"'{name}' is no relation of table '{query.table.name}' to many rows"
-            at.report(many.mark, "relation", message, inner)
-            return NEVER
-        rows = _rows(query, name)
-        at.notes.reads.add(("table", rows.query.table.name))
-        return list_of(_check(at, many.each, inner, rows.query))
+    inner = related_scope(scope, (name,))
+    if isinstance(inner, str):
+        message = f"'{name}' is no relation of table '{query.table.name}' to many rows"
+        at.report(many.mark, "relation", message, inner)
+        return NEVER
+    rows = _rows(query, name)
+    at.notes.reads.add(("table", rows.query.table.name))
+    return list_of(_check(at, many.each, inner, rows.query))
 
 
 def _rows(query: Parts, name: str) -> Rows:

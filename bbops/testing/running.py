@@ -32,6 +32,7 @@ from bbops.steps._base import step_kinds
 from bbops.testing.asking import ask_endpoint, ask_function
 from bbops.testing.client import Client
 from bbops.testing.comparing import differences, plain, shown
+from bbops.testing.handed import typed_event, typed_rows
 from bbops.testing.host import KeptEvents, KeptLog, fake_host
 from bbops.testing.mocks import Mocks
 from bbops.testing.outcome import Answer, Outcome, Wrong
@@ -219,6 +220,11 @@ class _Attempt:
     def _given(self) -> dict[str, Any]:
         parts = ("auth", "params", "query", "headers", "input", "event", "trigger")
         given = {part: compute_all(getattr(self.case, part), self.host) for part in parts}
+        function = self.test.model.function
+        if function is not None and given["event"] is not None:
+            given["event"] = typed_event(self.project, function, given["event"])
+        if function is not None and given["trigger"] is not None:
+            given["trigger"] = typed_rows(self.project, function, given["trigger"])
         return {**given, "input": None if given["input"] is None else plain(given["input"])}
 
     # ---- expectations

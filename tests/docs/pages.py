@@ -13,7 +13,7 @@ from bbops.expressions.types import Type
 from bbops.load import kinds
 from bbops.lsp.key_words import LATER
 from bbops.lsp.slots import field_slot, fields
-from bbops.shape import Field
+from bbops.shape import TYPES, Field
 from bbops.steps._base import Example, Retry, Step, step_kinds
 from tests.conftest import NOTES, ROOT
 from tests.docs.examples import block, files_of, function_of, shown
@@ -99,13 +99,15 @@ def kind_index() -> str:
         "steps for services of others.",
         "The YAML of the kinds' pages is one project, [docs/example](../example), which "
         "validates and passes its tests:",
-        "```console\n$ bbops test --path docs/example\n…\n4 passed in …\n```",
+        "```console\n$ bbops test --path docs/example\n…\n6 passed in …\n```",
         "A key is the camelCase of the field's name in the specification: `basePath` is its *base "
         "path*. Options keep its spelling: `None`, `JWT`, `API Key`.",
         "## Shapes",
         "`input`, `query`, `params`, `payload` and events are shapes: fields by name. `name: type` "
         "must be there, `name?: type` may be left out and then reads as null, `type?` may be null, "
-        "`type[]` is a list. A field that needs more is written as a map:",
+        "`type[]` is a list. "
+        f"The types: {', '.join(f'`{one}`' for one in TYPES)}. "
+        "A field that needs more is written as a map:",
         key_table(Field),
     )
 

@@ -6,17 +6,7 @@ from pathlib import Path
 
 from lsprotocol import types as lsp
 
-from tests.lsp.editing import (
-    CREATE,
-    ENDPOINT,
-    LIST,
-    LOGIN,
-    NOTES,
-    UPDATE,
-    Client,
-    edit,
-    typed,
-)
+from tests.lsp.editing import CREATE, ENDPOINT, LIST, LOGIN, NOTES, UPDATE, Client, edit, typed
 
 COMPLETIONS = [
     # keys
@@ -34,12 +24,13 @@ COMPLETIONS = [
     (ENDPOINT, "channel: notes-v1", "channel: ¦", {"notes-v1"}, {"notes/list"}),
     (LIST, "table: notes", "table: ¦", {"notes", "users"}, {"id"}),
     (LIST, "[id, title, done", "[id, ¦", {"title", "user_id"}, {"email"}),
-    (LIST, "created_at.desc", "cr¦", {"created_at", "created_at.desc"}, {"email"}),
+    (LIST, "created_at.desc", "cr¦", {"created_at", "user.name.desc"}, {"user.password_hash"}),
     (NOTES, "users.id", "u¦", {"users.id", "users.email"}, {"users.name"}),
     (NOTES, "type: text", "type: te¦", {"text", "datetime"}, set()),
     (LIST, "done?: boolean", "done?: bo¦", {"boolean", "email"}, {"bigint"}),
     # expressions
     (LIST, "user_id == vars.auth.userId", "us¦", {"user_id", "vars", "now", "query"}, {"email"}),
+    (LOGIN, "email == input.email | lower", "¦", {"notes", "exists", "count", "list"}, {"title"}),
     (LIST, "vars.auth.userId", "vars.auth.¦", {"userId", "claims"}, {"user_id"}),
     (LIST, "vars.auth.userId and (", "vars.auth.userId and (qu¦", {"query", "done"}, set()),
     (LIST, "${ vars.notes }", "${ vars.¦", {"notes", "auth"}, {"user"}),

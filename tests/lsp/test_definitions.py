@@ -6,15 +6,7 @@ from pathlib import Path
 
 from lsprotocol import types as lsp
 
-from tests.lsp.editing import (
-    ENDPOINT,
-    LIST,
-    LOGIN,
-    NOTES,
-    Client,
-    edit,
-    typed,
-)
+from tests.lsp.editing import ENDPOINT, LIST, LOGIN, NOTES, Client, edit, typed
 
 DEFINITIONS = [
     (LOGIN, "${ vars.us¦er.id }", LOGIN, "user"),

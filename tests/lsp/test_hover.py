@@ -13,22 +13,14 @@ from bbops.lsp.slots import Slot, field_slot, fields
 from bbops.lsp.words import about_key
 from bbops.steps._base import step_kinds
 from tests.conftest import ROOT
-from tests.lsp.editing import (
-    ENDPOINT,
-    LIST,
-    LOGIN,
-    NOTES,
-    Client,
-    edit,
-    typed,
-)
+from tests.lsp.editing import ENDPOINT, LIST, LOGIN, NOTES, Client, edit, typed
 
 HOVERS = [
     (LOGIN, "vars.us¦er.id", ["user: map  (table 'users')", "password_hash: text  (private)"]),
     (LOGIN, "vars.user.i¦d", ["id: text", "`users.id` — type: uuid, primaryKey: true"]),
     (LOGIN, "lo¦wer", ["text | lower → text", "small letters", "'Ada' | lower"]),
     (LOGIN, "table: us¦ers", ["`tables/users.yaml`", "sign in"]),
-    (LIST, "or¦derBy", ["`orderBy`", "column.desc"]),
+    (LIST, "or¦derBy", ["`orderBy`", "relation.column.desc"]),
     (LIST, "ti¦tle", ["`notes.title`", "maxLength: 120"]),
     (LIST, "fi¦nd", ["Give a list of rows", "```yaml"]),
     (LIST, "query.pa¦ge", ["page: integer"]),

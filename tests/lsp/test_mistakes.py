@@ -7,14 +7,7 @@ from pathlib import Path
 import pytest
 from lsprotocol import types as lsp
 
-from tests.lsp.editing import (
-    LIST,
-    LOGIN,
-    NOTES,
-    Client,
-    edit,
-    marked,
-)
+from tests.lsp.editing import LIST, LOGIN, NOTES, Client, edit, marked
 
 
 def test_a_mistake_is_underlined_and_forgotten_when_it_is_mended(project: Path) -> None:

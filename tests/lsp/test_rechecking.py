@@ -9,9 +9,7 @@ import pytest
 from bbops.check import validate
 from bbops.check.flows import CheckedFlow, check_flow
 from bbops.lsp.folder import Folder
-from tests.lsp.editing import (
-    LIST,
-)
+from tests.lsp.editing import LIST
 
 EDITS = [
     (LIST, "vars.auth.userId", "vars.auth.nobody"),
@@ -56,7 +54,7 @@ def test_an_edit_of_one_function_leaves_the_results_of_others(project: Path) -> 
 SETTINGS = [
     ("Accounts and notes", "Notes and accounts", set()),
     ("expiresIn: 24h", "expiresIn: 2h", set()),
-    ("env:\n", "env:\n  PAGE: { default: '1' }\n", {"notes/list"}),
+    ("env:\n", "env:\n  MORE: { default: '1' }\n", {"notes/list"}),
 ]
 
 
@@ -65,10 +63,14 @@ def test_an_edit_of_the_settings_leaves_what_does_not_read_them(
     project: Path, old: str, new: str, touched: set[str]
 ) -> None:
     folder = Folder.at(project)
-    folder.files.put(LIST, folder.source(LIST).replace("query.page }", "env.JWT_SECRET }"))
-    folder.refresh()
+    settings = folder.source("project.yaml").replace("env:", "env:\n  PAGE: { default: '1' }")
+    folder.files.put("project.yaml", settings)
+    folder.files.put(
+        LIST, folder.source(LIST).replace("page: ${ query.page }", "page: ${ env.PAGE }")
+    )
+    assert folder.refresh() == {}
     before = flows_of(folder)
-    folder.files.put("project.yaml", folder.source("project.yaml").replace(old, new))
+    folder.files.put("project.yaml", settings.replace(old, new))
     folder.refresh()
     after = flows_of(folder)
     assert {name for name in after if after[name] is not before[name]} == touched

@@ -10,15 +10,7 @@ from pygls.exceptions import JsonRpcException
 
 from bbops.check import validate
 from bbops.tree import FolderTree
-from tests.lsp.editing import (
-    LIST,
-    LOGIN,
-    NOTES,
-    Client,
-    applied,
-    edit,
-    typed,
-)
+from tests.lsp.editing import LIST, LOGIN, NOTES, Client, applied, edit, typed
 
 
 @pytest.mark.parametrize("place", ["as: us¦er", "${ vars.us¦er.id }"])

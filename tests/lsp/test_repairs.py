@@ -15,14 +15,7 @@ from bbops.lsp.hover import explain
 from bbops.lsp.rename import site_of
 from bbops.lsp.text import Lines
 from tests.conftest import TEMPLATE
-from tests.lsp.editing import (
-    ENDPOINT,
-    LIST,
-    LOGIN,
-    NOTES,
-    Client,
-    edit,
-)
+from tests.lsp.editing import ENDPOINT, LIST, LOGIN, NOTES, Client, edit
 
 
 def test_a_did_you_mean_can_be_taken_with_a_key(project: Path) -> None:
