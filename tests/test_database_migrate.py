@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import copy
 import sqlite3
 import subprocess
 import sys
@@ -16,56 +14,7 @@ import pytest
 
 from bbops.database import migrate
 from bbops.errors import DatabaseError, MigrationRefused
-from bbops.resources.table import Table
-
-ID = {"type": "integer", "primaryKey": True, "auto": "increment"}
-BASE: dict[str, Any] = {
-    "users": {
-        "columns": {
-            "id": {"type": "uuid", "primaryKey": True, "auto": "uuid"},
-            "email": {"type": "string", "unique": True, "maxLength": 50},
-            "age": {"type": "integer", "nullable": True, "minimum": 0},
-            "role": {"type": "string", "enum": ["a:b", "it's"], "default": "it's"},
-            "created_at": {"type": "datetime", "auto": "created"},
-        }
-    },
-    "notes": {
-        "columns": {
-            "id": ID,
-            "title": {"type": "string", "minLength": 1},
-            "body": {"type": "text", "nullable": True},
-            "done": {"type": "boolean", "default": False},
-            "score": {"type": "number", "default": -0.5},
-            "price": {"type": "decimal", "nullable": True, "minimum": 0},
-            "user_id": {"type": "uuid", "references": "users.id", "onDelete": "cascade"},
-        },
-        "indexes": {"notes_by_title": {"columns": ["title"]}},
-    },
-}
-USER = "00000000-0000-4000-8000-000000000001"
-
-
-def declare(spec: dict[str, Any]) -> dict[str, Table]:
-    return {name: Table.model_validate(table) for name, table in spec.items()}
-
-
-def changed(edit: Callable[[dict[str, Any]], object]) -> dict[str, Table]:
-    spec = copy.deepcopy(BASE)
-    edit(spec)
-    return declare(spec)
-
-
-def column(table: str, name: str, **keys: Any) -> Callable[[dict[str, Any]], object]:
-    return lambda spec: spec[table]["columns"].setdefault(name, {}).update(keys)
-
-
-def query(path: Path, sql: str) -> list[Any]:
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        return connection.execute(sql).fetchall()
-
-
-def schema_of(path: Path) -> list[Any]:
-    return query(path, "SELECT name, sql FROM sqlite_master ORDER BY name")
+from tests.migrating import BASE, ID, USER, changed, column, declare, query, schema_of
 
 
 @pytest.fixture
@@ -82,15 +31,6 @@ def filled(empty: Path) -> Path:
     for title in ("one", "one", "two"):
         query(empty, f"INSERT INTO notes (title, user_id) VALUES ('{title}', '{USER}')")
     return empty
-
-
-def refusal(path: Path, tables: dict[str, Table]) -> str:
-    before = schema_of(path)
-    with pytest.raises(MigrationRefused) as caught:
-        migrate.apply(path, tables)
-    assert schema_of(path) == before
-    assert all(c.risk == "refused" for c in migrate.plan(path, tables).refused)
-    return str(caught.value)
 
 
 def test_plan_of_a_missing_file_creates_everything_but_the_file(tmp_path: Path) -> None:
@@ -180,109 +120,6 @@ def test_adding_converges_and_keeps_rows(filled: Path, name: str) -> None:
     assert migrate.plan(filled, tables).is_empty
     again = changed(lambda spec: (edit(spec), spec["users"].update(description="x")))
     assert migrate.plan(filled, again).is_empty, "a full diff finds nothing either"
-
-
-REFUSED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "a dropped table": (
-        lambda spec: spec.pop("notes"),
-        "drop table 'notes' (3 rows would be lost)",
-    ),
-    "a dropped column": (
-        lambda spec: spec["notes"]["columns"].pop("title") and spec["notes"].pop("indexes"),
-        "drop column 'notes.title' (3 rows would lose their value)",
-    ),
-    "a dropped index": (lambda spec: spec["notes"].pop("indexes"), "drop index 'notes.notes_by"),
-    "a required column without a value": (
-        column("notes", "color", type="string"),
-        "add column 'notes.color' (3 rows would have no value for it",
-    ),
-    "a required uuid": (column("notes", "key", type="uuid", auto="uuid"), "add column 'notes.key'"),
-    "another storage": (
-        column("notes", "title", type="integer", minLength=None),
-        "change the type of column 'notes.title' (3 rows hold it as string, expected integer)",
-    ),
-    "another type in the same storage": (
-        column("notes", "title", type="datetime"),
-        "change the type of column 'notes.title' (3 rows hold it as string, expected datetime)",
-    ),
-    "null forbidden": (
-        column("notes", "body", nullable=False),
-        "forbid null in column 'notes.body' (3 rows hold null)",
-    ),
-    "null allowed": (column("notes", "title", nullable=True), "allow null in column 'notes.title'"),
-    "another default": (
-        column("notes", "score", default=2),
-        "change the default of column 'notes.score'",
-    ),
-    "no default": (
-        column("notes", "done", default=None),
-        "change the default of column 'notes.done'",
-    ),
-    "a tighter rule": (
-        column("notes", "title", maxLength=2),
-        "change the rules of column 'notes.title' (3 rows break the new rule)",
-    ),
-    "a dropped rule": (
-        column("notes", "title", minLength=None),
-        "change the rules of column 'notes.title' (an existing table would have to be rebuilt)",
-    ),
-    "unique on a column": (
-        column("notes", "title", unique=True),
-        "require unique values in column 'notes.title' (1 values occur more than once)",
-    ),
-    "no longer unique": (
-        column("users", "email", unique=False),
-        "allow repeated values in column 'users.email'",
-    ),
-    "a unique index over duplicates": (
-        lambda spec: spec["notes"]["indexes"].update(u={"columns": ["title"], "unique": True}),
-        "create index 'notes.u' (1 values occur more than once)",
-    ),
-    "a unique column with one value for all": (
-        column("notes", "slug", type="string", default="x", unique=True),
-        "create index 'notes.uq_notes_slug' (1 values occur more than once)",
-    ),
-    "a reference on a column": (
-        column("notes", "title", references="users.email"),
-        "change the reference of column 'notes.title' (3 rows refer to nothing)",
-    ),
-    "another action of a reference": (
-        column("notes", "user_id", onDelete="restrict"),
-        "change the reference of column 'notes.user_id'",
-    ),
-    "no reference": (
-        lambda spec: spec["notes"]["columns"]["user_id"].pop("references"),
-        "change the reference of column 'notes.user_id'",
-    ),
-    "another primary key": (
-        lambda spec: (
-            spec["notes"]["columns"]["id"].update(primaryKey=False, auto=None),
-            spec["notes"].update(primaryKey=["title", "id"]),
-        ),
-        "change the primary key of table 'notes'",
-    ),
-    "no longer counting up": (
-        column("notes", "id", auto=None),
-        "change the primary key of table 'notes'",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_anything_else_is_refused_and_says_what_it_would_do(filled: Path, name: str) -> None:
-    edit, expected = REFUSED[name]
-    assert expected in refusal(filled, changed(edit))
-
-
-def test_every_refused_change_is_listed(filled: Path) -> None:
-    def edit(spec: dict[str, Any]) -> None:
-        spec["notes"]["columns"].pop("body")
-        spec["notes"]["columns"].pop("price")
-
-    message = refusal(filled, changed(edit))
-    assert "'notes.body'" in message
-    assert "'notes.price'" in message
-    assert "hint:" in message
 
 
 def test_a_required_column_joins_an_empty_table(empty: Path) -> None:
@@ -447,9 +284,9 @@ def test_a_failure_at_any_statement_leaves_the_file_as_it_was(
 
 
 def test_a_failing_statement_names_its_change(filled: Path) -> None:
-    tables = changed(column("notes", "level", type="integer", default=1, minimum=5))
-    with pytest.raises(DatabaseError, match=r"cannot add column 'notes\.level'"):
-        migrate.apply(filled, tables)
+    query(filled, "CREATE TABLE _bbops_rebuilt (in_the_way)")
+    with pytest.raises(DatabaseError, match=r"cannot rebuild table 'notes': .*already exists"):
+        migrate.apply(filled, changed(column("notes", "title", nullable=True)))
 
 
 def test_of_migrators_at_once_one_does_the_work(filled: Path) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import sqlite3
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +126,8 @@ def test_a_refused_migration_comes_back_as_such(ask: Any, tmp_path: Path) -> Non
     built = ask("build", source=folder(project), artifacts=str(tmp_path / "a"))
     database = str(tmp_path / "data.sqlite")
     ask("migrate", digest=built["digest"], database=database)
+    with closing(sqlite3.connect(database, isolation_level=None)) as live:
+        live.execute("INSERT INTO notes (title) VALUES ('a word')")
     text = FILES["tables/notes.yaml"].replace("type: string", "type: integer")
     write_project(project, {"tables/notes.yaml": text, "functions/add.yaml": "steps: [return: {}]"})
     built = ask("build", source=folder(project), artifacts=str(tmp_path / "a"))

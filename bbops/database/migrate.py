@@ -14,14 +14,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Final
 
-from bbops.database.changes import Change, classify
+from bbops.database import alter
+from bbops.database.carry import carry
+from bbops.database.changes import Change, hash_changes
+from bbops.database.compare import Comparison, compare
 from bbops.database.connection import connect
+from bbops.database.conversions import add_conversions
 from bbops.database.gate import Gate
 from bbops.database.own import make_own_tables
+from bbops.database.preflight import Preflight
+from bbops.database.renames import Renames, Types, find_renames, rename_types, renamed_schema
 from bbops.database.seed import seed
-from bbops.database.values import literal, stamp
 from bbops.errors import DatabaseError, MigrationRefused
 from bbops.resources.table import Table
 
@@ -39,16 +44,23 @@ class Migration:
 
     changes: tuple[Change, ...]
     spec_hash: str
+    rebuilt: frozenset[str] = frozenset()
+    """Tables that are written anew, row by row: some 1.4 µs a row."""
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is to be done; seed rows do not count."""
-        return not self.changes
+        return not self.changes and not self.rebuilt
+
+    @property
+    def hash(self) -> str:
+        """The name of this plan, the same for as long as it would do the same."""
+        return hash_changes(self.changes)
 
     @property
     def refused(self) -> tuple[Change, ...]:
         """The changes that keep `apply` from doing anything."""
-        return tuple(change for change in self.changes if change.risk == "refused")
+        return tuple(change for change in self.changes if change.risk != "safe")
 
 
 def plan(path: Path, tables: Mapping[str, Table]) -> Migration:
@@ -115,14 +127,25 @@ def _transaction(live: sqlite3.Connection) -> Iterator[None]:
 
 
 def _plan(live: sqlite3.Connection, tables: Mapping[str, Table]) -> Migration:
-    spec = _spec(tables)
-    spec_hash = _hash(spec)
+    spec_hash = _hash(_spec(tables))
     recorded_hash, types = _recorded(live)
     if recorded_hash == spec_hash:
         return Migration((), spec_hash)
+    found = _compare(live, tables, types, find_renames(live, tables))
+    return Migration(found.changes, spec_hash, found.rebuilt)
+
+
+def _compare(
+    live: sqlite3.Connection, tables: Mapping[str, Table], types: Types, renames: Renames
+) -> Comparison:
     schema = _schema()
-    differences = schema.differences(live, schema.metadata(tables))
-    return Migration(classify(live, tables, differences, types), spec_hash)
+    described = schema.metadata(tables)  # refuses defaults that do not fit, before they are used
+    add_conversions(live)
+    now = str(live.execute(_NOW).fetchone()[0])
+    types = rename_types(types, tables, renames)
+    rows = Preflight(live, tables, carry(live, tables, renames, types, now))
+    with renamed_schema(live, renames) as renamed:
+        return compare(renamed, tables, schema.differences(renamed, described), rows, renames)
 
 
 def _apply(live: sqlite3.Connection, tables: Mapping[str, Table]) -> Migration:
@@ -130,10 +153,10 @@ def _apply(live: sqlite3.Connection, tables: Mapping[str, Table]) -> Migration:
     _refuse(migration)
     make_own_tables(live)
     now = str(live.execute(_NOW).fetchone()[0])
-    is_new = _recorded(live)[0] != migration.spec_hash
+    recorded_hash, types = _recorded(live)
     if not migration.is_empty:
-        _make(live, tables, migration, now)
-    if is_new:
+        _make(live, tables, migration, types, now)
+    if recorded_hash != migration.spec_hash:
         _record(live, tables, migration.spec_hash, now)
     if seed(live, tables, now) or not migration.is_empty:
         _check_references(live)
@@ -144,45 +167,30 @@ def _refuse(migration: Migration) -> None:
     if not migration.refused:
         return
     listed = "\n".join(f"  {change}" for change in migration.refused)
+    cures = dict.fromkeys(change.cure for change in migration.refused if change.cure)
+    if any(change.risk == "destructive" for change in migration.refused):
+        cures["keep what is there and add a new column or table beside it"] = None
     raise MigrationRefused(
-        f"these changes of tables are not made unasked:\n{listed}",
-        hint="keep what is there and add a new column or table beside it",
+        f"these changes of tables are not made unasked:\n{listed}", hint="; ".join(cures)
     )
 
 
 def _make(
-    live: sqlite3.Connection, tables: Mapping[str, Table], migration: Migration, now: str
+    live: sqlite3.Connection,
+    tables: Mapping[str, Table],
+    migration: Migration,
+    types: Types,
+    now: str,
 ) -> None:
-    schema = _schema()
-    described = schema.metadata(tables)
-    for change in migration.changes:
-        for statement in _statements(live, described, change, now):
-            try:
-                live.execute(statement)
-            except sqlite3.Error as error:
-                raise DatabaseError(f"cannot {change}: {error}") from error
-    left = classify(live, tables, schema.differences(live, described), {})
-    if left:
-        listed = ", ".join(map(str, left))
+    renames = find_renames(live, tables)
+    types = rename_types(types, tables, renames)
+    alter.apply_renames(live, renames)
+    carried = carry(live, tables, Renames(), types, now)
+    alter.apply_differences(live, _schema(), _schema().metadata(tables), carried, migration.rebuilt)
+    left = _compare(live, tables, {}, Renames())
+    if left.changes or left.rebuilt:
+        listed = ", ".join([*map(str, left.changes), *sorted(left.rebuilt)])
         raise MigrationRefused(f"the tables differ from the declared ones afterwards: {listed}")
-
-
-def _statements(live: sqlite3.Connection, described: Any, change: Change, now: str) -> list[str]:
-    schema, table = _schema(), described.tables[change.table]
-    if change.kind == "create table":
-        return list(schema.create_table(table))
-    if change.kind == "add column":
-        return [_add_column(live, table.c[change.what], now)]
-    return [schema.create_index(index) for index in table.indexes if index.name == change.what]
-
-
-def _add_column(live: sqlite3.Connection, column: Any, now: str) -> str:
-    default = column.info["default"]
-    if default is None and not column.nullable and column.info["auto"] in {"created", "updated"}:
-        query = f'SELECT EXISTS (SELECT 1 FROM "{column.table.name}")'
-        if live.execute(query).fetchone()[0]:
-            default = literal(stamp(column.info["type"], now))
-    return str(_schema().add_column(column, default))
 
 
 def _check_references(live: sqlite3.Connection) -> None:

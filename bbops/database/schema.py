@@ -48,9 +48,19 @@ def metadata(tables: Mapping[str, Table]) -> sa.MetaData:
 
 def create_table(table: sa.Table) -> list[str]:
     """Return the statements that make a table and its indexes."""
+    return [create_bare_table(table, str(table.name)), *create_indexes(table)]
+
+
+def create_bare_table(table: sa.Table, name: str) -> str:
+    """Return the statement that makes a table without its indexes, under another name."""
     dialect = sa.create_engine("sqlite://").dialect
     statement = str(CreateTable(table).compile(dialect=dialect)).strip()
-    return [statement, *(create_index(index) for index in _sorted_indexes(table))]
+    return statement.replace(f'CREATE TABLE "{table.name}"', f'CREATE TABLE "{name}"', 1)
+
+
+def create_indexes(table: sa.Table) -> list[str]:
+    """Return the statements that make the indexes of a table."""
+    return [create_index(index) for index in _sorted_indexes(table)]
 
 
 def create_index(index: sa.Index) -> str:

@@ -297,7 +297,7 @@ KEYS = {
 
 LATER = frozenset({
     "Auth.schemes", "Auth.keys", "Project.errors", "Project.session", "Project.review",
-    "Project.frontend", "Table.renamedFrom", "Table.checks", "Column.renamedFrom",
+    "Project.frontend", "Table.checks",
     "Function.output", "Endpoint.files", "Endpoint.maxBody", "Endpoint.idempotency",
     "Endpoint.history", "Task", "Trigger", "Realtime", "Agent", "Addon", "Emit", "Publish",
 })  # fmt: skip

@@ -56,9 +56,9 @@ class Table(Model):
       from the other side by this table's name, or by `reverse`.
     - `seed` rows are inserted into every database where no row has their primary key; they are
       never changed or deleted.
-    - Publishing adds what is new: tables, columns (nullable, or with a default, or into an empty
-      table) and indexes. Anything else is refused, and says what it would do; the last good
-      release serves on.
+    - Publishing makes every change that loses nothing: what is new, what rows fit in, and a new
+      name that says its old one by `renamedFrom`. What would lose values, or what rows stand in
+      the way of, is refused and names them; the last good release serves on.
     """
 
     folder: ClassVar[str] = "tables"

@@ -64,7 +64,7 @@ async def fill_env(attempt: Attempt, at: Workshop) -> None:
 
 
 async def migrate(attempt: Attempt, at: Workshop) -> None:
-    """Bring the database to the declared tables, by additions only."""
+    """Bring the database to the declared tables, by changes that lose nothing."""
     asked = {"do": "migrate", "digest": attempt.built["digest"], "database": str(at.database)}
     try:
         answer = await at.plane.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)

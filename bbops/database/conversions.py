@@ -1,0 +1,164 @@
+"""Turn what is stored as one column type into what another stores, and tell what that loses.
+
+One rule judges all pairs of types: a value that comes back the same lost nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from bbops.database.values import Stored, encode, literal
+
+_STORAGE: Final = {
+    "integer": "INTEGER", "bigint": "INTEGER", "boolean": "INTEGER",
+    "number": "REAL", "binary": "BLOB",
+}  # fmt: skip
+_BY_STORAGE: Final = {"INTEGER": "integer", "REAL": "number", "BLOB": "binary"}
+_TEXTS: Final = frozenset({"string", "text"})
+_SAME_STORAGE: Final = _TEXTS, {"integer", "bigint"}
+_ANY_TEXT: Final = {"uuid", "date", "time", "datetime", "decimal", "json"}
+
+
+def storage_of(column_type: str) -> str:
+    """Return the storage class that SQLite keeps a column of that type in."""
+    return _STORAGE.get(column_type, "TEXT")
+
+
+def guess_type(storage: str, declared: str) -> str:
+    """Return the type of a live column that is not on record: the declared one if it may be."""
+    return declared if storage_of(declared) == storage else _BY_STORAGE.get(storage, "text")
+
+
+def reads_as(old: str, new: str) -> bool:
+    """Whether all that was stored as one type is a right value of the other, as it is."""
+    if old == new or any({old, new} <= same for same in _SAME_STORAGE):
+        return True
+    return old in _ANY_TEXT and new in _TEXTS
+
+
+def convert(value: Stored, old: str, new: str) -> Stored:
+    """Return the value as a column of type `new` stores it; null stays null.
+
+    Raises:
+        ValueError: there is no such value.
+    """
+    if value is None or reads_as(old, new):
+        return value
+    between = _BETWEEN.get((old, new))
+    if between:
+        return between(value)
+    return _from_text(_to_text(value, old), new)
+
+
+def is_kept(value: Stored, old: str, new: str) -> bool:
+    """Whether a value that can be converted would come back the same."""
+    try:
+        back = convert(convert(value, old, new), new, old)
+    except ValueError:
+        return False
+    if old == "decimal" and isinstance(value, str) and isinstance(back, str):
+        return Decimal(value) == Decimal(back)
+    return back == value
+
+
+def add_conversions(connection: sqlite3.Connection) -> None:
+    """Give a connection the functions that `converted`, `misfit` and `loss` speak of."""
+    connection.create_function("bbops_convert", 3, _convert_or_null, deterministic=True)
+    connection.create_function("bbops_is_kept", 3, is_kept, deterministic=True)
+
+
+def converted(value: str, old: str, new: str) -> str:
+    """Return SQL for `value`, an SQL expression, as the new type; null where it does not fit."""
+    if reads_as(old, new):
+        return value
+    return f"bbops_convert({value}, {literal(old)}, {literal(new)})"
+
+
+def misfit(value: str, old: str, new: str) -> str:
+    """Return the SQL condition that a value cannot be converted."""
+    return f"{value} IS NOT NULL AND {converted(value, old, new)} IS NULL"
+
+
+def loss(value: str, old: str, new: str) -> str:
+    """Return the SQL condition that a value can be converted but does not come back the same."""
+    kept = f"bbops_is_kept({value}, {literal(old)}, {literal(new)})"
+    return f"{converted(value, old, new)} IS NOT NULL AND NOT {kept}"
+
+
+def _convert_or_null(value: Stored, old: str, new: str) -> Stored:
+    try:
+        return convert(value, old, new)
+    except ValueError:
+        return None
+
+
+def _to_text(value: Any, old: str) -> str:
+    if old == "boolean":
+        return "true" if value else "false"
+    if old == "binary" or isinstance(value, bytes):
+        raise ValueError("bytes are no text")
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def _from_text(text: str, new: str) -> Stored:
+    reader = _READERS.get(new)
+    return reader(text) if reader else encode(new, text)
+
+
+def _read_integer(text: str) -> Stored:
+    try:
+        found = Decimal(text)
+    except InvalidOperation:
+        raise ValueError("no number") from None
+    if not found.is_finite() or abs(found.adjusted()) > 18 or found != int(found):
+        raise ValueError("no whole number")
+    return encode("integer", int(found))
+
+
+def _read_number(text: str) -> Stored:
+    found = float(text)
+    if not math.isfinite(found):
+        raise ValueError("no finite number")
+    return found
+
+
+def _read_boolean(text: str) -> Stored:
+    known = {"true": 1, "false": 0, "1": 1, "0": 0}
+    if text not in known:
+        raise ValueError("neither true nor false")
+    return known[text]
+
+
+def _read_json(text: str) -> Stored:
+    msgspec.json.decode(text)  # its DecodeError is a ValueError
+    return text
+
+
+def _refuse_binary(_text: str) -> Stored:
+    raise ValueError("text is no bytes")
+
+
+_READERS: Final[dict[str, Callable[[str], Stored]]] = {
+    "integer": _read_integer,
+    "bigint": _read_integer,
+    "number": _read_number,
+    "boolean": _read_boolean,
+    "json": _read_json,
+    "binary": _refuse_binary,
+}
+_BETWEEN: Final[dict[tuple[str, str], Callable[[Any], Stored]]] = {
+    ("boolean", "integer"): int,
+    ("boolean", "bigint"): int,
+    ("boolean", "number"): float,
+    ("boolean", "decimal"): str,
+    ("date", "datetime"): partial(encode, "datetime"),
+    ("datetime", "date"): lambda value: str(value)[:10],
+    ("datetime", "time"): lambda value: encode("time", str(value)[11:].removesuffix("Z")),
+}
