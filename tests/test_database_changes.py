@@ -514,6 +514,46 @@ def test_what_loses_something_is_told_with_its_rows(database: Path, name: str) -
     assert expected in refusal(database, changed(edit), "destructive")
 
 
+@pytest.mark.parametrize("name", DESTRUCTIVE)
+def test_what_loses_something_is_made_once_it_is_approved(database: Path, name: str) -> None:
+    tables = changed(DESTRUCTIVE[name][0])
+    planned = migrate.plan(database, tables)
+    with pytest.raises(MigrationRefused, match=f"bbops db approve {planned.hash}"):
+        migrate.apply(database, tables, {"another"})
+    old = rows_of(database)
+    assert migrate.apply(database, tables, {planned.hash}) == planned
+    assert migrate.plan(database, tables).is_empty
+    assert query(database, "PRAGMA foreign_key_check") == []
+    kept = database.with_name(f"data.sqlite.before-{planned.hash}")
+    assert rows_of(kept) == old
+    assert query(kept, "SELECT count(age) FROM people") == [(2,)]
+
+
+def test_an_approval_counts_once(database: Path) -> None:
+    without = changed(drop("people", "age"))
+    approved = {migrate.plan(database, without).hash}
+    migrate.apply(database, without, approved)
+    migrate.apply(database, declare(SPEC), approved)
+    query(database, "UPDATE people SET age = 1")
+    with pytest.raises(MigrationRefused, match=r"drop column 'people\.age'"):
+        migrate.apply(database, without, approved)
+
+
+def test_an_approval_does_not_make_the_impossible(database: Path) -> None:
+    tables = changed(both(drop("people", "price"), to("word", "integer")))
+    planned = migrate.plan(database, tables)
+    assert not planned.is_waiting
+    with pytest.raises(MigrationRefused) as caught:
+        migrate.apply(database, tables, {planned.hash})
+    assert "approve" not in caught.value.hint
+
+
+def test_digits_that_would_not_come_back_the_same_wait(database: Path) -> None:
+    query(database, "UPDATE people SET code = '007' WHERE id = 2")
+    message = refusal(database, changed(to("code", "integer")), "destructive")
+    assert "'people.code' (1 rows hold string that integer does not keep whole: id 2)" in message
+
+
 @pytest.mark.parametrize("name", IMPOSSIBLE)
 def test_what_rows_stand_in_the_way_of_names_them_and_the_cure(database: Path, name: str) -> None:
     edit, expected = IMPOSSIBLE[name]

@@ -56,11 +56,11 @@ def sort_changes(found: Iterable[Change]) -> tuple[Change, ...]:
     )
 
 
-def hash_changes(changes: Iterable[Change]) -> str:
-    """Return the name of a plan: twelve hex digits of what it does.
+def hash_changes(changes: Iterable[Change], base: str) -> str:
+    """Return the name of a plan: twelve hex digits of what it does, and to what (`base`).
 
     Numbers of rows do not count, which change while a plan is read; what a change would do to
     them does, so that one which begins to lose something gives the plan another name.
     """
     said = [[c.kind, c.table, c.what, c.risk, c.why] for c in changes]
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:12]
+    return hashlib.sha256(json.dumps([base, said]).encode()).hexdigest()[:12]

@@ -73,8 +73,10 @@ class _Reader:
         self._rows = rows
         self._gone = {str(d[1].name) for d in differences if d[0] == "remove_table"}
         self._new = {str(d[1].name) for d in differences if d[0] == "add_table"}
-        self._added = {(d[2], str(d[3].name)) for d in differences if d[0] == "add_column"}
-        self._removed = {(d[2], str(d[3].name)) for d in differences if d[0] == "remove_column"}
+        self._added = {(str(d[2]), str(d[3].name)) for d in differences if d[0] == "add_column"}
+        self._removed = {
+            (str(d[2]), str(d[3].name)) for d in differences if d[0] == "remove_column"
+        }
         self._renamed = _shapes(differences, "add_index") & _shapes(differences, "remove_index")
 
     def read_differences(self) -> Iterator[Change]:
@@ -106,7 +108,7 @@ class _Reader:
         yield _losing(Change("drop table", name, ""), rows, "rows would be lost")
 
     def _read_added_column(self, difference: tuple[Any, ...]) -> Iterator[Change]:
-        table, name = difference[2], str(difference[3].name)
+        table, name = str(difference[2]), str(difference[3].name)
         column, rows = self._tables[table].columns[name], self._rows.find(table)
         change = Change("add column", table, name)
         if column.nullable or column.default is not None or not rows:
@@ -118,7 +120,7 @@ class _Reader:
             yield _blocked(change, _bare(rows), "rows would have no value for it", cure)
 
     def _read_removed_column(self, difference: tuple[Any, ...]) -> Iterator[Change]:
-        table, name = difference[2], str(difference[3].name)
+        table, name = str(difference[2]), str(difference[3].name)
         self.rebuilt.add(table)
         rows = self._rows.find_live(table, f'"{name}" IS NOT NULL')
         yield _losing(Change("drop column", table, name), rows, "rows would lose their value")
@@ -154,7 +156,7 @@ class _Reader:
             yield Change("allow repeated values in column", table, column)
 
     def _read_nullability(self, difference: tuple[Any, ...]) -> Iterator[Change]:
-        _, _, table, column, _, _, nullable = difference
+        table, column, nullable = str(difference[2]), str(difference[3]), difference[6]
         self.rebuilt.add(table)
         if nullable:
             yield Change("allow null in column", table, column)
@@ -170,7 +172,7 @@ class _Reader:
             yield _blocked(change, nulls, "rows hold null", cure)
 
     def _read_default(self, difference: tuple[Any, ...]) -> Iterator[Change]:
-        _, _, table, column, *_ = difference
+        table, column = str(difference[2]), str(difference[3])
         self.rebuilt.add(table)
         yield Change("change the default of column", table, column)
 

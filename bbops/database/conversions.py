@@ -87,9 +87,9 @@ def misfit(value: str, old: str, new: str) -> str:
 
 
 def loss(value: str, old: str, new: str) -> str:
-    """Return the SQL condition that a value can be converted but does not come back the same."""
+    """Return the SQL condition that a value, which can be converted, would not come back."""
     kept = f"bbops_is_kept({value}, {literal(old)}, {literal(new)})"
-    return f"{converted(value, old, new)} IS NOT NULL AND NOT {kept}"
+    return f"{value} IS NOT NULL AND NOT {kept}"
 
 
 def _convert_or_null(value: Stored, old: str, new: str) -> Stored:
@@ -137,7 +137,10 @@ def _read_boolean(text: str) -> Stored:
 
 
 def _read_json(text: str) -> Stored:
-    msgspec.json.decode(text)  # its DecodeError is a ValueError
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.MsgspecError, RecursionError):
+        raise ValueError("no JSON") from None
     return text
 
 

@@ -10,7 +10,7 @@ import hashlib
 import importlib
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -23,6 +23,7 @@ from bbops.database.compare import Comparison, compare
 from bbops.database.connection import connect
 from bbops.database.conversions import add_conversions
 from bbops.database.gate import Gate
+from bbops.database.keep import keep_copy
 from bbops.database.own import make_own_tables
 from bbops.database.preflight import Preflight
 from bbops.database.renames import Renames, Types, find_renames, rename_types, renamed_schema
@@ -35,6 +36,7 @@ _RECORD: Final = (
     "CREATE TABLE IF NOT EXISTS _bbops_schema (id INTEGER PRIMARY KEY CHECK (id = 1),"
     " hash TEXT NOT NULL, spec TEXT NOT NULL, applied_at TEXT NOT NULL) STRICT"
 )
+_IS_RECORDED: Final = "SELECT 1 FROM sqlite_master WHERE name = '_bbops_schema'"
 _NOW: Final = "SELECT strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z'"
 
 
@@ -47,6 +49,9 @@ class Migration:
     rebuilt: frozenset[str] = frozenset()
     """Tables that are written anew, row by row: some 1.4 µs a row."""
 
+    base: str = ""
+    """The live tables: their hash, and when they became what they are."""
+
     @property
     def is_empty(self) -> bool:
         """Whether nothing is to be done; seed rows do not count."""
@@ -55,12 +60,22 @@ class Migration:
     @property
     def hash(self) -> str:
         """The name of this plan, the same for as long as it would do the same."""
-        return hash_changes(self.changes)
+        return hash_changes(self.changes, self.base)
+
+    @property
+    def losses(self) -> tuple[Change, ...]:
+        """The changes that are made only after an approval."""
+        return tuple(change for change in self.changes if change.risk == "destructive")
 
     @property
     def refused(self) -> tuple[Change, ...]:
-        """The changes that keep `apply` from doing anything."""
+        """The changes that keep `apply` from doing anything, unless the plan is approved."""
         return tuple(change for change in self.changes if change.risk != "safe")
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether an approval is all that it lacks."""
+        return bool(self.losses) and self.losses == self.refused
 
 
 def plan(path: Path, tables: Mapping[str, Table]) -> Migration:
@@ -81,11 +96,16 @@ def plan(path: Path, tables: Mapping[str, Table]) -> Migration:
             raise DatabaseError(f"cannot read database '{path}': {error}") from error
 
 
-def apply(path: Path, tables: Mapping[str, Table]) -> Migration:
+def apply(path: Path, tables: Mapping[str, Table], approved: Collection[str] = ()) -> Migration:
     """Bring the file to the declared tables in one transaction, insert seed rows, return the plan.
 
     Makes the file if it is missing. Waits for the gate: call it where blocking is allowed. What
-    fails midway leaves the file as it was.
+    fails midway leaves the file as it was. Before anything is lost the file is kept, see `keep`.
+
+    Args:
+        path: the file.
+        tables: as declared.
+        approved: hashes of plans that may lose what they say.
 
     Raises:
         MigrationRefused: a change is not safe, or rows break a rule; lists every refused change.
@@ -96,8 +116,9 @@ def apply(path: Path, tables: Mapping[str, Table]) -> Migration:
         try:
             # tables are made and seeded in any order; the check at the end is of everything
             live.execute("PRAGMA foreign_keys = OFF")
+            _keep(live, path, tables, approved)
             with _transaction(live):
-                return _apply(live, tables)
+                return _apply(live, tables, approved)
         except sqlite3.Error as error:
             raise DatabaseError(f"cannot migrate database '{path}': {error}") from error
 
@@ -132,7 +153,7 @@ def _plan(live: sqlite3.Connection, tables: Mapping[str, Table]) -> Migration:
     if recorded_hash == spec_hash:
         return Migration((), spec_hash)
     found = _compare(live, tables, types, find_renames(live, tables))
-    return Migration(found.changes, spec_hash, found.rebuilt)
+    return Migration(found.changes, spec_hash, found.rebuilt, _base(live))
 
 
 def _compare(
@@ -148,9 +169,20 @@ def _compare(
         return compare(renamed, tables, schema.differences(renamed, described), rows, renames)
 
 
-def _apply(live: sqlite3.Connection, tables: Mapping[str, Table]) -> Migration:
+def _keep(
+    live: sqlite3.Connection, path: Path, tables: Mapping[str, Table], approved: Collection[str]
+) -> None:
+    planned = _plan(live, tables) if approved else None
+    if planned and planned.is_waiting and planned.hash in approved:
+        keep_copy(live, path, planned.hash)
+
+
+def _apply(
+    live: sqlite3.Connection, tables: Mapping[str, Table], approved: Collection[str]
+) -> Migration:
     migration = _plan(live, tables)
-    _refuse(migration)
+    if not (migration.is_waiting and migration.hash in approved):
+        _refuse(migration)
     make_own_tables(live)
     now = str(live.execute(_NOW).fetchone()[0])
     recorded_hash, types = _recorded(live)
@@ -168,7 +200,9 @@ def _refuse(migration: Migration) -> None:
         return
     listed = "\n".join(f"  {change}" for change in migration.refused)
     cures = dict.fromkeys(change.cure for change in migration.refused if change.cure)
-    if any(change.risk == "destructive" for change in migration.refused):
+    if migration.is_waiting:
+        cures[f"approve it with 'bbops db approve {migration.hash}', or keep what is there"] = None
+    elif migration.losses:
         cures["keep what is there and add a new column or table beside it"] = None
     raise MigrationRefused(
         f"these changes of tables are not made unasked:\n{listed}", hint="; ".join(cures)
@@ -223,8 +257,7 @@ def _hash(spec: str) -> str:
 
 def _recorded(live: sqlite3.Connection) -> tuple[str, dict[str, dict[str, str]]]:
     """Return the hash of the last applied tables, and each column's declared type."""
-    known = "SELECT 1 FROM sqlite_master WHERE name = '_bbops_schema'"
-    if not live.execute(known).fetchone():
+    if not live.execute(_IS_RECORDED).fetchone():
         return "", {}
     spec_hash, spec = live.execute("SELECT hash, spec FROM _bbops_schema").fetchone()
     types = {
@@ -232,6 +265,12 @@ def _recorded(live: sqlite3.Connection) -> tuple[str, dict[str, dict[str, str]]]
         for name, table in json.loads(spec)["tables"].items()
     }
     return str(spec_hash), types
+
+
+def _base(live: sqlite3.Connection) -> str:
+    if not live.execute(_IS_RECORDED).fetchone():
+        return ""
+    return str(live.execute("SELECT hash || applied_at FROM _bbops_schema").fetchone()[0])
 
 
 def _record(

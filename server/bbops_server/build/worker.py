@@ -17,9 +17,10 @@ from pathlib import Path
 from bbops.compile.release import Built, build, declared_env
 from bbops.database import migrate
 from bbops.diagnostics import Diagnostic
-from bbops.errors import ServerError
+from bbops.errors import MigrationRefused, ServerError
 from bbops.git.command import end_all
 from bbops.resources.table import Table
+from bbops_server.approvals import keep_waiting, read_approvals
 from bbops_server.build.gate import MOST_TOLD, Gate
 from bbops_server.build.smoke import try_release
 from bbops_server.build.sources import Mirrors, Source, Sources
@@ -149,7 +150,14 @@ class Builder:
         if tables is None:  # it was built by the process before this one
             digest = request["digest"][:12]
             raise ServerError(f"release '{digest}' was not built here", hint="build it again")
-        migration = migrate.apply(Path(request["database"]), tables)
+        approved = {one.hash for one in read_approvals(state)}
+        try:
+            migration = migrate.apply(Path(request["database"]), tables, approved)
+        except MigrationRefused:
+            planned = migrate.plan(Path(request["database"]), tables)
+            if planned.is_waiting:
+                keep_waiting(state, planned)
+            raise
         return {"changes": [str(change) for change in migration.changes]}
 
     def _warm(self) -> Frame:

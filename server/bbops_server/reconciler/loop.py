@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from bbops.errors import BbopsError, GitError
+from bbops_server.approvals import stamp_approvals
 from bbops_server.reconciler.attempt import Attempt, Stage, Workshop
 from bbops_server.reconciler.events import Found, Published, Report
 from bbops_server.reconciler.history import accept, missing_branch
@@ -29,7 +30,7 @@ Each time it fails again, the pause doubles.
 
 
 Stamp = tuple[object, object]
-"""Of the source, and of the env values."""
+"""Of the source, and of what is decided beside it: env values and approvals."""
 
 _UNKNOWN = object()
 
@@ -97,7 +98,7 @@ class Reconciler:
         return perf_counter() + min(pause, LONGEST_RETRY_SECONDS)
 
     async def stamp(self) -> Stamp | None:
-        """Return the source's stamp with that of the env values: both change what is served.
+        """Return the source's stamp with that of env values and approvals; each may change a lot.
 
         While the source is out of reach it is the stamp known last; None when there is none.
         """
@@ -111,7 +112,8 @@ class Reconciler:
                 self.report(Found(self.source.shown))
         if self.known is _UNKNOWN:
             return None
-        return self.known, self.workshop.secrets.stamp()
+        beside = self.workshop.secrets.stamp(), stamp_approvals(self.workshop.project.state)
+        return self.known, beside
 
     async def restore(self) -> None:
         """Serve what was live before the restart, from its artifact alone."""

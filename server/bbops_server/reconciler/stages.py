@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bbops.errors import BbopsError, MigrationRefused
+from bbops_server.approvals import read_waiting
 from bbops_server.reconciler.attempt import Attempt, Stage, Workshop
 from bbops_server.reconciler.history import keep_history
 from bbops_server.reconciler.status import Stalled
@@ -64,16 +65,27 @@ async def fill_env(attempt: Attempt, at: Workshop) -> None:
 
 
 async def migrate(attempt: Attempt, at: Workshop) -> None:
-    """Bring the database to the declared tables, by changes that lose nothing."""
+    """Bring the database to the declared tables, by changes that lose nothing or are approved."""
     asked = {"do": "migrate", "digest": attempt.built["digest"], "database": str(at.database)}
     try:
         answer = await at.plane.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
     except MigrationRefused as refused:
-        hint = refused.hint
+        hint = _say_where(refused.hint, at)
         if at.mode == "dev":
             hint = f"{hint}; or stop, delete '{at.project.state}' and start afresh"
         raise Stalled("MigrationRefused", refused.message, hint) from None
     attempt.changes = answer["changes"]
+
+
+def _say_where(hint: str, at: Workshop) -> str:
+    """Complete the command that approves: it may be run in any folder."""
+    waiting = read_waiting(at.project.state)
+    if waiting is None:
+        return hint
+    command = f"bbops db approve {waiting.hash}"
+    where = f" --state {at.plane.settings.state}"
+    where += f" --project {at.project.name}" if at.project.name else ""
+    return hint.replace(command, command + where)
 
 
 async def smoke(attempt: Attempt, at: Workshop) -> None:
