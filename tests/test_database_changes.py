@@ -630,6 +630,14 @@ def test_views_and_triggers_of_others_outlive_a_rebuild(database: Path) -> None:
     assert len(query(database, "SELECT * FROM reds")) == 3
 
 
+def test_virtual_tables_of_others_are_left_alone(database: Path) -> None:
+    query(database, "CREATE VIRTUAL TABLE words USING fts5 (word)")
+    query(database, "INSERT INTO words VALUES ('found')")
+    tables = changed(both(people("word", nullable=True), lambda spec: spec.pop("empty")))
+    assert "words" not in str(migrate.apply(database, tables).changes)
+    assert query(database, "SELECT * FROM words WHERE words MATCH 'found'") == [("found",)]
+
+
 def test_planning_changes_no_byte_of_the_file(database: Path) -> None:
     before = database.read_bytes()
     for edit, *_ in (*SAFE.values(), *DESTRUCTIVE.values(), *IMPOSSIBLE.values()):

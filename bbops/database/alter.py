@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from bbops.database.carry import Carry
-from bbops.database.renames import Renames
+from bbops.database.renames import Renames, renamed_schema
 from bbops.errors import DatabaseError
 
 _NEW: Final = "_bbops_rebuilt"
@@ -43,7 +43,8 @@ def apply_differences(
         carried: what each row becomes.
         rebuilt: the tables that ALTER TABLE cannot bring there.
     """
-    found = schema.differences(live, described)
+    with renamed_schema(live, Renames()) as copy:  # what the plan has seen, and no more
+        found = schema.differences(copy, described)
     with _lifted(live):
         for difference in found:
             _remove(live, difference, rebuilt)

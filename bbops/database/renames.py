@@ -6,11 +6,21 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from typing import Final
 
+from bbops.database.connection import add_functions
 from bbops.resources.table import Table
 
 Types = Mapping[str, Mapping[str, str]]
 """Table → column → declared type when it was made, where that is on record."""
+
+
+_COPIED: Final = (
+    "SELECT m.sql FROM sqlite_master AS m"
+    " JOIN pragma_table_list AS l ON l.schema = 'main' AND l.name = m.tbl_name"
+    " WHERE m.type IN ('table', 'index') AND m.sql IS NOT NULL AND l.type = 'table'"
+    " AND substr(m.tbl_name, 1, 1) != '_' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.type DESC"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +92,14 @@ def columns_of(live: sqlite3.Connection) -> dict[str, dict[str, str]]:
 
 @contextmanager
 def renamed_schema(live: sqlite3.Connection, renames: Renames) -> Iterator[sqlite3.Connection]:
-    """Yield an empty copy of the live tables in memory, with the renames made."""
-    query = "SELECT sql FROM sqlite_master WHERE type IN ('table', 'index') AND sql IS NOT NULL"
-    own = " AND name NOT LIKE 'sqlite_%' AND substr(tbl_name, 1, 1) != '_' ORDER BY type DESC"
+    """Yield an empty copy of the live tables in memory, with the renames made.
+
+    Virtual tables, and those they keep for themselves, are not in it: nobody declares them, so
+    they are left alone.
+    """
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
-        for (statement,) in live.execute(query + own).fetchall():
+        add_functions(copy)
+        for (statement,) in live.execute(_COPIED).fetchall():
             copy.execute(statement)
         for statement in renames.statements():
             copy.execute(statement)
