@@ -20,7 +20,7 @@ from bbops.database.gate import Gate
 from bbops.errors import DatabaseDamaged, DatabaseError
 from bbops.git import store
 from tests.database_commands import Commands, titles
-from tests.served import Served
+from tests.served import Served, wait_for
 from tests.small_project import FILES
 
 MEBIBYTE = 1 << 20
@@ -76,6 +76,7 @@ def fill(path: Path, mebibytes: int) -> None:
     """Make a database of that size, with a note in each row."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")  # who checkpoints holds the gate
         connection.execute("CREATE TABLE IF NOT EXISTS notes (id INTEGER PRIMARY KEY, title TEXT)")
         connection.execute("BEGIN")
         rows = ((f"{number} {'x' * 1000}",) for number in range(mebibytes * 1000))
@@ -166,7 +167,7 @@ def test_a_damaged_database_is_named_and_no_backup_is_left(tmp_path: Path) -> No
     with path.open("r+b") as file:
         file.seek(MEBIBYTE)
         file.write(b"\xff" * 8192)
-    with pytest.raises(DatabaseDamaged, match="'.*data.sqlite' is damaged: "):
+    with pytest.raises(DatabaseDamaged, match=r"'.*data\.sqlite' is damaged: "):
         back_up(path, target)
     assert list(target.parent.iterdir()) == []
 
@@ -193,10 +194,12 @@ def test_a_backup_that_is_killed_leaves_no_file_of_its_name_and_the_server_unhar
 ) -> None:
     fill(data_of(served), 20)
     chance, killed = random.Random(5), 0
+    (folder := tmp_path / "copies").mkdir()
     for number in range(6):
-        target = tmp_path / f"{number}.sqlite"
+        target = folder / f"{number}.sqlite"
         with commands.start("backup", target) as process:
-            time.sleep(chance.uniform(0.2, 0.6))
+            wait_for(lambda of=number: list(folder.glob(f"*{of}.sqlite*")))
+            time.sleep(chance.uniform(0, 0.05))
             process.kill()
         killed += not target.exists()
         if target.exists():

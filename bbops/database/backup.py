@@ -20,6 +20,9 @@ Tell = Callable[[int, int], None]
 
 _PAGES_AT_ONCE: Final = 1_024
 _MOST_COMPLAINTS: Final = 3
+_DAMAGED: Final = "restore the last backup: 'bbops db restore FILE'"
+DAMAGE: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+"""What SQLite says of a file whose pages it cannot make sense of."""
 _FULL: Final = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
 
 
@@ -53,51 +56,65 @@ def back_up(path: Path, target: Path, *, tell: Tell | None = None) -> Contents:
     """
     if target.exists():
         raise DatabaseError(f"'{target}' exists", hint="choose another name, or delete it first")
-    with written_whole(target) as partial:
-        with _open_live(path) as source:
-            copy(source, path, partial, tell)
-        return check(partial, path, hint="restore the last backup: 'bbops db restore FILE'")
+    with written_whole(target) as partial, _open_live(path) as source:
+        return copy(source, partial, path, hint=_DAMAGED, tell=tell)
 
 
-def copy(source: sqlite3.Connection, path: Path, target: Path, tell: Tell | None = None) -> None:
-    """Write what an open database holds to a file that needs no other file beside it.
-
-    Raises:
-        DatabaseError: the disk is full, or the database at `path` cannot be read.
-    """
-    try:
-        with closing(_connect(target)) as copied:
-            source.execute("BEGIN")  # else a commit of another process would begin it anew
-            source.execute("SELECT 1 FROM sqlite_master").close()
-            size = int(source.execute("PRAGMA page_size").fetchone()[0])
-            source.backup(copied, pages=_PAGES_AT_ONCE, progress=_in_bytes(size, tell))
-            source.execute("COMMIT")
-        with closing(_connect(target)) as copied:
-            copied.execute("PRAGMA journal_mode = DELETE").fetchall()
-    except sqlite3.Error as error:
-        raise _cannot_copy(path, target, error) from None
-
-
-def check(copied: Path, path: Path, *, hint: str) -> Contents:
-    """Read every page of a copy, which nobody writes, and return what it holds.
+def copy(
+    source: sqlite3.Connection, target: Path, path: Path, *, hint: str, tell: Tell | None = None
+) -> Contents:
+    """Write what an open database holds to a file that needs no other beside it, and check that.
 
     Args:
-        copied: the copy.
-        path: the file it was made of, which is the one to complain of.
-        hint: what to do when it is damaged.
+        source: holds the pages of one moment until all are copied.
+        target: an empty file; not on the disk yet when this returns.
+        path: the file of `source`, for messages.
+        hint: what to do when that is damaged.
+        tell: see `back_up`.
 
     Raises:
-        DatabaseDamaged: it is no SQLite database, or not a whole one.
+        DatabaseDamaged: it is no database, or not a whole one.
+        DatabaseError: it cannot be read, or the disk is full.
     """
     try:
-        with closing(open_still(copied)) as connection:
-            asked = f"PRAGMA integrity_check({_MOST_COMPLAINTS})"
-            complaints = [str(found) for (found,) in connection.execute(asked)]
-            if complaints == ["ok"]:
-                return _contents(connection, copied.stat().st_size)
+        _copy(source, target, tell)
+        with closing(open_still(target)) as copied:
+            complaints = _complaints(copied)
+            if not complaints:
+                return _contents(copied, target.stat().st_size)
     except sqlite3.Error as error:
-        complaints = [str(error)]
+        complaints = [_damage(error, target, path)]
     raise DatabaseDamaged(f"'{path}' is damaged: {'; '.join(complaints)}", hint=hint)
+
+
+def _copy(source: sqlite3.Connection, target: Path, tell: Tell | None) -> None:
+    with closing(_connect(target)) as copied:
+        source.execute("BEGIN")  # else each commit of another process would begin it anew
+        source.execute("SELECT 1 FROM sqlite_master").close()
+        size = int(source.execute("PRAGMA page_size").fetchone()[0])
+        source.backup(copied, pages=_PAGES_AT_ONCE, progress=_in_bytes(size, tell))
+        source.execute("COMMIT")
+    with closing(_connect(target)) as copied:
+        copied.execute("PRAGMA journal_mode = DELETE").fetchall()
+
+
+def _complaints(copied: sqlite3.Connection) -> list[str]:
+    asked = f"PRAGMA integrity_check({_MOST_COMPLAINTS})"
+    found = [str(row[0]) for row in copied.execute(asked)]
+    return [] if found == ["ok"] else found
+
+
+def _damage(error: sqlite3.Error, target: Path, path: Path) -> str:
+    """Return SQLite's word for what is wrong with the pages.
+
+    Raises:
+        DatabaseError: it is something else that is wrong.
+    """
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in DAMAGE:
+        return str(error)
+    hint = f"the disk of '{target.parent}' must have room for all of it" if code in _FULL else ""
+    raise DatabaseError(f"cannot copy database '{path}': {error}", hint=hint) from None
 
 
 def open_still(path: Path) -> sqlite3.Connection:
@@ -163,9 +180,3 @@ def _contents(connection: sqlite3.Connection, size_bytes: int) -> Contents:
         if not name.startswith("_bbops_")
     }
     return Contents(size_bytes, tables, spec_hash)
-
-
-def _cannot_copy(path: Path, target: Path, error: sqlite3.Error) -> DatabaseError:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    hint = f"the disk of '{target.parent}' must have room for all of it" if code in _FULL else ""
-    return DatabaseError(f"cannot copy database '{path}': {error}", hint=hint)

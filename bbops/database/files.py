@@ -14,7 +14,8 @@ from bbops.errors import DatabaseError
 PARTIAL: Final = ".partial"
 """How the name of a file ends that is still being written."""
 
-_BESIDE: Final = ("-journal", "-wal", "-shm")
+_LOGS: Final = ("-journal", "-wal")
+_BESIDE: Final = (*_LOGS, "-shm")
 
 
 @contextmanager
@@ -54,6 +55,12 @@ def remove(path: Path) -> None:
 def beside(path: Path) -> tuple[Path, ...]:
     """Return the files that SQLite keeps beside a database; they need not exist."""
     return tuple(path.with_name(path.name + end) for end in _BESIDE)
+
+
+def with_logs(path: Path) -> tuple[Path, ...]:
+    """Return the files in which data may lie, those that exist."""
+    files = (path, *(path.with_name(path.name + end) for end in _LOGS))
+    return tuple(one for one in files if one.exists())
 
 
 def flush(path: Path) -> None:

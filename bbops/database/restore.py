@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from bbops.database.backup import Contents, Tell, check, copy, open_still
-from bbops.database.files import PARTIAL, beside, remove, written_whole
+from bbops.database.backup import DAMAGE, Contents, Tell, copy, open_still
+from bbops.database.files import PARTIAL, beside, remove, with_logs, written_whole
 from bbops.database.gate import Gate
 from bbops.errors import DatabaseDamaged, DatabaseError
 
-_DAMAGE: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_DAMAGED: Final = "take another backup; nothing has changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,8 @@ def restore(path: Path, file: Path, keep: Path, *, tell: Tell | None = None) -> 
     Args:
         path: need not exist.
         file: stays as it is; it may lie on a disk that cannot be written.
-        keep: gets what was at `path`, byte for byte; its name begins with that of `path`.
+        keep: gets what was at `path`; its name begins with that. With its log as a second file
+            where SQLite cannot read it any more.
         tell: see `back_up`.
 
     Raises:
@@ -61,10 +62,9 @@ def _left_behind(path: Path, partial: Path) -> Iterator[Path]:
 def _take_in(file: Path, partial: Path, tell: Tell | None) -> Contents:
     try:
         with closing(open_still(file)) as source:
-            copy(source, file, partial, tell)
+            contents = copy(source, partial, file, hint=_DAMAGED, tell=tell)
     except sqlite3.Error as error:
         raise DatabaseError(f"cannot read '{file}': {error}") from None
-    contents = check(partial, file, hint="take another backup; nothing has changed")
     if not contents.spec_hash:
         raise DatabaseError(
             f"'{file}' holds no data of a project", hint="take a file that 'bbops db backup' made"
@@ -79,7 +79,7 @@ def _settle_and_keep(path: Path, keep: Path) -> bool:
             _settle(path)
     except DatabaseDamaged:
         pass  # it is kept as it is, with its log
-    found = [one for one in (path, *beside(path)) if one.exists()]
+    found = with_logs(path)
     for one in found:
         with written_whole(keep.with_name(keep.name + one.name.removeprefix(path.name))) as copied:
             shutil.copyfile(one, copied)
@@ -94,11 +94,13 @@ def _settle(path: Path) -> None:
         DatabaseError: another program has it open.
     """
     try:
+        with closing(open_still(path)) as connection:  # which would not write to what is damaged
+            connection.execute("PRAGMA schema_version").close()
         with closing(sqlite3.connect(path, timeout=1, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = DELETE").fetchall()
     except sqlite3.DatabaseError as error:
         code = error.sqlite_errorcode & 0xFF
-        if code in _DAMAGE:
+        if code in DAMAGE:
             raise DatabaseDamaged(f"'{path}' is damaged: {error}") from None
         if code == sqlite3.SQLITE_BUSY:
             raise _in_use(path) from None
