@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -127,6 +129,39 @@ def seed_data(project: str | None, state: Path | None, *, as_json: bool) -> None
             say(f"{click.style('added', fg='green', bold=True)}  {rows(count)} to {table}")
     if not any(added.values()):
         say("every seed row is there" if added else "no table has seed rows")
+
+
+@command.command("shell")
+@click.argument("statement", required=False)
+@of_project
+@where_state
+@click.option("--write", is_flag=True, help="Let statements insert, update and delete rows.")
+@click.option(
+    "--limit", default=1000, show_default=True, type=click.IntRange(1), metavar="N",
+    help="The most rows of one statement that are shown.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="One line of JSON per statement.")
+def query_data(
+    statement: str | None, project: str | None, state: Path | None, limit: int,
+    *, write: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Run the SQL STATEMENT on the data, or ask for statements.
+
+    Without STATEMENT they are read from a pipe, or typed. A running server goes on: each statement
+    is a transaction of its own, and waits for its turn if it writes. Values are shown as they are
+    stored, private ones, too. Tables are changed by a commit, never here.
+    """
+    data = data_of(project, state)
+    from bbops.database.by_hand import ByHand  # noqa: PLC0415 - after --help
+    from bbops_server.commands._shell import converse, print_answer, run_all  # noqa: PLC0415
+
+    with closing(ByHand(data, writes=write)) as database:
+        if statement is not None:
+            print_answer(database.run(statement, most=limit), as_json=as_json)
+        elif sys.stdin.isatty() and not as_json:
+            converse(database, most=limit)
+        else:
+            run_all(database, sys.stdin, most=limit, as_json=as_json)
 
 
 def data_of(project: str | None, state: Path | None) -> Path:
