@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import pty
 import random
 import resource
 import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -209,6 +214,31 @@ def test_a_backup_that_is_killed_leaves_no_file_of_its_name_and_the_server_unhar
     assert killed
     commands.json("backup", tmp_path / "last.sqlite")
     assert {f"after {number}" for number in range(6)} <= titles(tmp_path / "last.sqlite")
+
+
+def test_a_person_sees_how_far_a_large_backup_is(
+    served: Served, commands: Commands, tmp_path: Path
+) -> None:
+    fill(data_of(served), 70)
+    with sqlite3.connect(data_of(served)) as connection, Gate(data_of(served)):
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    connection.close()
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-P", "-m", "bbops", "db", "backup", tmp_path / "a.sqlite"]
+    process = subprocess.Popen(
+        command, cwd=commands.folder, env={**commands.env, "TERM": "xterm"},
+        stdout=subprocess.PIPE, stderr=theirs,
+    )  # fmt: skip
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):  # Linux says so that the other end is closed
+        while part := os.read(ours, 65_536):
+            shown += part
+    os.close(ours)
+    out, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert f"to {tmp_path}".encode() in shown
+    assert b"\x1b" not in out
 
 
 def test_without_data_a_backup_says_what_makes_it(tmp_path: Path) -> None:

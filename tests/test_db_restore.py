@@ -122,6 +122,28 @@ def test_a_running_server_is_never_robbed_of_its_data(tmp_path: Path) -> None:
         assert served.api.post("/notes", json={"title": "three"}).status_code == 201
 
 
+def test_what_came_after_the_backup_is_made_when_the_server_starts(tmp_path: Path) -> None:
+    files = {name: text.encode() for name, text in FILES.items()}
+    store.init(tmp_path / "small", files, message="Start")
+    commands = Commands(tmp_path / "small", tmp_path / "commands")
+    with Served(tmp_path / "small", tmp_path / "home") as served:
+        served.live()
+        served.api.post("/notes", json={"title": "one"})
+        commands.json("backup", tmp_path / "backup.sqlite")
+        table = tmp_path / "small/tables/notes.yaml"
+        table.write_text(table.read_text() + "  more: { type: string, default: x }\n")
+        commit = served.commit()
+        assert served.live_of(commit)
+        served.api.post("/notes", json={"title": "two"})
+    commands.json("restore", tmp_path / "backup.sqlite")
+    with Served(tmp_path / "small", tmp_path / "home") as served:
+        wait_for(lambda: served.api.get("/notes").status_code == 200)
+        wait_for(lambda: served.status()["release"] == commit[:12])
+        assert served.api.post("/notes", json={"title": "three"}).json()["more"] == "x"
+        found = {one["title"]: one["more"] for one in served.api.get("/notes").json()}
+        assert found == {"one": "x", "three": "x"}
+
+
 def test_what_was_there_is_kept_whole_with_what_was_in_its_log(
     commands: Commands, data: Path, tmp_path: Path
 ) -> None:

@@ -80,6 +80,7 @@ def _settle_and_keep(path: Path, keep: Path) -> bool:
     except DatabaseDamaged:
         pass  # it is kept as it is, with its log
     found = with_logs(path)
+    # renamed, there would be no data for a moment; linked, a server could write to it, if we die
     for one in found:
         with written_whole(keep.with_name(keep.name + one.name.removeprefix(path.name))) as copied:
             shutil.copyfile(one, copied)

@@ -42,7 +42,7 @@ def command() -> None:
     """
 
 
-@command.command("backup")
+@command.command("backup", short_help="Write all data to a file, beside a running server.")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @of_project
 @where_state
@@ -72,7 +72,7 @@ def back_up_data(
     say(f"           to '{printable(str(target))}'")
 
 
-@command.command("restore")
+@command.command("restore", short_help="Put a backup in the place of the data.")
 @click.argument("file", type=click.Path(path_type=Path))
 @of_project
 @where_state
@@ -108,7 +108,7 @@ def restore_data(file: Path, project: str | None, state: Path | None, *, as_json
         say(f"          what was there is kept in '{printable(str(done.kept))}'")
 
 
-@command.command("seed")
+@command.command("seed", short_help="Insert the seed rows that are missing.")
 @of_project
 @where_state
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers of rows, as JSON.")
@@ -131,7 +131,7 @@ def seed_data(project: str | None, state: Path | None, *, as_json: bool) -> None
         say("every seed row is there" if added else "no table has seed rows")
 
 
-@command.command("shell")
+@command.command("shell", short_help="Run SQL on the data.")
 @click.argument("statement", required=False)
 @of_project
 @where_state
