@@ -1,4 +1,4 @@
-"""`orderBy`: columns, also of relations, in one direction each; and the pages it makes."""
+"""`orderBy`: columns, also of relations, each in one direction."""
 
 from __future__ import annotations
 
@@ -59,14 +59,20 @@ def check_order(
         _check_computed(at, order, found, place)
     for text, mark in texts or ():
         column = _check_part(at, table, text, mark or place)
-        if column is None or not paged:
-            continue
-        if column.private:
-            message = f"the cursor would give away the private column '{column.name}'"
-            at.report(mark or place, "private-data", message, "order by another column")
-        elif column.type in _UNPAGED:
-            message = f"a cursor cannot hold '{column.name}' of type {column.type}"
-            at.report(mark or place, "paging", message, "order by another column")
+        if paged and column is not None:
+            _check_cursor(at, column, mark or place)
+    for name in table.key if paged else ():
+        _check_cursor(at, table.columns[name], place)
+
+
+def _check_cursor(at: Checking, column: Column, place: Mark | None) -> None:
+    """Report a column whose values cannot be in a cursor."""
+    if column.private:
+        message = f"the cursor would give away the private column '{column.name}'"
+        at.report(place, "private-data", message, "order by another column")
+    elif column.type in _UNPAGED:
+        message = f"a cursor cannot hold '{column.name}' of type {column.type}"
+        at.report(place, "paging", message, "order by another column")
 
 
 def _check_computed(at: Checking, order: Value, found: Type, place: Mark | None) -> None:
@@ -134,8 +140,7 @@ def order_by(
 
 def order_clause(query: Parts, fixed: Sequence[tuple[str, bool]]) -> str:
     """Return the ORDER BY clause of an order that no request changes."""
-    order = OrderBy(*order_by(query, {}, fixed, paged=False))
-    return ", ".join(map(str, order.keys(fixed)))
+    return OrderBy(*order_by(query, {}, fixed, paged=False)).order(fixed).clause
 
 
 def _choices(table: Table, *, paged: bool) -> list[str]:

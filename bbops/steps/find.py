@@ -12,7 +12,7 @@ from bbops.expressions.narrow import outcomes
 from bbops.expressions.types import ANY, INTEGER, TEXT, Type, list_of, map_of
 from bbops.expressions.values import BareField, Constant, Expression, Value, ValueField
 from bbops.model import Model
-from bbops.runtime.orders import OrderBy, clause
+from bbops.runtime.orders import OrderBy
 from bbops.runtime.pages import Pages
 from bbops.sql.query import Query
 from bbops.sql.template import Template, commas, seq
@@ -312,7 +312,7 @@ class Find(Step):
         given = order_by(query, {}, None, paged=False)
         chosen = flow.constant("bbops.runtime.orders:OrderBy", *given)
         at = query.switch(flow.expression("order(value)", order=chosen, value=flow.value(order)))
-        return ("raw", at, clause(OrderBy(*given).keys(())))
+        return ("raw", at, OrderBy(*given).order(()).clause)
 
 
 def _each(flow: Flow, row: ast.expr, rows: ast.expr) -> ast.expr:
