@@ -43,6 +43,7 @@ columns:
   post_id: { type: integer, references: posts.id, onDelete: cascade }
   user_id: { type: integer, nullable: true, references: users.id }
   body: { type: string }
+  meta: { type: json, nullable: true }
 """,
 }
 Row = dict[str, Any]
@@ -399,6 +400,8 @@ def test_a_changed_table_compiles_what_reads_it_through_relations(find: str) -> 
         ('select: { a: "list(comments, user.secret)" }', "private-data"),
         ('select: { a: "list(comments, body) | length" }', "is not computed with in SQL"),
         ("where: 3 in list(comments, body)", "never in a list of text"),
+        ("where: title in list(comments, meta)", "json columns are not searched"),
+        ("where: sum(comments, meta) > 1", "json columns are not added"),
         ("where: sum(comments, body) > 1", "'sum' needs a number, got text"),
         ("where: sum(replies, price) > 1", "but not computed"),
         ("select: { a: title | slugify }", "does not run on columns"),

@@ -17,8 +17,8 @@ LeftBy = Callable[[str], Known | None]
 def known_before(project: Project, name: str, left_by: LeftBy) -> tuple[Known, bool]:
     """Return what is known before a function's first step, and whether that is all.
 
-    It is not where middleware could not be read. A variable that some way to the function does
-    not set is not set.
+    It is not where middleware could not be read as it stands. A variable that some way to the
+    function does not set is not set.
     """
     ways: dict[tuple[str, ...], str] = {}
     for way in ways_to(project, name):
@@ -26,9 +26,14 @@ def known_before(project: Project, name: str, left_by: LeftBy) -> tuple[Known, b
     if name in project.callers:
         why = f"function '{project.callers[name]}' calls this one, which has variables of its own"
         ways.setdefault((), why)
-    is_complete = all(one in project.functions for chain in ways for one in chain)
+    is_complete = all(_is_right(project, one) for chain in ways for one in chain)
     ends = [(why, left_by_chain(project, chain, left_by)) for chain, why in ways.items()]
     return _common(ends), is_complete
+
+
+def _is_right(project: Project, middleware: str) -> bool:
+    function = project.functions.get(middleware)
+    return function is not None and function.file not in project.mended
 
 
 def left_by_chain(project: Project, chain: tuple[str, ...], left_by: LeftBy) -> Known:

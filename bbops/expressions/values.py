@@ -74,17 +74,24 @@ Bare = Expression | Broken
 
 def read_value(data: Any) -> Value:
     """Return the Value of YAML data of any shape."""
+    return _read(data, None)
+
+
+def _read(data: Any, mark: Mark | None) -> Value:
+    """Return a Value; `mark` is where a number or the like stands, which does not say so itself."""
     if isinstance(data, str):
         return _read_text(data)
+    if isinstance(data, Map):
+        items = tuple((str(key), _read(item, data.values_at[key])) for key, item in data.items())
+        return MapValue(items, data.mark, data.keys_at)
     if isinstance(data, dict):
-        items = tuple((str(key), read_value(item)) for key, item in data.items())
-        at = data if isinstance(data, Map) else None
-        if at is None:
-            return MapValue(items)
-        return MapValue(items, at.mark, at.keys_at)
+        return MapValue(tuple((str(key), _read(item, None)) for key, item in data.items()))
+    if isinstance(data, Seq):
+        members = zip(data, data.items_at, strict=True)
+        return ListValue(tuple(_read(item, at) for item, at in members), data.mark)
     if isinstance(data, list):
-        return ListValue(tuple(map(read_value, data)), data.mark if isinstance(data, Seq) else None)
-    return Constant(data)
+        return ListValue(tuple(_read(item, None) for item in data))
+    return Constant(data, mark)
 
 
 def read_bare(data: Any) -> Bare:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -38,21 +38,35 @@ class Key:
         return f"{self.sql} NULLS LAST" if self.nullable else self.sql
 
 
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A whole order: its parts, and the SQL of them.
+
+    Attributes:
+        clause: what stands behind ORDER BY.
+        columns: what is ordered by, to be selected.
+    """
+
+    keys: tuple[Key, ...]
+    clause: str
+    columns: str
+
+
 class OrderBy:
-    """`orderBy` of one step: makes the parts of an order, or refuses what a request asks for."""
+    """`orderBy` of one step: makes its order, or the one that a request asks for."""
 
     __slots__ = ("chosen", "primary", "sortable")
 
     def __init__(self, sortable: Mapping[str, Sortable], primary: Sequence[str]) -> None:
         """Args: `sortable` by the name that stands before `.desc`; it holds all of `primary`."""
         self.sortable, self.primary = sortable, primary
-        self.chosen: dict[str, tuple[Key, ...]] = {}
+        self.chosen: dict[str, Order] = {}
 
     def __call__(self, value: Any) -> str:
         """Return the ORDER BY clause of a request's value; raises as `choose`."""
-        return clause(self.choose(value))
+        return self.choose(value).clause
 
-    def choose(self, value: Any) -> tuple[Key, ...]:
+    def choose(self, value: Any) -> Order:
         """Return the order that a request's `name.desc` asks for.
 
         Raises:
@@ -63,19 +77,15 @@ class OrderBy:
             name, _, direction = value.rpartition(".") if type(value) is str else ("", "", "")
             if name not in self.sortable or direction not in {"asc", "desc"}:
                 raise FlowError("'orderBy' needs a column with '.asc' or '.desc' behind it")
-            found = self.chosen[value] = self.keys([(name, direction == "desc")])
+            found = self.chosen[value] = self.order([(name, direction == "desc")])
         return found
 
-    def keys(self, parts: Sequence[tuple[str, bool]]) -> tuple[Key, ...]:
+    def order(self, parts: Sequence[tuple[str, bool]]) -> Order:
         """Return the whole order of (name, is_down) parts.
 
         It ends with the primary key, in the direction of the last part, so that pages are stable.
         """
         used, is_down = {name for name, _ in parts}, bool(parts and parts[-1][1])
         whole = [*parts, *((name, is_down) for name in self.primary if name not in used)]
-        return tuple(Key(name, *self.sortable[name], is_down) for name, is_down in whole)
-
-
-def clause(keys: Iterable[Key]) -> str:
-    """Return the ORDER BY clause of an order."""
-    return ", ".join(map(str, keys))
+        keys = tuple(Key(name, *self.sortable[name], is_down) for name, is_down in whole)
+        return Order(keys, ", ".join(map(str, keys)), ", ".join(key.sql for key in keys))

@@ -13,7 +13,7 @@ from typing import Any, Final
 from bbops.runtime.cursors import KEY_VARIABLE, Value, read_cursor, write_cursor
 from bbops.runtime.failures import FlowError
 from bbops.runtime.operators import kind
-from bbops.runtime.orders import CUT, Key, OrderBy, Sortable, clause
+from bbops.runtime.orders import CUT, Key, Order, OrderBy, Sortable
 
 _MOST: Final = 1 << 32
 
@@ -28,7 +28,7 @@ class Page:
         most: how many rows to ask for; one more than the page has tells that another one follows.
     """
 
-    keys: tuple[Key, ...]
+    by: Order
     signing: tuple[bytes, bytes]
     where: str
     parameters: list[Any]
@@ -37,20 +37,20 @@ class Page:
     @property
     def order(self) -> str:
         """The ORDER BY clause."""
-        return clause(self.keys)
+        return self.by.clause
 
     @property
     def columns(self) -> str:
         """What the cursor is made of, as SQL; it is selected behind everything else."""
-        return ", ".join([key.sql for key in self.keys])
+        return self.by.columns
 
     def split(self, rows: list[Any]) -> tuple[list[Any], str | None]:
         """Return the page's rows, and the cursor to the next page if there is one."""
         if len(rows) < self.most:
             return rows, None
         rows = rows[:-1]
-        last = rows[-1][-len(self.keys) :]
-        return rows, write_cursor(*self.signing, list(map(_shortened, self.keys, last)))
+        last = rows[-1][-len(self.by.keys) :]
+        return rows, write_cursor(*self.signing, list(map(_shortened, self.by.keys, last)))
 
 
 class Pages:
@@ -67,13 +67,13 @@ class Pages:
     ) -> None:
         """Args: `context` names the step; `fixed` is its order, None where the request chooses."""
         self.context, self.orders = context, OrderBy(sortable, primary)
-        self.fixed = None if fixed is None else self.orders.keys(fixed)
+        self.fixed = None if fixed is None else self.orders.order(fixed)
 
     def sample(self) -> Page:
         """Return a page that is not the first one, to try its SQL."""
-        keys = self.orders.keys(()) if self.fixed is None else self.fixed
-        where, parameters = behind(keys, [""] * len(keys), [""] * len(self.orders.primary))
-        return Page(keys, (b"", b""), where, parameters, 1)
+        by = self.fixed or self.orders.order(())
+        where, parameters = behind(by.keys, [""] * len(by.keys), [""] * len(self.orders.primary))
+        return Page(by, (b"", b""), where, parameters, 1)
 
     def __call__(self, order: Any, cursor: Any, size: Any, env: Mapping[str, Any]) -> Page:
         """Return the page behind a cursor, for null the first one.
@@ -82,18 +82,18 @@ class Pages:
             Thrown: 400 `invalidCursor`; the cursor was changed, or is one of another list or order.
             FlowError: this is no order or no size.
         """
-        keys = self.orders.choose(order) if self.fixed is None else self.fixed
+        by = self.fixed or self.orders.choose(order)
         if type(size) is not int or not 0 < size < _MOST:
             raise FlowError(f"'limit' of a page needs a whole number from 1 on, got {kind(size)}")
         secret = str(env.get(KEY_VARIABLE) or "").encode()
-        signing = (secret, f"{self.context}\0{clause(keys)}".encode())
+        signing = (secret, f"{self.context}\0{by.clause}".encode())
         if cursor is None:
-            return Page(keys, signing, "1", [], size + 1)
+            return Page(by, signing, "1", [], size + 1)
         values = read_cursor(*signing, cursor)
-        named = {key.name: value for key, value in zip(keys, values, strict=True)}
+        named = {key.name: value for key, value in zip(by.keys, values, strict=True)}
         identity = [named[name] for name in self.orders.primary]
-        where, parameters = behind(keys, values, identity)
-        return Page(keys, signing, where, parameters, size + 1)
+        where, parameters = behind(by.keys, values, identity)
+        return Page(by, signing, where, parameters, size + 1)
 
 
 def behind(

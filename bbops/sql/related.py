@@ -58,6 +58,7 @@ def related(query: Parts, node: s.Call) -> Template:
         return seq("EXISTS (SELECT 1 ", _wanted(rows, node), ")")
     if node.name == "count":
         return seq("(SELECT count(*) ", _wanted(rows, node), ")")
+    _refuse_json(query, node.args[1], "added")
     before, after = adding(rows.query, node.args[1])
     return seq(f"(SELECT {before}v{after} FROM ", _values(rows, node), ")")
 
@@ -78,7 +79,13 @@ def adding(query: Parts, of: s.Node) -> tuple[str, str]:
 def members(query: Parts, node: s.Call) -> Template:
     """Return the values of `list(relation, column)` as rows, for `in`."""
     rows = rows_of(query, node.args[0], names_of(node.args[0]) or ())
+    _refuse_json(query, node.args[1], "searched")
     return _values(rows, node)
+
+
+def _refuse_json(query: Parts, node: s.Node, done: str) -> None:
+    if query.type_of(node).kind == "any":
+        raise NotInSql(node.start, f"json columns are not {done}", "read the rows first, with find")
 
 
 def listed(query: Parts, node: s.Call) -> tuple[Template, Column]:

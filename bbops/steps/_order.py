@@ -1,4 +1,4 @@
-"""`orderBy`: columns, also of relations, in one direction each; and the pages it makes."""
+"""`orderBy`: columns, also of relations, each in one direction."""
 
 from __future__ import annotations
 
@@ -56,23 +56,40 @@ def check_order(
     """
     found, texts = at.value(order), order_texts(order)
     if order is not None and texts is None:
-        _check_computed(at, order, found, place)
+        _check_computed(at, order, found, place, _choices(table, paged=paged))
     for text, mark in texts or ():
         column = _check_part(at, table, text, mark or place)
-        if column is None or not paged:
-            continue
-        if column.private:
-            message = f"the cursor would give away the private column '{column.name}'"
-            at.report(mark or place, "private-data", message, "order by another column")
-        elif column.type in _UNPAGED:
-            message = f"a cursor cannot hold '{column.name}' of type {column.type}"
-            at.report(mark or place, "paging", message, "order by another column")
+        if paged and column is not None:
+            _check_cursor(at, column, mark or place)
+    for name in table.key if paged else ():
+        _check_cursor(at, table.columns[name], place)
 
 
-def _check_computed(at: Checking, order: Value, found: Type, place: Mark | None) -> None:
+def _check_cursor(at: Checking, column: Column, place: Mark | None) -> None:
+    """Report a column whose values cannot be in a cursor."""
+    if column.private:
+        message = f"the cursor would give away the private column '{column.name}'"
+        at.report(place, "private-data", message, "order by another column")
+    elif column.type in _UNPAGED:
+        message = f"a cursor cannot hold '{column.name}' of type {column.type}"
+        at.report(place, "paging", message, "order by another column")
+
+
+def _check_computed(
+    at: Checking, order: Value, found: Type, place: Mark | None, names: list[str]
+) -> None:
+    """Report an order that a request could choose, and that is none."""
     found = at.refuse_null(order, found, "'orderBy'", place)
     if found.kind not in {"text", "any"}:
         at.report(place, "order", "'orderBy' is 'column.desc', or a list of such")
+    elif found.kind == "text" and not found.options:
+        message = "'orderBy' is one of some texts, but this may be any text"
+        at.report(place, "order", message, f"give it an 'enum', such as [{names[0]}.desc]")
+    known = [f"{name}.{direction}" for name in names for direction in ("asc", "desc")]
+    for option in found.options:
+        if option not in known:
+            message = f"'{option}', which this may be, is no order that a request can choose"
+            at.report(place, "order", message, suggest(option, known))
 
 
 def _check_part(at: Checking, table: Table, text: str, place: Mark | None) -> Column | None:
@@ -134,8 +151,7 @@ def order_by(
 
 def order_clause(query: Parts, fixed: Sequence[tuple[str, bool]]) -> str:
     """Return the ORDER BY clause of an order that no request changes."""
-    order = OrderBy(*order_by(query, {}, fixed, paged=False))
-    return ", ".join(map(str, order.keys(fixed)))
+    return OrderBy(*order_by(query, {}, fixed, paged=False)).order(fixed).clause
 
 
 def _choices(table: Table, *, paged: bool) -> list[str]:

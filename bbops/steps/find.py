@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import ast
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import PlainValidator
 
 from bbops.expressions.known import Facts
-from bbops.expressions.narrow import outcomes
 from bbops.expressions.types import ANY, INTEGER, TEXT, Type, list_of, map_of
 from bbops.expressions.values import BareField, Constant, Expression, Value, ValueField
 from bbops.model import Model
-from bbops.runtime.orders import OrderBy, clause
-from bbops.runtime.pages import Pages
+from bbops.runtime.orders import OrderBy
 from bbops.sql.query import Query
 from bbops.sql.template import Template, commas, seq
 from bbops.sql.types import Table
@@ -27,6 +25,7 @@ from bbops.steps._aggregate import (
 from bbops.steps._base import Checking, Example, Static, Step
 from bbops.steps._flow import Flow
 from bbops.steps._order import check_order, fixed_order, order_by, order_clause, order_texts
+from bbops.steps._paging import begin_page
 from bbops.steps._query import One, check_columns, check_where, first_row, query_scope, returning
 from bbops.steps._select import SelectCode, check_select
 from bbops.steps._shape import Columns, Selected, read_select
@@ -57,8 +56,9 @@ class Find(Step):
       optional filter is `query.author == null or author_id == query.author`.
     - Without `limit` a list has at most 1,000 rows. `orderBy` (`created_at.desc`,
       `author.name.asc`, or a list of such) ends with the primary key in the direction of the last
-      one, so pages are stable; null sorts last in both directions. `orderBy: ${ query.sort }` takes
-      any column of the table and of the rows that its relations lead to, but for private ones.
+      one, so pages are stable; null sorts last in both directions. In `orderBy: ${ query.sort }`
+      the shape has an `enum` of such orders: of columns of the table, and of the rows that its
+      relations lead to, but for private ones.
     - `after: ${ query.cursor }` gives a page as `{rows, next}`: `next` is the cursor to the page
       behind it, null at the end, and a cursor of null is the first page. It holds the last row's
       values of what orders the rows, signed for this step and order; any other is 400
@@ -210,41 +210,18 @@ class Find(Step):
     def page(
         self, flow: Flow, query: Query, names: Template, row: ast.expr
     ) -> list[ast.stmt]:  # fmt: skip
-        """Return the code of one page; see `bbops.runtime.pages`."""
-        page, rows, after = flow.temporary(), flow.temporary(), flow.temporary()
-        pages = (f"{flow.name} {self.as_}", *self.pages(query))
-        begin = flow.run(
-            f"{page} = pages(order, cursor, size, env)",
-            pages=flow.constant("bbops.runtime.pages:Pages", *pages),
-            order=flow.value(self.find.order_by), cursor=flow.value(self.find.after),
-            size=self.count(flow, "limit", MAX_ROWS), env=flow.root("env"),
+        find = self.find
+        page = begin_page(
+            flow, query, self.as_, where=find.where, order=find.order_by, cursor=find.after,
+            size=self.count(flow, "limit", MAX_ROWS),
         )  # fmt: skip
-        where = self.where(query)
-        sample = Pages(*pages).sample()
-
-        def made(part: str) -> int:
-            return query.switch(flow.expression(f"{page}.{part}"))
-
-        parameters = query.parameter(flow.expression(f"{page}.parameters"))
-        behind = ("raw", made("where"), sample.where, parameters)
         template = seq(
-            "SELECT ", names, ", ", ("raw", made("columns"), sample.columns),
-            f" FROM {query.alias} WHERE ", ("and", where, behind),
-            " ORDER BY ", ("raw", made("order"), sample.order),
-            " LIMIT ", query.parameter(flow.expression(f"{page}.most")),
+            "SELECT ", names, ", ", page.columns, f" FROM {query.alias} WHERE ",
+            ("and", self.where(query), page.behind), " ORDER BY ", page.order, " LIMIT ", page.most,
         )  # fmt: skip
         code, read = self.read(flow, query, template)
-        code += flow.run(f"{rows}, {after} = {page}.split(read)", read=read)
-        found = _each(flow, row, flow.expression(rows))
-        return begin + code + self.keep(flow, found, next=flow.expression(after))
-
-    def pages(self, query: Query) -> tuple[Any, ...]:
-        """Return what a `Pages` is made of, but for its name."""
-        where, texts = self.find.where, order_texts(self.find.order_by)
-        fixed = None if texts is None else fixed_order(texts)
-        known = outcomes(where.node, query.scope)[0] if isinstance(where, Expression) else {}
-        sortable, primary = order_by(query, known, fixed, paged=True)
-        return sortable, primary, fixed
+        split, rows, after = page.split(flow, read)
+        return [*page.begin, *code, *split, *self.keep(flow, _each(flow, row, rows), next=after)]
 
     def read(
         self, flow: Flow, query: Query, template: Template
@@ -312,7 +289,7 @@ class Find(Step):
         given = order_by(query, {}, None, paged=False)
         chosen = flow.constant("bbops.runtime.orders:OrderBy", *given)
         at = query.switch(flow.expression("order(value)", order=chosen, value=flow.value(order)))
-        return ("raw", at, clause(OrderBy(*given).keys(())))
+        return ("raw", at, OrderBy(*given).order(()).clause)
 
 
 def _each(flow: Flow, row: ast.expr, rows: ast.expr) -> ast.expr:

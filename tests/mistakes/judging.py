@@ -52,26 +52,21 @@ class Judge:
         check(before)
 
     def judge(self, mutant: Mutant) -> Verdict:
-        """Return what is found in a mutant, beyond what is said of the sample itself."""
+        """Return what is found in a mutant, as an editor looks for it after an edit."""
         loaded = load(self._tree(mutant), self.cache)
         found = set(loaded.diagnostics)
         if loaded.project is not None:
             found |= set(check(loaded.project, self.before))
-        return self._verdict(mutant, found)
+        return Verdict(mutant, tuple(sorted(found)))
 
     def judge_whole(self, mutant: Mutant) -> Verdict:
         """Return the same, by checking the whole project again."""
-        return self._verdict(mutant, validate(self._tree(mutant), Cache(self.cache))[1])
+        return Verdict(mutant, validate(self._tree(mutant), Cache(self.cache))[1])
 
     def _tree(self, mutant: Mutant) -> MemoryTree:
         files = dict(self.sample.files)
         files[mutant.file] = mutant.source(files[mutant.file])
         return MemoryTree(files)
-
-    def _verdict(self, mutant: Mutant, found: Iterable[Diagnostic]) -> Verdict:
-        said = self.sample.said
-        more = (one for one in found if (one.place.file, one.code) not in said)
-        return Verdict(mutant, tuple(sorted(more)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,17 @@ import re
 
 from bbops.expressions.nodes import Node
 from bbops.resources.table import Column
+from bbops.steps._base import find_step_kind
 from bbops.yaml.document import Map
 from tests.mistakes.names import ARGUMENTS, ROWS, Names, Speakers, name_of
 from tests.mistakes.spots import Spot, is_addon
 from tests.mistakes.words import spelt
+
+_KINDS = {
+    "integer": "number", "bigint": "number", "number": "number", "boolean": "boolean",
+    "decimal": "", "json": "", "binary": "", "object": "", "list": "",
+}  # fmt: skip
+"""What a constant of a type is; a text of all others."""
 
 
 class Meaning(Names):
@@ -195,19 +202,34 @@ class Meaning(Names):
             return "boolean" if spot.field in {"if", "where", "check", "checks"} else ""
         if spot.role == "value" and where in ROWS | {("Test", "data")}:
             return self.of_column_type(spot, where)
+        if spot.role == "value" and where in ARGUMENTS:
+            return self.of_argument(spot)
+        if is_addon(spot.owner) and spot.depth == len(spot.path):
+            return self.of_parameter(spot)
         if where in {("FindParameters", "limit"), ("FindParameters", "offset")}:
             return "number"
         if where in {("ReturnParameters", "status"), ("ThrowParameters", "status")}:
             return "number"
         return ""
 
+    def of_argument(self, spot: Spot) -> str:
+        """Return the kind that the called function declares."""
+        called = self.project.functions[str(spot.holder_value(self.root(spot), "function"))]
+        field = (getattr(called.model, spot.field) or {}).get(str(spot.path[-1]))
+        return _KINDS.get(field.parts[0], "text") if field and not field.parts[1] else ""
+
+    def of_parameter(self, spot: Spot) -> str:
+        """Return the kind that a step of an addon takes."""
+        kind = find_step_kind(str(spot.path[-2]))
+        assert kind is not None
+        takes = {one.name: one.takes for one in vars(kind)["action"].parameters}
+        return {"text": "text", "integer": "number", "number": "number"}.get(takes[spot.field], "")
+
     def of_column_type(self, spot: Spot, where: tuple[str, str]) -> str:
         column = self.column(spot, where)
         if column is None:
             return ""
-        kinds = {"integer": "number", "bigint": "number", "number": "number", "boolean": "boolean",
-                 "decimal": "", "json": "", "binary": ""}  # fmt: skip
-        return kinds.get(column.type, "text")
+        return _KINDS.get(column.type, "text")
 
     def column(self, spot: Spot, where: tuple[str, str]) -> Column | None:
         """Return the column that a value is for."""
