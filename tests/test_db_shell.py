@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -132,8 +133,11 @@ def test_what_acts_on_a_terminal_is_shown_as_an_escape(commands: Commands) -> No
 
 
 def test_ctrl_c_ends_a_statement_that_would_not(commands: Commands) -> None:
-    with commands.start("shell", FOREVER) as process:
-        time.sleep(0.6)
+    with commands.start("shell", stdin=subprocess.PIPE) as process:
+        process.stdin.write(f"SELECT 1;\n{FOREVER};\n")
+        process.stdin.close()
+        assert process.stdout.readline() == " 1\n"
+        time.sleep(0.2)
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == 130
 

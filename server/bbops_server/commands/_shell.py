@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -21,6 +23,8 @@ WORDS = "statements end with ';'; '.tables' lists the tables, '.quit' or Ctrl-D 
 
 def converse(database: ByHand, *, most: int) -> None:
     """Ask for statements on a terminal until somebody has had enough; mistakes end nothing."""
+    with contextlib.suppress(ImportError):
+        importlib.import_module("readline")  # which gives `input` a memory and keys to edit with
     say(WORDS)
     while (statement := _ask()) is not None:
         try:
