@@ -92,7 +92,7 @@ def fill(path: Path, mebibytes: int) -> None:
 def test_what_was_answered_before_a_backup_began_is_in_it(
     served: Served, commands: Commands, tmp_path: Path
 ) -> None:
-    writers = Writers(served.serving["url"])
+    writers, before = Writers(served.serving["url"]), set[str]()
     for number in range(3):
         time.sleep(0.2)
         before = set(writers.acknowledged)
@@ -224,7 +224,7 @@ def test_a_person_sees_how_far_a_large_backup_is(
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     connection.close()
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-P", "-m", "bbops", "db", "backup", tmp_path / "a.sqlite"]
+    command = [sys.executable, "-P", "-m", "bbops", "db", "backup", f"{tmp_path}/a.sqlite"]
     process = subprocess.Popen(
         command, cwd=commands.folder, env={**commands.env, "TERM": "xterm"},
         stdout=subprocess.PIPE, stderr=theirs,

@@ -164,6 +164,15 @@ def test_what_was_kept_can_be_restored_itself(
     assert titles(data) == {"old"}
 
 
+def test_a_file_that_was_copied_with_its_log_is_restored_with_it(
+    commands: Commands, data: Path, tmp_path: Path
+) -> None:
+    file = make(tmp_path / "copied.sqlite", "in the log", in_log=True)
+    commands.json("restore", file)
+    assert titles(data) == {"in the log"}
+    assert titles_with_log(file) == {"in the log"}
+
+
 def test_a_project_without_data_gets_some(commands: Commands, tmp_path: Path) -> None:
     assert commands.json("restore", backup_of(tmp_path, "new"))["kept"] is None
     state = commands.folder / ".bbops/state"

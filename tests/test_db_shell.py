@@ -134,6 +134,8 @@ def test_what_acts_on_a_terminal_is_shown_as_an_escape(commands: Commands) -> No
 
 def test_ctrl_c_ends_a_statement_that_would_not(commands: Commands) -> None:
     with commands.start("shell", stdin=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
         process.stdin.write(f"SELECT 1;\n{FOREVER};\n")
         process.stdin.close()
         assert process.stdout.readline() == " 1\n"
