@@ -4,6 +4,7 @@
   + ProjectError      the YAML is wrong: carries diagnostics, exit code 1
   + GitError          git said no, or is missing or too old
   + DatabaseError     the database cannot be opened, or is too old
+    + DatabaseDamaged it can, but what it holds is not whole, exit code 1
   + MigrationRefused  the live schema cannot become the declared one safely
   + ServerError       a server cannot start or cannot be reached
 
@@ -47,6 +48,12 @@ class GitError(BbopsError):
 
 class DatabaseError(BbopsError):
     """A database cannot be opened or is not one we can use."""
+
+
+class DatabaseDamaged(DatabaseError):
+    """A file is no database, or its pages contradict each other."""
+
+    exit_code = 1
 
 
 class MigrationRefused(BbopsError):

@@ -45,6 +45,9 @@ def declare(spec: dict[str, Any]) -> dict[str, Table]:
 def changed(edit: Callable[[dict[str, Any]], object]) -> dict[str, Table]:
     spec = copy.deepcopy(BASE)
     edit(spec)
+    for table in spec.values():
+        for name, keys in table["columns"].items():
+            table["columns"][name] = {key: it for key, it in keys.items() if it is not None}
     return declare(spec)
 
 

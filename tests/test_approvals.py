@@ -17,6 +17,7 @@ from bbops_server.approvals import (
     read_waiting,
     stamp_approvals,
 )
+from tests.database_commands import Commands
 from tests.migrating import BASE, USER, changed, declare, query
 from tests.served import Served, make_project
 
@@ -86,8 +87,10 @@ def test_a_running_server_makes_what_was_approved(tmp_path: Path) -> None:
         stalled = served.stalled()
         found = read_waiting(state)
         assert found is not None
-        assert f"bbops db approve {found.hash}" in stalled["hint"]
-        approve(state, found.hash, who="ada", at=NOW)
+        assert f"bbops db approve {found.hash} --state {state}'" in stalled["hint"]
+        commands = Commands(tmp_path, tmp_path / "commands")
+        told = commands.run("approve", found.hash, "--state", state)
+        assert told.stdout == f"approved  {found.losses[0].change}\n"
         assert served.live()["changes"] == [found.losses[0].change]
     assert query(state / "data.sqlite", "SELECT title FROM notes") == [("Kept",)]
     kept = state / f"data.sqlite.before-{found.hash}"

@@ -89,6 +89,7 @@ RIGHT = """
       check: result.id == 4
       rows: { notes: 4 }
 """
+UNTYPED = "(result | json | parseJson)"
 WRONG = """
   - name: many things are wrong
     input: { title: boom, secret: hunter2 }
@@ -96,8 +97,8 @@ WRONG = """
       status: 201
       value: { error: { message: other }, more: 1 }
       check:
-        - result.error.message == 'x'
-        - status + result.error
+        - (result | json | parseJson).error.message == 'x'
+        - status + (result | json | parseJson).error
       rows: { notes: 3 }
 """
 
@@ -122,7 +123,7 @@ def test_a_failure_tells_every_expectation_at_its_line(tmp_path: Path) -> None:
         "    tests/one.yaml:14: expected status 201, found 409: no booms",
         '    tests/one.yaml:15: value.error.message: expected "other", found "no booms"',
         "    tests/one.yaml:15: value.more: expected 1, found no such key",
-        "    tests/one.yaml:17: expected true, found false: result.error.message == 'x'",
+        f"    tests/one.yaml:17: expected true, found false: {UNTYPED}.error.message == 'x'",
         lines[5],
         "    tests/one.yaml:19: expected 3 rows in 'notes', found 4",
     ]

@@ -173,7 +173,7 @@ def test_order_puts_null_last_and_ends_with_the_key(order: str, found: str, benc
     assert names(bench.run(find(f"orderBy: {order}, {SELECT}"))) == found.split()
 
 
-SORT = "query: { sort: string }\n"
+SORT = "query: { sort: { type: string, enum: [name.asc, size.desc] } }\n"
 
 
 def test_order_may_come_from_a_request(bench: Bench) -> None:
@@ -181,12 +181,17 @@ def test_order_may_come_from_a_request(bench: Bench) -> None:
     assert names(bench.run(function, query="sort=size.desc")) == ["dog", "ant"]
 
 
+def test_a_request_chooses_among_the_orders_that_its_shape_names(bench: Bench) -> None:
+    client = bench.client(find("orderBy: '${ query.sort }'", SORT))
+    assert bench.ask(client, query="sort=price.asc").status == 400
+
+
 @pytest.mark.parametrize(
     "sort", ["name", "nope.asc", "name.up", "name.asc;--", "1", "done.desc, id"]
 )
-def test_order_from_a_request_names_a_column_and_a_direction(sort: str, bench: Bench) -> None:
-    client = bench.client(find("orderBy: '${ query.sort }'", SORT))
-    assert bench.ask(client, query=f"sort={sort}").status == 500
+def test_what_a_request_orders_by_is_a_column_and_a_direction(sort: str, bench: Bench) -> None:
+    client = bench.client(find("orderBy: '${ input.sort }'", "input: { sort: json }\n"))
+    assert bench.ask(client, {"sort": sort}).status == 500
 
 
 def test_limit_and_offset_make_pages(bench: Bench) -> None:

@@ -17,8 +17,8 @@ LeftBy = Callable[[str], Known | None]
 def known_before(project: Project, name: str, left_by: LeftBy) -> tuple[Known, bool]:
     """Return what is known before a function's first step, and whether that is all.
 
-    It is not where middleware could not be read as it stands. A variable that some way to the function does
-    not set is not set.
+    It is not where middleware could not be read as it stands. A variable that some way to the
+    function does not set is not set.
     """
     ways: dict[tuple[str, ...], str] = {}
     for way in ways_to(project, name):

@@ -20,7 +20,7 @@ SECTIONS = {
     "Write": (
         "init", "new", "set", "mv", "copy", "rm", "fmt", "validate", "test", "dev", "lsp",
     ),
-    "Serve": ("serve", "status", "requests", "env", "accept"),
+    "Serve": ("serve", "status", "requests", "env", "db", "accept"),
     "Learn": ("demo", "explain", "schema"),
 }  # fmt: skip
 MORE = "More"

@@ -5,12 +5,12 @@ Importing this loads no SQLAlchemy; a schema that did not change never does.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import importlib
 import json
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -89,7 +89,7 @@ def plan(path: Path, tables: Mapping[str, Table]) -> Migration:
         MigrationRefused: the tables cannot be described, see `bbops.database.schema.metadata`.
     """
     missing = not path.exists()
-    with contextlib.closing(_in_memory() if missing else connect(path, reads=True)) as live:
+    with closing(_in_memory() if missing else connect(path, reads=True)) as live:
         try:
             return _plan(live, tables)
         except sqlite3.Error as error:
@@ -112,7 +112,7 @@ def apply(path: Path, tables: Mapping[str, Table], approved: Collection[str] = (
         DatabaseError: the file cannot be written.
     """
     gate = Gate(path)
-    with contextlib.closing(gate), gate, contextlib.closing(connect(path, create=True)) as live:
+    with closing(gate), gate, closing(connect(path, create=True)) as live:
         try:
             # tables are made and seeded in any order; the check at the end is of everything
             live.execute("PRAGMA foreign_keys = OFF")
@@ -121,6 +121,26 @@ def apply(path: Path, tables: Mapping[str, Table], approved: Collection[str] = (
                 return _apply(live, tables, approved)
         except sqlite3.Error as error:
             raise DatabaseError(f"cannot migrate database '{path}': {error}") from error
+
+
+def insert_seed(path: Path) -> dict[str, int]:
+    """Insert the seed rows of the last applied tables that are missing, in one transaction.
+
+    Returns:
+        How many rows each table got that declares some. Waits for the gate, as `apply` does.
+
+    Raises:
+        MigrationRefused: a row breaks a rule, such as a unique column of a row that is there.
+        DatabaseError: the file cannot be written, or no project's tables were ever made in it.
+    """
+    gate = Gate(path)
+    with closing(gate), gate, closing(connect(path)) as live:
+        try:
+            live.execute("PRAGMA foreign_keys = OFF")  # as in `apply`
+            with _transaction(live):
+                return _insert_seed(live, path)
+        except sqlite3.Error as error:
+            raise DatabaseError(f"cannot write database '{path}': {error}") from error
 
 
 def warm() -> None:
@@ -136,7 +156,7 @@ def _in_memory() -> sqlite3.Connection:
     return sqlite3.connect(":memory:", isolation_level=None)
 
 
-@contextlib.contextmanager
+@contextmanager
 def _transaction(live: sqlite3.Connection) -> Iterator[None]:
     live.execute("BEGIN IMMEDIATE")
     try:
@@ -253,6 +273,20 @@ def _spec(tables: Mapping[str, Table]) -> str:
 
 def _hash(spec: str) -> str:
     return hashlib.sha256(spec.encode()).hexdigest()
+
+
+def _insert_seed(live: sqlite3.Connection, path: Path) -> dict[str, int]:
+    if not _recorded(live)[0]:
+        raise DatabaseError(
+            f"'{path}' has no tables of a project yet", hint="the first release makes them"
+        )
+    spec = json.loads(live.execute("SELECT spec FROM _bbops_schema").fetchone()[0])
+    tables = {name: Table.model_validate(table) for name, table in spec["tables"].items()}
+    now = str(live.execute(_NOW).fetchone()[0])
+    added = {name: seed(live, {name: table}, now) for name, table in tables.items() if table.seed}
+    if any(added.values()):
+        _check_references(live)
+    return added
 
 
 def _recorded(live: sqlite3.Connection) -> tuple[str, dict[str, dict[str, str]]]:

@@ -175,7 +175,8 @@ def _filtered(node: s.Filter, of: Type, args: list[Type], gives: str) -> Type:
         found = t.concealed(_converted(of, _CONVERTS[name]), by=[of])
         return found.not_null() if _is_convertible(node) else found
     if name == "default" and args:
-        return args[0] if of.kind == "null" else t.join(of.not_null(), args[0])
+        given = of.not_null()
+        return args[0] if of.kind == "null" else t.either_way(node.of, given, node.args[0], args[0])
     if of.kind == "map" and (kept := _map(node, of, args)) is not None:
         return kept
     if name == "pluck" and of.item and of.item.fields and (chosen := _chosen(node)):

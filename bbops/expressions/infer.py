@@ -65,4 +65,4 @@ class Inference(Checks):
             then = self.infer(node.then)
         with self.scope.knowing(no):
             other = self.infer(node.other)
-        return t.join(then, other)
+        return t.either_way(node.then, then, node.other, other)

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
+from bbops.expressions.nodes import Literal, Node
+
 TEXT_COLUMNS = frozenset({"string", "text", "uuid", "time"})
 TEXT_FIELDS = TEXT_COLUMNS | {"email", "url"}
 MAX_SIZE = 5_000
@@ -158,6 +160,16 @@ def type_of_constant(value: object) -> Type:
     """Return the type of a value that stands in the file itself."""
     kinds = {bool: BOOLEAN, int: INTEGER, float: NUMBER, str: TEXT}
     return NULL if value is None else kinds.get(type(value), ANY)
+
+
+def either_way(left: Node, then: Type, right: Node, other: Type) -> Type:
+    """Return the type of one of two values; a constant text may only be itself."""
+    sides = [
+        replace(of, options=(node.value,))
+        if isinstance(node, Literal) and isinstance(node.value, str) else of
+        for node, of in ((left, then), (right, other))
+    ]  # fmt: skip
+    return join(*sides)
 
 
 def join(left: Type, right: Type) -> Type:

@@ -39,6 +39,8 @@ def _mend_one(model: type[Model], root: Any, kind: str, loc: Sequence[Any], here
         if isinstance(around, dict):
             around[key] = _filler(model, root, (*path, key))
             return True
+    if kind == "empty":
+        return _fill_empty(model, root, path, here)
     if kind == "try":
         node_at(root, path)["catch"] = [_stand_in(None)]
         return True
@@ -50,6 +52,18 @@ def _mend_one(model: type[Model], root: Any, kind: str, loc: Sequence[Any], here
         return False
     _remove(root, path)
     return True
+
+
+def _fill_empty(model: type[Model], root: Any, path: Path, here: Path) -> bool:
+    """Leave out keys with nothing behind them; where the place is in one, give it something."""
+    around = node_at(root, path)
+    empty = [key for key, value in around.items()
+             if value is None and not slot_at(model, root, (*path, key)).is_value]  # fmt: skip
+    for key in empty:
+        del around[key]
+        if here[: len(path) + 1] == (*path, key):
+            around[key] = _filler(model, root, (*path, key))
+    return bool(empty)
 
 
 def _existing(root: Any, loc: Sequence[Any]) -> Path:

@@ -56,7 +56,7 @@ def check_order(
     """
     found, texts = at.value(order), order_texts(order)
     if order is not None and texts is None:
-        _check_computed(at, order, found, place)
+        _check_computed(at, order, found, place, _choices(table, paged=paged))
     for text, mark in texts or ():
         column = _check_part(at, table, text, mark or place)
         if paged and column is not None:
@@ -75,10 +75,21 @@ def _check_cursor(at: Checking, column: Column, place: Mark | None) -> None:
         at.report(place, "paging", message, "order by another column")
 
 
-def _check_computed(at: Checking, order: Value, found: Type, place: Mark | None) -> None:
+def _check_computed(
+    at: Checking, order: Value, found: Type, place: Mark | None, names: list[str]
+) -> None:
+    """Report an order that a request could choose, and that is none."""
     found = at.refuse_null(order, found, "'orderBy'", place)
     if found.kind not in {"text", "any"}:
         at.report(place, "order", "'orderBy' is 'column.desc', or a list of such")
+    elif found.kind == "text" and not found.options:
+        message = "'orderBy' is one of some texts, but this may be any text"
+        at.report(place, "order", message, f"give it an 'enum', such as [{names[0]}.desc]")
+    known = [f"{name}.{direction}" for name in names for direction in ("asc", "desc")]
+    for option in found.options:
+        if option not in known:
+            message = f"'{option}', which this may be, is no order that a request can choose"
+            at.report(place, "order", message, suggest(option, known))
 
 
 def _check_part(at: Checking, table: Table, text: str, place: Mark | None) -> Column | None:

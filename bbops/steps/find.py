@@ -56,8 +56,9 @@ class Find(Step):
       optional filter is `query.author == null or author_id == query.author`.
     - Without `limit` a list has at most 1,000 rows. `orderBy` (`created_at.desc`,
       `author.name.asc`, or a list of such) ends with the primary key in the direction of the last
-      one, so pages are stable; null sorts last in both directions. `orderBy: ${ query.sort }` takes
-      any column of the table and of the rows that its relations lead to, but for private ones.
+      one, so pages are stable; null sorts last in both directions. In `orderBy: ${ query.sort }`
+      the shape has an `enum` of such orders: of columns of the table, and of the rows that its
+      relations lead to, but for private ones.
     - `after: ${ query.cursor }` gives a page as `{rows, next}`: `next` is the cursor to the page
       behind it, null at the end, and a cursor of null is the first page. It holds the last row's
       values of what orders the rows, signed for this step and order; any other is 400

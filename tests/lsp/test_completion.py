@@ -70,6 +70,20 @@ def test_completion_works_in_a_file_that_is_broken_elsewhere(project: Path) -> N
     edit(project, test)
 
 
+def test_completion_works_beside_a_key_with_nothing_behind_it(project: Path) -> None:
+    async def test(editor: Client) -> None:
+        text = editor.read(LIST).replace("      where: user_id ==", "      where:\n      # ", 1)
+        text = text.replace("[id, title, done", "[id, ¦", 1)
+        before, _, after = text.partition("¦")
+        editor.show(LIST, before + after)
+        at = lsp.Position(before.count("\n"), len(before.rpartition("\n")[2]))
+        params = lsp.CompletionParams(editor.document(LIST), at)
+        found = await editor.client.text_document_completion_async(params)
+        assert {"title", "user_id"} <= {one.label for one in found or ()}
+
+    edit(project, test)
+
+
 def test_a_completion_is_put_in_place_of_the_word(project: Path) -> None:
     async def test(editor: Client) -> None:
         at = typed(editor, ENDPOINT, "notes/list", "notes/cr¦")

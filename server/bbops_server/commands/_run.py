@@ -6,11 +6,9 @@ Processes start before the code of what follows a source is read: each takes its
 from __future__ import annotations
 
 import asyncio
-import fcntl
-import os
 from typing import TYPE_CHECKING
 
-from bbops.errors import ServerError
+from bbops_server.commands._projects import hold_state
 from bbops_server.commands._report import Terminal, print_json
 from bbops_server.host.secrets import Secrets
 from bbops_server.live.plane import Plane
@@ -23,6 +21,9 @@ if TYPE_CHECKING:
     from bbops_server.reconciler.projects import Projects
     from bbops_server.reconciler.sources import Source
     from bbops_server.server_file.model import ServerFile
+
+HELD = "stop it, or give this one its own with --state DIR"
+"""What to do when another server uses a state folder."""
 
 
 def run_project(
@@ -41,7 +42,7 @@ def run_project(
     Raises:
         BbopsError: it cannot start; says what is in the way.
     """
-    hold_state(settings)
+    hold_state(settings.state, cure=HELD)
     secrets = Secrets.open(project.state)
     tell: Tell = print_json if as_json else Terminal(mode=settings.mode, tips=tips)
 
@@ -64,7 +65,7 @@ def run_project(
 
 def run_file(settings: Settings, file: ServerFile, options: Options, *, as_json: bool) -> None:
     """Serve the projects of a file, as it is now and will be. Raises as `run_project`."""
-    hold_state(settings)
+    hold_state(settings.state, cure=HELD)
     tell: Tell = print_json if as_json else Terminal(mode=settings.mode)
 
     def load() -> Make:
@@ -87,21 +88,3 @@ def run_file(settings: Settings, file: ServerFile, options: Options, *, as_json:
 
 def _serving(plane: Plane, source: str) -> Serving:
     return Serving(plane.settings.data_url, plane.settings.control_url, source)
-
-
-def hold_state(settings: Settings) -> None:
-    """Keep a second server away from this state folder, for as long as the process lives.
-
-    Raises:
-        ServerError: another one has it.
-    """
-    path = settings.state / "lock"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise ServerError(
-            f"another server uses the state folder '{settings.state}'",
-            hint="stop it, or give this one its own with --state DIR",
-        ) from None

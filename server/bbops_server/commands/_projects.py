@@ -1,0 +1,98 @@
+"""Which project of which state folder a command is about, and whether a server uses it."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from bbops.errors import ServerError
+
+where_state = click.option(
+    "--state", type=click.Path(path_type=Path), metavar="DIR",
+    help="The server's state folder; by default .bbops/state of this folder.",
+)  # fmt: skip
+of_project = click.option(
+    "--project", metavar="NAME", help="The project, where a server.yaml names several."
+)
+
+
+_SIGNS = ("project.yaml", "server.yaml", ".bbops/state")
+
+
+def require_project(state: Path | None) -> None:
+    """Refuse to make a state folder where nobody would look for it.
+
+    Raises:
+        ServerError: no state folder is named, and this folder is no project's.
+    """
+    if state is None and not any(map(Path.exists, map(Path, _SIGNS))):
+        raise ServerError(
+            "this folder is no project", hint="go to the project's folder, or give --state DIR"
+        )
+
+
+def folder_of(state: Path, project: str | None) -> Path:
+    """Return the folder of a project in a state folder: with one project, that folder itself.
+
+    Raises:
+        ServerError: it holds several projects and none is named, or a name it does not hold.
+    """
+    here = state / "projects"
+    served = [one.name for one in here.iterdir()] if here.is_dir() else []
+    names = sorted({*served, *declared()})
+    listed = ", ".join(names) or "no projects yet: 'bbops serve' makes them"
+    if project is None and names:
+        raise ServerError(
+            f"'{state}' holds several projects", hint=f"name one with --project: {listed}"
+        )
+    if project is not None and project not in names:
+        raise ServerError(f"'{state}' holds no project '{project}'", hint=f"it holds {listed}")
+    return here / project if project else state
+
+
+def declared() -> tuple[str, ...]:
+    """Return the projects that a server.yaml of this folder names; they may not be served yet."""
+    if not Path("server.yaml").is_file():
+        return ()
+    from bbops_server.server_file.load import read_file  # noqa: PLC0415 - after --help
+
+    file = read_file(Path("server.yaml")).file
+    return tuple(file.projects) if file else ()
+
+
+def name_of(folder: Path) -> str:
+    """Return the name of the project that went live last from its folder, else `data`."""
+    try:
+        return str(json.loads((folder / "publication.json").read_bytes())["project"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return "data"
+
+
+def hold_state(state: Path, *, cure: str) -> None:
+    """Keep every other server and restore away from this folder, as long as the process lives.
+
+    Args:
+        state: must exist.
+        cure: what to do when another process has it; `{process}` stands for its number.
+
+    Raises:
+        ServerError: another one has it.
+    """
+    import fcntl  # noqa: PLC0415 - Windows has none, and shows --help all the same
+
+    descriptor = os.open(state / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        process = os.read(descriptor, 20).decode().strip() or "?"
+        os.close(descriptor)
+        raise ServerError(
+            f"another server uses the state folder '{state}'", hint=cure.format(process=process)
+        ) from None
+    with suppress(OSError):  # the disk is full, and the lock holds all the same
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)

@@ -1,0 +1,235 @@
+"""Back up, restore, seed and query a project's data; approve what a migration loses."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from bbops.console import say
+from bbops.errors import ServerError
+from bbops.render import printable
+from bbops_server.commands._options import require_platform, state_folder
+from bbops_server.commands._progress import copying
+from bbops_server.commands._projects import (
+    folder_of,
+    hold_state,
+    name_of,
+    of_project,
+    require_project,
+    where_state,
+)
+
+if TYPE_CHECKING:
+    from bbops.database.backup import Contents
+
+DATA: Final = "data.sqlite"
+HELD: Final = "end it with Ctrl-C in its terminal or 'kill {process}', restore, then start it again"
+
+
+@click.group("db")
+def command() -> None:
+    """Back up, restore, seed and query a project's data.
+
+    The data is one SQLite file in the server's state folder. All but 'restore' work beside a
+    running server.
+    """
+
+
+@command.command("backup", short_help="Write all data to a file, beside a running server.")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@of_project
+@where_state
+@click.option("--json", "as_json", is_flag=True, help="Print what is in the backup, as JSON.")
+def back_up_data(
+    file: Path | None, project: str | None, state: Path | None, *, as_json: bool
+) -> None:
+    """Write all data to FILE, by default NAME-TIME.sqlite in this folder.
+
+    A running server goes on reading and writing; the backup holds every row it had answered for
+    when this began. FILE must not exist; in a folder the default name is taken. It appears when it
+    is whole, checked and on the disk. The request history and env values are not in it.
+
+    Exits with 1 when the data is damaged, with 2 when it cannot be read or FILE not written.
+    """
+    data = data_of(project, state)
+    from bbops.database.backup import back_up  # noqa: PLC0415 - after --help
+
+    usual = f"{project or name_of(data.parent)}-{stamp()}.sqlite"
+    target = file / usual if file and file.is_dir() else file or Path(usual)
+    with copying(f"to {target}", data.stat().st_size) as tell:
+        contents = back_up(data, target, tell=tell)
+    if as_json:
+        click.echo(json.dumps({"file": str(target), **told(contents)}))
+        return
+    say(f"{click.style('backed up', fg='green', bold=True)}  {listed(contents)}")
+    say(f"           to '{printable(str(target))}'")
+
+
+@command.command("restore", short_help="Put a backup in the place of the data.")
+@click.argument("file", type=click.Path(path_type=Path))
+@of_project
+@where_state
+@click.option("--json", "as_json", is_flag=True, help="Print what was restored, as JSON.")
+def restore_data(file: Path, project: str | None, state: Path | None, *, as_json: bool) -> None:
+    """Put the backup FILE in the place of the data, while no server runs.
+
+    FILE is checked first. What was there is kept beside the data, as data.sqlite.before-TIME. If
+    this is killed, the old data is there or the new. Tables that the backup lacks are made when the
+    server starts.
+
+    Exits with 1 when FILE is damaged, with 2 when it cannot be read or a server runs; nothing has
+    changed then.
+    """
+    require_platform()
+    require_project(state)
+    if not file.is_file():
+        raise ServerError(f"there is no file '{file}'", hint="'bbops db backup' makes one")
+    data = folder_of(state or Path(".bbops/state"), project) / DATA
+    hold_state(state_folder(Path.cwd(), state), cure=HELD)
+    data.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    from bbops.database.restore import restore  # noqa: PLC0415 - after --help
+
+    keep = data.with_name(f"{DATA}.before-{stamp()}")
+    with copying(f"from {file}", file.stat().st_size) as tell:
+        done = restore(data, file, keep, tell=tell)
+    if as_json:
+        kept = str(done.kept) if done.kept else None
+        click.echo(json.dumps({"file": str(file), "kept": kept, **told(done.contents)}))
+        return
+    say(f"{click.style('restored', fg='green', bold=True)}  {listed(done.contents)}")
+    if done.kept:
+        say(f"          what was there is kept in '{printable(str(done.kept))}'")
+
+
+@command.command("seed", short_help="Insert the seed rows that are missing.")
+@of_project
+@where_state
+@click.option("--json", "as_json", is_flag=True, help="Print the numbers of rows, as JSON.")
+def seed_data(project: str | None, state: Path | None, *, as_json: bool) -> None:
+    """Insert the seed rows that are missing, such as those somebody deleted.
+
+    They are those of the release that went live last; publishing does the same. A row whose primary
+    key is there stays as it is. All are inserted or none.
+    """
+    from bbops.database.migrate import insert_seed  # noqa: PLC0415 - after --help
+
+    added = insert_seed(data_of(project, state))
+    if as_json:
+        click.echo(json.dumps({"added": added}))
+        return
+    for table, count in added.items():
+        if count:
+            say(f"{click.style('added', fg='green', bold=True)}  {rows(count)} to {table}")
+    if not any(added.values()):
+        say("every seed row is there" if added else "no table has seed rows")
+
+
+@command.command("approve", short_help="Let a migration lose what it says.")
+@click.argument("plan", metavar="HASH")
+@of_project
+@where_state
+def approve_migration(plan: str, project: str | None, state: Path | None) -> None:
+    """Let the migration HASH, which would lose something, be made.
+
+    'bbops status' says what it is. A running server makes it within a second or two, and keeps the
+    data as it was beside it, as data.sqlite.before-HASH. The word counts once; who gave it, and
+    what it cost, stands in approvals.json of the state folder.
+    """
+    from bbops_server.approvals import approve  # noqa: PLC0415 - after --help
+    from bbops_server.host.clock import SystemClock  # noqa: PLC0415 - after --help
+
+    folder = data_of(project, state).parent
+    approval = approve(folder, plan, who=user(), at=SystemClock().now())
+    for loss in approval.losses:
+        say(f"{click.style('approved', fg='green', bold=True)}  {printable(loss.change)}")
+
+
+@command.command("shell", short_help="Run SQL on the data.")
+@click.argument("statement", required=False)
+@of_project
+@where_state
+@click.option("--write", is_flag=True, help="Let statements insert, update and delete rows.")
+@click.option(
+    "--limit", default=1000, show_default=True, type=click.IntRange(1), metavar="N",
+    help="The most rows of one statement that are shown.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="One line of JSON per statement.")
+def query_data(
+    statement: str | None, project: str | None, state: Path | None, limit: int,
+    *, write: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Run the SQL STATEMENT on the data, or ask for statements.
+
+    Without STATEMENT they are read from a pipe, or typed. A running server goes on: each statement
+    is a transaction of its own, and waits for its turn if it writes. Values are shown as they are
+    stored, private ones, too. Tables are changed by a commit, never here.
+    """
+    data = data_of(project, state)
+    from bbops.database.by_hand import ByHand  # noqa: PLC0415 - after --help
+    from bbops_server.commands._shell import converse, print_answer, run_all  # noqa: PLC0415
+
+    with closing(ByHand(data, writes=write)) as database:
+        if statement is not None:
+            print_answer(database.run(statement, most=limit), as_json=as_json)
+        elif sys.stdin.isatty() and not as_json:
+            converse(database, most=limit)
+        else:
+            run_all(database, sys.stdin, most=limit, as_json=as_json)
+
+
+def data_of(project: str | None, state: Path | None) -> Path:
+    """Return the file of a project's data.
+
+    Raises:
+        ServerError: there is none yet, or no such project.
+    """
+    require_platform()
+    data = folder_of(state or Path(".bbops/state"), project) / DATA
+    if not data.exists():
+        raise ServerError(
+            f"there is no data in '{data.parent}'",
+            hint="'bbops serve' makes it; go to the project's folder, or give --state DIR",
+        )
+    return data
+
+
+def user() -> str:
+    """Return the name of who runs this; a number where the system knows no name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"user {os.getuid()}"
+
+
+def stamp() -> str:
+    """Return the time for a file's name, in UTC."""
+    from bbops_server.host.clock import SystemClock  # noqa: PLC0415 - after --help
+
+    now: datetime = SystemClock().now()
+    return f"{now:%Y%m%dT%H%M%SZ}"
+
+
+def told(contents: Contents) -> Mapping[str, object]:
+    """Return what a file holds, for JSON."""
+    return {"size_bytes": contents.size_bytes, "tables": dict(contents.tables)}
+
+
+def listed(contents: Contents) -> str:
+    """Return what a file holds in words."""
+    tables = ", ".join(f"{name} {count:,}" for name, count in contents.tables.items())
+    size = f"{contents.size_bytes / 1_000_000:,.1f} MB"
+    return f"{size}, rows: {printable(tables)}" if tables else f"{size}, no tables"
+
+
+def rows(count: int) -> str:
+    """Return a number of rows in words."""
+    return "1 row" if count == 1 else f"{count:,} rows"
