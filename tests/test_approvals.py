@@ -12,8 +12,10 @@ from bbops.database import migrate
 from bbops.errors import ServerError
 from bbops_server.approvals import (
     approve,
+    close_approval,
     keep_waiting,
     read_approvals,
+    read_approved,
     read_waiting,
     stamp_approvals,
 )
@@ -49,6 +51,18 @@ def test_a_second_word_for_the_same_plan_replaces_the_first(tmp_path: Path, wait
     for who in ("ada", "bob"):
         approve(tmp_path, waiting, who=who, at=NOW)
     assert [one.who for one in read_approvals(tmp_path)] == ["bob"]
+
+
+def test_a_word_counts_until_the_plan_is_made_and_may_be_given_again(
+    tmp_path: Path, waiting: str
+) -> None:
+    approve(tmp_path, waiting, who="ada", at=NOW)
+    assert read_approved(tmp_path) == {waiting}
+    close_approval(tmp_path, waiting)
+    assert read_approved(tmp_path) == set()
+    assert [one.who for one in read_approvals(tmp_path)] == ["ada"], "it stays on record"
+    approve(tmp_path, waiting, who="bob", at=NOW)
+    assert read_approved(tmp_path) == {waiting}
 
 
 @pytest.mark.parametrize("name", ["0000000", "", "x" * 99])
@@ -93,5 +107,6 @@ def test_a_running_server_makes_what_was_approved(tmp_path: Path) -> None:
         assert told.stdout == f"approved  {found.losses[0].change}\n"
         assert served.live()["changes"] == [found.losses[0].change]
     assert query(state / "data.sqlite", "SELECT title FROM notes") == [("Kept",)]
+    assert read_approved(state) == set()
     kept = state / f"data.sqlite.before-{found.hash}"
     assert len(query(kept, "SELECT body FROM notes")) == 1

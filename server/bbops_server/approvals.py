@@ -1,7 +1,7 @@
 """Remember which migrations wait for somebody's word, and who gave it.
 
-A plan is named by its hash, which holds the state of the tables it starts from: so a word counts
-for one plan, once, and nobody has to take it back.
+A word counts for one plan, once: also when the data comes back from a backup, so that what was
+lost is not lost again unasked.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _WAITING = "migration.json"
 _APPROVED = "approvals.json"
+_MADE = "approvals-made.json"  # a file of its own: the stamp of the other makes a server look
 SHORTEST = 7
 """Digits of a hash that name a plan."""
 
@@ -92,6 +93,7 @@ def approve(state: Path, name: str, *, who: str, at: datetime) -> Approval:
             hint="; ".join(loss.change for loss in waiting.losses),
         )
     approval = Approval(waiting.hash, who, at, waiting.losses)
+    _write(state / _MADE, sorted(_read_made(state) - {approval.hash}))
     others = [one for one in read_approvals(state) if one.hash != approval.hash]
     _write(state / _APPROVED, [*others, approval])
     return approval
@@ -105,6 +107,20 @@ def read_approvals(state: Path) -> list[Approval]:
         return []
 
 
+def read_approved(state: Path) -> set[str]:
+    """Return the hashes of the plans that may be made, and have not been."""
+    return {one.hash for one in read_approvals(state)} - _read_made(state)
+
+
+def close_approval(state: Path, name: str) -> None:
+    """Write down that an approved plan was made.
+
+    Raises:
+        ServerError: the folder cannot be written.
+    """
+    _write(state / _MADE, sorted(_read_made(state) | {name}))
+
+
 def stamp_approvals(state: Path) -> tuple[int, int, int] | None:
     """Return what changes when an approval is given. One `stat` call."""
     try:
@@ -112,6 +128,13 @@ def stamp_approvals(state: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _read_made(state: Path) -> set[str]:
+    try:
+        return msgspec.json.decode((state / _MADE).read_bytes(), type=set[str])
+    except (OSError, msgspec.MsgspecError):
+        return set()
 
 
 def _write(path: Path, content: Any) -> None:

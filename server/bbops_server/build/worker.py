@@ -20,7 +20,7 @@ from bbops.diagnostics import Diagnostic
 from bbops.errors import MigrationRefused, ServerError
 from bbops.git.command import end_all
 from bbops.resources.table import Table
-from bbops_server.approvals import keep_waiting, read_approvals
+from bbops_server.approvals import close_approval, keep_waiting, read_approved
 from bbops_server.build.gate import MOST_TOLD, Gate
 from bbops_server.build.smoke import try_release
 from bbops_server.build.sources import Mirrors, Source, Sources
@@ -150,14 +150,15 @@ class Builder:
         if tables is None:  # it was built by the process before this one
             digest = request["digest"][:12]
             raise ServerError(f"release '{digest}' was not built here", hint="build it again")
-        approved = {one.hash for one in read_approvals(state)}
         try:
-            migration = migrate.apply(Path(request["database"]), tables, approved)
+            migration = migrate.apply(Path(request["database"]), tables, read_approved(state))
         except MigrationRefused:
             planned = migrate.plan(Path(request["database"]), tables)
             if planned.is_waiting:
                 keep_waiting(state, planned)
             raise
+        if migration.losses:
+            close_approval(state, migration.hash)
         return {"changes": [str(change) for change in migration.changes]}
 
     def _warm(self) -> Frame:
