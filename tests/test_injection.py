@@ -39,7 +39,8 @@ HOSTILE = [
     "%", "_", "%%", "*", "?*[a-z]", "[a-z]", "\r\n", "\n--\n", "\t", "\u2028", "\ufeff",
     "\u202e", "\u02bc", "\uff07", "\u00b4", "é\u0301", "İ", "ß", "日本語", "😀", "\U0010ffff",
     "1e309", "-0", "NaN", "Infinity", "9223372036854775808", "00", "1_000",
-    "<script>alert(1)</script>", "../../etc/passwd", "__proto__", "constructor", "rowid", "oid", "_rowid_", "id", "name", "people", "sqlite_master",
+    "<script>alert(1)</script>", "../../etc/passwd", "__proto__", "constructor",
+    "rowid", "oid", "_rowid_", "id", "name", "people", "sqlite_master",
     "a" * 5_000, "'" * 500, "(" * 500, "",
 ]  # fmt: skip
 """Our own: what breaks out of a quoted text, a pattern, a template, a cursor or a name."""
