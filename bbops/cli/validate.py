@@ -42,14 +42,15 @@ def command(folder: Path, form: Form) -> int:
 
 def _check(folder: Path) -> Checked:
     tree = FolderTree(folder)
-    name = name_of(tree.entries())
+    entries = tree.entries()
+    name = name_of(entries)
     if (kept := recall(name)) is not None:
         return kept
     from bbops.check import validate  # noqa: PLC0415 - only where there is something to check
 
     project, found = validate(tree)
     checked = Checked(None if project is None else project.size, found)
-    if name == name_of(tree.entries()):  # nobody wrote meanwhile
+    if tree.entries() == entries:  # nobody wrote meanwhile
         keep(name, checked)
     return checked
 
