@@ -9,7 +9,7 @@ import hashlib
 import importlib
 import json
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,12 +88,8 @@ def plan(path: Path, tables: Mapping[str, Table]) -> Migration:
         DatabaseError: the file cannot be read.
         MigrationRefused: the tables cannot be described, see `bbops.database.schema.metadata`.
     """
-    missing = not path.exists()
-    with closing(_in_memory() if missing else connect(path, reads=True)) as live:
-        try:
-            return _plan(live, tables)
-        except sqlite3.Error as error:
-            raise DatabaseError(f"cannot read database '{path}': {error}") from error
+    with reading(path) as live:
+        return plan_on(live, tables)
 
 
 def apply(path: Path, tables: Mapping[str, Table], approved: Collection[str] = ()) -> Migration:
@@ -111,16 +107,12 @@ def apply(path: Path, tables: Mapping[str, Table], approved: Collection[str] = (
         MigrationRefused: a change is not safe, or rows break a rule; lists every refused change.
         DatabaseError: the file cannot be written.
     """
-    gate = Gate(path)
-    with closing(gate), gate, closing(connect(path, create=True)) as live:
-        try:
-            # tables are made and seeded in any order; the check at the end is of everything
-            live.execute("PRAGMA foreign_keys = OFF")
-            _keep(live, path, tables, approved)
-            with _transaction(live):
-                return _apply(live, tables, approved)
-        except sqlite3.Error as error:
-            raise DatabaseError(f"cannot migrate database '{path}': {error}") from error
+    with changing(path) as live:
+        _keep(live, path, tables, approved)
+        with transaction(live):
+            migration = plan_on(live, tables)
+            is_approved = migration.is_waiting and migration.hash in approved
+            return apply_on(live, tables, migration, lambda _: is_approved)
 
 
 def insert_seed(path: Path) -> dict[str, int]:
@@ -137,10 +129,42 @@ def insert_seed(path: Path) -> dict[str, int]:
     with closing(gate), gate, closing(connect(path)) as live:
         try:
             live.execute("PRAGMA foreign_keys = OFF")  # as in `apply`
-            with _transaction(live):
+            with transaction(live):
                 return _insert_seed(live, path)
         except sqlite3.Error as error:
             raise DatabaseError(f"cannot write database '{path}': {error}") from error
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """Yield a connection that reads the file, or an empty database where there is none.
+
+    Raises:
+        DatabaseError: the file cannot be read.
+    """
+    missing = not path.exists()
+    with closing(_in_memory() if missing else connect(path, reads=True)) as live:
+        try:
+            yield live
+        except sqlite3.Error as error:
+            raise DatabaseError(f"cannot read database '{path}': {error}") from error
+
+
+@contextmanager
+def changing(path: Path) -> Iterator[sqlite3.Connection]:
+    """Yield a connection that may change the tables of the file, which is made if it is missing.
+
+    Raises:
+        DatabaseError: the file cannot be written.
+    """
+    gate = Gate(path)
+    with closing(gate), gate, closing(connect(path, create=True)) as live:
+        try:
+            # tables are made and seeded in any order; the check at the end is of everything
+            live.execute("PRAGMA foreign_keys = OFF")
+            yield live
+        except sqlite3.Error as error:
+            raise DatabaseError(f"cannot migrate database '{path}': {error}") from error
 
 
 def warm() -> None:
@@ -157,7 +181,8 @@ def _in_memory() -> sqlite3.Connection:
 
 
 @contextmanager
-def _transaction(live: sqlite3.Connection) -> Iterator[None]:
+def transaction(live: sqlite3.Connection) -> Iterator[None]:
+    """Commit what the block does, all of it or nothing."""
     live.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -167,8 +192,9 @@ def _transaction(live: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def _plan(live: sqlite3.Connection, tables: Mapping[str, Table]) -> Migration:
-    spec_hash = _hash(_spec(tables))
+def plan_on(live: sqlite3.Connection, tables: Mapping[str, Table]) -> Migration:
+    """Return what leads from the tables of a connection to these; as `plan`."""
+    spec_hash = hash_of(tables)
     recorded_hash, types = _recorded(live)
     if recorded_hash == spec_hash:
         return Migration((), spec_hash)
@@ -182,7 +208,7 @@ def _compare(
     schema = _schema()
     described = schema.metadata(tables)  # refuses defaults that do not fit, before they are used
     add_conversions(live)
-    now = str(live.execute(_NOW).fetchone()[0])
+    now = time_of(live)
     types = rename_types(types, tables, renames)
     rows = Preflight(live, tables, carry(live, tables, renames, types, now))
     with renamed_schema(live, renames) as renamed:
@@ -192,19 +218,32 @@ def _compare(
 def _keep(
     live: sqlite3.Connection, path: Path, tables: Mapping[str, Table], approved: Collection[str]
 ) -> None:
-    planned = _plan(live, tables) if approved else None
+    planned = plan_on(live, tables) if approved else None
     if planned and planned.is_waiting and planned.hash in approved:
         keep_copy(live, path, planned.hash)
 
 
-def _apply(
-    live: sqlite3.Connection, tables: Mapping[str, Table], approved: Collection[str]
+def apply_on(
+    live: sqlite3.Connection,
+    tables: Mapping[str, Table],
+    migration: Migration,
+    is_agreed: Callable[[Change], bool],
 ) -> Migration:
-    migration = _plan(live, tables)
-    if not (migration.is_waiting and migration.hash in approved):
-        _refuse(migration)
+    """Make a plan that was found in the same transaction, insert seed rows, and return it.
+
+    Args:
+        live: foreign keys are off.
+        tables: those of the plan.
+        migration: what `plan_on` returned for them.
+        is_agreed: whether a change that loses something may be made.
+
+    Raises:
+        MigrationRefused: as `apply`.
+    """
+    if not all(change.risk == "destructive" and is_agreed(change) for change in migration.refused):
+        raise refusal(migration)
     make_own_tables(live)
-    now = str(live.execute(_NOW).fetchone()[0])
+    now = time_of(live)
     recorded_hash, types = _recorded(live)
     if not migration.is_empty:
         _make(live, tables, migration, types, now)
@@ -215,16 +254,15 @@ def _apply(
     return migration
 
 
-def _refuse(migration: Migration) -> None:
-    if not migration.refused:
-        return
+def refusal(migration: Migration) -> MigrationRefused:
+    """Return the error that says which changes are not made, and the cure of each."""
     listed = "\n".join(f"  {change}" for change in migration.refused)
     cures = dict.fromkeys(change.cure for change in migration.refused if change.cure)
     if migration.is_waiting:
         cures[f"approve it with 'bbops db approve {migration.hash}', or keep what is there"] = None
     elif migration.losses:
         cures["keep what is there and add a new column or table beside it"] = None
-    raise MigrationRefused(
+    return MigrationRefused(
         f"these changes of tables are not made unasked:\n{listed}", hint="; ".join(cures)
     )
 
@@ -259,7 +297,8 @@ def _check_references(live: sqlite3.Connection) -> None:
         raise MigrationRefused(listed, hint="check 'seed' and 'default' of these tables")
 
 
-def _spec(tables: Mapping[str, Table]) -> str:
+def describe(tables: Mapping[str, Table]) -> str:
+    """Return all that a database holds of declared tables, as JSON that `tables_of` reads."""
     dumped = {
         name: table.model_dump(
             mode="json", by_alias=True, exclude_defaults=True, exclude={"checks"}
@@ -271,18 +310,38 @@ def _spec(tables: Mapping[str, Table]) -> str:
     )
 
 
-def _hash(spec: str) -> str:
-    return hashlib.sha256(spec.encode()).hexdigest()
+def tables_of(description: str) -> dict[str, Table]:
+    """Return the tables that `describe` has described; of an empty text, none."""
+    found = json.loads(description)["tables"] if description else {}
+    return {name: Table.model_validate(table) for name, table in found.items()}
+
+
+def hash_of(tables: Mapping[str, Table]) -> str:
+    """Return what the record of a database that has these tables says."""
+    return hashlib.sha256(describe(tables).encode()).hexdigest()
+
+
+def time_of(live: sqlite3.Connection) -> str:
+    """Return the time as `created` and `updated` columns store it."""
+    return str(live.execute(_NOW).fetchone()[0])
+
+
+def read_record(live: sqlite3.Connection) -> tuple[str, str]:
+    """Return the hash and the description of the last applied tables; empty where none were."""
+    if not live.execute(_IS_RECORDED).fetchone():
+        return "", ""
+    spec_hash, spec = live.execute("SELECT hash, spec FROM _bbops_schema").fetchone()
+    return str(spec_hash), str(spec)
 
 
 def _insert_seed(live: sqlite3.Connection, path: Path) -> dict[str, int]:
-    if not _recorded(live)[0]:
+    recorded_hash, spec = read_record(live)
+    if not recorded_hash:
         raise DatabaseError(
             f"'{path}' has no tables of a project yet", hint="the first release makes them"
         )
-    spec = json.loads(live.execute("SELECT spec FROM _bbops_schema").fetchone()[0])
-    tables = {name: Table.model_validate(table) for name, table in spec["tables"].items()}
-    now = str(live.execute(_NOW).fetchone()[0])
+    tables = tables_of(spec)
+    now = time_of(live)
     added = {name: seed(live, {name: table}, now) for name, table in tables.items() if table.seed}
     if any(added.values()):
         _check_references(live)
@@ -291,14 +350,13 @@ def _insert_seed(live: sqlite3.Connection, path: Path) -> dict[str, int]:
 
 def _recorded(live: sqlite3.Connection) -> tuple[str, dict[str, dict[str, str]]]:
     """Return the hash of the last applied tables, and each column's declared type."""
-    if not live.execute(_IS_RECORDED).fetchone():
-        return "", {}
-    spec_hash, spec = live.execute("SELECT hash, spec FROM _bbops_schema").fetchone()
+    spec_hash, spec = read_record(live)
+    found = json.loads(spec)["tables"] if spec else {}
     types = {
         name: {key: column["type"] for key, column in table["columns"].items()}
-        for name, table in json.loads(spec)["tables"].items()
+        for name, table in found.items()
     }
-    return str(spec_hash), types
+    return spec_hash, types
 
 
 def _base(live: sqlite3.Connection) -> str:
@@ -315,5 +373,5 @@ def _record(
         "INSERT INTO _bbops_schema (id, hash, spec, applied_at) VALUES (1, ?, ?, ?)"
         " ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, spec = excluded.spec,"
         " applied_at = excluded.applied_at",
-        (spec_hash, _spec(tables), now),
+        (spec_hash, describe(tables), now),
     )
