@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -88,7 +89,7 @@ def test_every_release_works_while_it_serves_and_the_end_is_that_of_one_step(
     assert rollout.expand(database, wanted, {planned.migration.hash}) == planned.migration
     use(database, declare(SPEC))
     if planned.phases.switches:
-        rollout.switch(database, "a release", within_seconds=60)
+        rollout.switch(database, "a release", until=monotonic() + 60)
     use(database, declare(SPEC), only=not planned.phases.switches)
     use(database, wanted)
     rollout.settle(database)

@@ -50,13 +50,13 @@ class Plan:
     """What is hidden now, in the file as it is."""
 
     is_done: bool = False
-    """Whether the live tables are those wanted, but for a narrowing that may be under way."""
+    """Whether there is nothing to do before the swap, or at it."""
 
     is_first: bool = False
     """Whether there are no tables yet, so that nothing can be hurt."""
 
-    waits: bool = False
-    """Whether the narrowing of the publication before is to be finished first."""
+    is_behind: bool = False
+    """Whether a publication before this one is not narrowed yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def expand(path: Path, wanted: Mapping[str, Table], approved: Collection[str] = 
         return migration
 
 
-def switch(path: Path, release: str, *, within_seconds: float) -> None:
+def switch(path: Path, release: str, *, until: float) -> None:
     """Make what two releases cannot share, while nobody asks the project anything.
 
     Asked again for the same release, it does nothing: it was made.
@@ -124,18 +124,19 @@ def switch(path: Path, release: str, *, within_seconds: float) -> None:
     Args:
         path: a file that was expanded.
         release: the digest of the release that goes live now, put on record with the change.
-        within_seconds: what is not made by then is undone.
+        until: of the monotonic clock; what is not made by then is undone.
 
     Raises:
         MigrationRefused: rows that were written meanwhile stand in the way.
         DatabaseError: the file cannot be written, or not in time.
     """
-    until = monotonic() + within_seconds
     with _in_time(until), migrate.changing(path) as live:
         live.set_progress_handler(lambda: monotonic() > until, _OPERATIONS_PER_LOOK)
         progress = read_progress(live)
         if progress.release == release:
             return
+        if monotonic() > until:  # the gate was another's
+            raise DatabaseError("too late")
         wanted = migrate.tables_of(progress.wanted)
         old = _without_spare(live, progress)
         tables = find_phases(old, wanted, migrate.time_of(live)).switched
@@ -227,30 +228,35 @@ def find_release(path: Path) -> str:
 
 
 def _plan(live: sqlite3.Connection, wanted: Tables) -> Plan:
-    progress = read_progress(live)
-    description = migrate.describe(wanted)
-    nothing = Migration((), migrate.hash_of(wanted))
-    if progress.is_settled and progress.wanted == description:
-        return Plan(nothing, Phases({}, {}), progress.hidden, is_done=True)
-    if progress.is_settled:
-        return Plan(nothing, Phases({}, {}), progress.hidden, waits=True)
+    progress, description = read_progress(live), migrate.describe(wanted)
     recorded_hash, _ = migrate.read_record(live)
-    if not progress.wanted and not progress.hidden and recorded_hash == nothing.spec_hash:
-        return Plan(nothing, Phases({}, {}), frozenset(), is_done=True)
+    done = _done(Migration((), migrate.hash_of(wanted)), progress)
+    if progress.is_settled and progress.wanted == description:
+        return done
+    if not progress.wanted and not progress.hidden and recorded_hash == done.migration.spec_hash:
+        return done  # the way of nearly every publication: one row is read
     old = _without_spare(live, progress)
-    as_after = renamed(old, wanted)
-    hidden = renamed_names(progress.hidden, old, wanted) & dropped(old, wanted)
+    as_after, was_hidden = renamed(old, wanted), renamed_names(progress.hidden, old, wanted)
+    hidden = was_hidden & dropped(old, wanted)
     target = narrowed(as_after, wanted, hidden)
-    if not progress.wanted and recorded_hash == migrate.hash_of(target):
-        return Plan(nothing, Phases({}, {}), progress.hidden, is_done=True)
-    _refuse_other_types(as_after, wanted, renamed_names(progress.hidden, old, wanted))
+    is_same = hidden == was_hidden and recorded_hash == migrate.hash_of(target)
+    if is_same and not progress.wanted:
+        return done
+    _refuse_other_types(as_after, wanted, was_hidden)
     migration = migrate.plan_on(live, target)
     phases = find_phases(old, wanted, migrate.time_of(live))
     spare = renamed_names(progress.spare, old, wanted)
     agreed = progress.agreed if progress.wanted == description else frozenset()
     changes = tuple(_placed(change, phases, wanted, spare, agreed) for change in migration.changes)
     migration = replace(migration, changes=changes)
-    return Plan(migration, phases, progress.hidden, is_first=not recorded_hash)
+    is_first, is_behind = not recorded_hash, progress.is_settled
+    return Plan(migration, phases, progress.hidden, is_first=is_first, is_behind=is_behind)
+
+
+def _done(nothing: Migration, progress: Progress) -> Plan:
+    return Plan(
+        nothing, Phases({}, {}), progress.hidden, is_done=True, is_behind=progress.is_settled
+    )
 
 
 def _placed(
