@@ -52,18 +52,21 @@ class LiveTables(ABC):
         """Return the conversions of these columns: live table, live column, old and new type."""
 
     @abstractmethod
+    def lock(self, tables: Collection[str]) -> None:
+        """Keep others from these tables until the transaction ends."""
+
+    @abstractmethod
     def make_renames(self, renames: Renames) -> None:
         """Make all renames; our own names of indexes and rules may stay the old ones."""
 
     @abstractmethod
     def alter(
         self,
-        have: shape.Shape,
         want: shape.Shape,
         differences: Collection[Difference],
         carried: Mapping[str, Carry],
     ) -> None:
-        """Make the live tables the declared ones; see `bbops.database.shape.differ`."""
+        """Make the live tables, renamed by now, the declared ones."""
 
     @abstractmethod
     def insert_missing(

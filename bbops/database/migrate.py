@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 from bbops.database.carry import Carrier
@@ -15,6 +14,7 @@ from bbops.database.compare import Comparison
 from bbops.database.conversions import guess_type
 from bbops.database.live_tables import LiveTables
 from bbops.database.opened import read_tables, write_tables
+from bbops.database.place import Place
 from bbops.database.preflight import Preflight
 from bbops.database.renames import Renames, Types, find_renames, with_kinds, with_renames
 from bbops.database.seed import seed
@@ -34,6 +34,7 @@ class Migration:
     spec_hash: str
     differences: tuple[Difference, ...] = field(default=(), compare=False)
     """Of the tables once they are renamed; also those that nobody needs to be told."""
+    renames: Renames = field(default_factory=Renames, compare=False)
     base: str = ""
     """The live tables: their hash, and when they became what they are."""
 
@@ -63,7 +64,7 @@ class Migration:
         return bool(self.losses) and self.losses == self.refused
 
 
-def plan(place: Path, tables: Mapping[str, Table]) -> Migration:
+def plan(place: Place, tables: Mapping[str, Table]) -> Migration:
     """Return what `apply` would do to the database as it is now; changes and creates nothing.
 
     Under a millisecond when the tables are those of the last `apply`, else some milliseconds and
@@ -77,7 +78,7 @@ def plan(place: Path, tables: Mapping[str, Table]) -> Migration:
         return _plan(live, tables)
 
 
-def apply(place: Path, tables: Mapping[str, Table], approved: Collection[str] = ()) -> Migration:
+def apply(place: Place, tables: Mapping[str, Table], approved: Collection[str] = ()) -> Migration:
     """Bring the database to the declared tables in one transaction, insert seed rows.
 
     Makes a file that is missing. Waits for other writers: call it where blocking is allowed. What
@@ -96,14 +97,19 @@ def apply(place: Path, tables: Mapping[str, Table], approved: Collection[str] = 
         DatabaseError: the database cannot be written.
     """
     with write_tables(place) as opened:
-        planned = _plan(opened.live, tables) if approved else None
-        if planned and planned.is_waiting and planned.hash in approved:
-            opened.keep(planned.hash)
-        with opened.transaction():
-            return _apply(opened.live, tables, approved)
+        live = opened.live
+        planned = opened.look(lambda: _plan(live, tables))
+        if planned.is_waiting and planned.hash in approved:
+            opened.keep(planned.hash, _tables_that_lose(planned))
+        else:
+            _refuse(planned)
+        if planned.differences:
+            opened.prepare(planned.differences, live.words.describe(tables))
+        opened.transact(lambda: _apply(live, tables, planned))
+        return planned
 
 
-def insert_seed(place: Path) -> dict[str, int]:
+def insert_seed(place: Place) -> dict[str, int]:
     """Insert the seed rows of the last applied tables that are missing, in one transaction.
 
     Returns:
@@ -113,8 +119,9 @@ def insert_seed(place: Path) -> dict[str, int]:
         MigrationRefused: a row breaks a rule.
         DatabaseError: the database cannot be written, or no project's tables were made in it.
     """
-    with write_tables(place) as opened, opened.transaction():
-        return _insert_seed(opened.live, place)
+    with write_tables(place) as opened:
+        live = opened.live
+        return opened.transact(lambda: _insert_seed(live, place))
 
 
 def _plan(live: LiveTables, tables: Mapping[str, Table]) -> Migration:
@@ -123,7 +130,8 @@ def _plan(live: LiveTables, tables: Mapping[str, Table]) -> Migration:
     if recorded_hash == spec_hash:
         return Migration((), spec_hash)
     found = _compare(live, tables, _types(spec))
-    return Migration(found.changes(), spec_hash, found.differences, recorded_hash + applied_at)
+    base = recorded_hash + applied_at
+    return Migration(found.changes(), spec_hash, found.differences, found.renames, base)
 
 
 def _compare(live: LiveTables, tables: Mapping[str, Table], types: Types) -> Comparison:
@@ -159,10 +167,12 @@ def _changed_types(
     return found
 
 
-def _apply(live: LiveTables, tables: Mapping[str, Table], approved: Collection[str]) -> Migration:
-    migration = _plan(live, tables)
-    if not (migration.is_waiting and migration.hash in approved):
-        _refuse(migration)
+def _tables_that_lose(planned: Migration) -> set[str]:
+    """Return their live names."""
+    return {planned.renames.old_table(change.table) for change in planned.losses}
+
+
+def _apply(live: LiveTables, tables: Mapping[str, Table], migration: Migration) -> None:
     live.make_own_tables()
     recorded_hash, spec, _ = live.recorded()
     now = live.now()
@@ -172,7 +182,6 @@ def _apply(live: LiveTables, tables: Mapping[str, Table], approved: Collection[s
         live.record(migration.spec_hash, _spec(tables), now)
     if any(seed(live, tables, now).values()) or not migration.is_empty:
         live.finish_rows(tables)
-    return migration
 
 
 def _refuse(migration: Migration) -> None:
@@ -199,10 +208,11 @@ def _make(
     before = with_kinds(live.read(), types)
     renames = find_renames(before, tables)
     live.make_renames(renames)
+    live.lock({one.table for one in differences if one.kind != "add table"})
     have = with_renames(before, renames)
     conversions = live.convert(_changed_types(live.words, have, want, differences, Renames()))
-    carrier = Carrier(live.words, conversions.converted, live.now())
-    live.alter(have, want, differences, carrier.carry(have, tables, Renames()))
+    carrier = Carrier(live.words, conversions.strictly, live.now())
+    live.alter(want, differences, carrier.carry(have, tables, Renames()))
     left = differ(live.read(), want)
     if left:
         listed = ", ".join(f"{one.kind} '{one.table}.{one.what}'".rstrip(".") for one in left)
@@ -234,7 +244,7 @@ def _types(spec: str) -> dict[str, dict[str, str]]:
     }
 
 
-def _insert_seed(live: LiveTables, place: Path) -> dict[str, int]:
+def _insert_seed(live: LiveTables, place: Place) -> dict[str, int]:
     spec = live.recorded()[1]
     if not spec:
         raise DatabaseError(

@@ -91,18 +91,20 @@ class SqliteTables(LiveTables):
         add_conversions(self._live)
         return SqliteConversions()
 
+    def lock(self, tables: Collection[str]) -> None:
+        """Nobody else writes to a file inside its transaction."""
+
     def make_renames(self, renames: Renames) -> None:
         for statement in renames.statements():
             self._live.execute(statement)
 
     def alter(
         self,
-        have: shape.Shape,
         want: shape.Shape,
         differences: Collection[Difference],
         carried: Mapping[str, Carry],
     ) -> None:
-        Alteration(self._live, want, differences, carried).make(have)
+        Alteration(self._live, want, differences, carried).make(self.read())
 
     def insert_missing(
         self, table: str, row: Mapping[str, tuple[Stored, str]], key: Collection[str]

@@ -52,14 +52,16 @@ class Words(ABC):
         return shape.Table(columns, table.key, dict(_indexes(name, table)))
 
     def _column(self, table: str, name: str, column: Column) -> shape.Column:
-        default = None
+        default = default_sql = None
         if column.default is not None:
-            default = literal(_encode(column, column.default, f"the default of '{table}.{name}'"))
+            stored = _encode(column, column.default, f"the default of '{table}.{name}'")
+            default, default_sql = literal(stored), self.literal(stored, column.type)
         return shape.Column(
             self.storage(column.type),
             column.type,
             nullable=column.nullable,
             default=default,
+            default_sql=default_sql,
             is_stamped=column.auto is not None,
             counts=column.auto == "increment",
             rules=frozenset(self._rules(table, name, column)),
