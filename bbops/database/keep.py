@@ -23,12 +23,7 @@ def keep_copy(live: sqlite3.Connection, path: Path, name: str) -> Path:
         DatabaseDamaged: the file is not a whole database.
         DatabaseError: it cannot be read, or the copy not be written.
     """
-    target = kept_path(path, name)
+    target = path.with_name(f"{path.name}.before-{name}")
     with written_whole(target) as partial:
         copy(live, partial, path, hint="'bbops db restore' puts a backup in its place")
     return target
-
-
-def kept_path(path: Path, name: str) -> Path:
-    """Return where `keep_copy` writes a copy of that name."""
-    return path.with_name(f"{path.name}.before-{name}")

@@ -6,21 +6,14 @@ It changes in the transactions that change the tables, so a crash finds both as 
 from __future__ import annotations
 
 import json
-import sqlite3
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from bbops.database.changes import Change
+from bbops.database.live_tables import LiveTables
 from bbops.database.phases import Name
 
-_TABLE: Final = (
-    "CREATE TABLE IF NOT EXISTS _bbops_progress (id INTEGER PRIMARY KEY CHECK (id = 1),"
-    " state TEXT NOT NULL) STRICT"
-)
-_IS_THERE: Final = "SELECT 1 FROM sqlite_master WHERE name = '_bbops_progress'"
-_WRITE: Final = (
-    "INSERT INTO _bbops_progress (id, state) VALUES (1, ?)"
-    " ON CONFLICT (id) DO UPDATE SET state = excluded.state"
-)
+_NAME: Final = "progress"
 
 Agreed = frozenset[tuple[str, str, str]]
 
@@ -45,7 +38,7 @@ class Progress:
     """The losses on that way that somebody has approved: kind, table and what of each change."""
 
     approval: str = ""
-    """The hash that they were approved by."""
+    """What the copy is called that is kept before one of them: the hash of the approved plan."""
 
     release: str = ""
     """The digest of the release that the names and types were last changed for."""
@@ -53,13 +46,14 @@ class Progress:
     is_settled: bool = False
     """Whether the live release is the one that wants them, so that only narrowing is left."""
 
+    def is_agreed(self, change: Change) -> bool:
+        """Return whether somebody has approved what a change loses."""
+        return change.key in self.agreed
 
-def read_progress(live: sqlite3.Connection) -> Progress:
-    """Return what is on record; nothing is in a file that is new, or older than this record."""
-    if not live.execute(_IS_THERE).fetchone():
-        return Progress()
-    row = live.execute("SELECT state FROM _bbops_progress").fetchone()
-    state: dict[str, Any] = json.loads(row[0]) if row else {}
+
+def read_progress(live: LiveTables) -> Progress:
+    """Return what is on record; nothing is in a database that is new, or older than this record."""
+    state: dict[str, Any] = json.loads(live.read_note(_NAME) or "{}")
     return Progress(
         frozenset((table, column) for table, column in state.get("hidden", ())),
         frozenset((table, column) for table, column in state.get("spare", ())),
@@ -71,9 +65,8 @@ def read_progress(live: sqlite3.Connection) -> Progress:
     )
 
 
-def write_progress(live: sqlite3.Connection, progress: Progress) -> None:
+def write_progress(live: LiveTables, progress: Progress) -> None:
     """Put it on record, in the caller's transaction."""
-    live.execute(_TABLE)
     state = {
         "hidden": sorted(progress.hidden),
         "spare": sorted(progress.spare),
@@ -83,4 +76,4 @@ def write_progress(live: sqlite3.Connection, progress: Progress) -> None:
         "release": progress.release,
         "settled": progress.is_settled,
     }
-    live.execute(_WRITE, (json.dumps(state, separators=(",", ":")),))
+    live.write_note(_NAME, json.dumps(state, separators=(",", ":")))

@@ -7,18 +7,16 @@ is found in the file itself: whoever is killed, the next one goes on from there.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from time import monotonic
-from typing import Final
 
 from bbops.database import migrate
 from bbops.database.changes import Change, When
-from bbops.database.keep import keep_copy, kept_path
+from bbops.database.live_tables import LiveTables
 from bbops.database.migrate import Migration
+from bbops.database.opened import Opened, read_tables, write_tables
 from bbops.database.phases import (
     Name,
     Phases,
@@ -33,11 +31,10 @@ from bbops.database.phases import (
     trait_of,
     without,
 )
+from bbops.database.place import Place
 from bbops.database.progress import Progress, read_progress, write_progress
 from bbops.errors import DatabaseError, MigrationRefused
 from bbops.resources.table import Table
-
-_OPERATIONS_PER_LOOK: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,171 +68,173 @@ class Hidden:
         return f"{self.table}.{self.column}" if self.column else self.table
 
 
-def plan(path: Path, wanted: Mapping[str, Table]) -> Plan:
+def plan(place: Place, wanted: Mapping[str, Table]) -> Plan:
     """Return what `expand`, `switch` and `narrow` would do; changes nothing.
 
     Raises:
-        DatabaseError: the file cannot be read.
+        DatabaseError: the database cannot be read.
         MigrationRefused: the tables cannot be described, or are of another type than hidden ones.
     """
-    with migrate.reading(path) as live:
+    with read_tables(place) as live:
         return _plan(live, wanted)
 
 
-def rehearse(path: Path, plan: Plan) -> None:
-    """Make an empty file with the tables that the new release meets when it goes live."""
-    tables = {name: table.model_copy(update={"seed": []}) for name, table in
-              plan.phases.switched.items()}  # fmt: skip
-    migrate.apply(path, tables)  # seed rows may refer to rows that only the live file has
+def rehearse(place: Place, plan: Plan) -> None:
+    """Make, in an empty database, the tables that the new release meets when it goes live."""
+    bare = {name: _without_seed(table) for name, table in plan.phases.switched.items()}
+    migrate.apply(place, bare)  # seed rows may refer to rows that only the live database has
 
 
-def expand(path: Path, wanted: Mapping[str, Table], approved: Collection[str] = ()) -> Migration:
+def expand(place: Place, wanted: Mapping[str, Table], approved: Collection[str] = ()) -> Migration:
     """Make what both releases can live with, and return the whole plan.
 
     Args:
-        path: the file, which is made if it is missing.
+        place: the database; a file is made if it is missing.
         wanted: as declared.
         approved: hashes of plans that may lose what they say.
 
     Raises:
         MigrationRefused: a change is not safe, or rows break a rule; lists every refused change.
-        DatabaseError: the file cannot be written.
+        DatabaseError: the database cannot be written.
     """
-    with migrate.changing(path) as live, migrate.transaction(live):
-        found = _plan(live, wanted)
+    with write_tables(place) as opened:
+        live = opened.live
+        found = opened.look(lambda: _plan(live, wanted))
         if found.is_done:
-            _seed(live, wanted)
+            _seed(opened)
             return found.migration
         migration = found.migration
         if migration.refused and not (migration.is_waiting and migration.hash in approved):
             raise migrate.refusal(migration)
-        progress = read_progress(live)
-        old = _without_spare(live, progress)
-        _take(live, found.phases.expanded, lambda c: (c.table, c.what) in progress.spare)
-        write_progress(live, _expanded(progress, found, old, wanted))
+        progress = opened.look(lambda: read_progress(live))
+        after = _expanded(progress, found, opened.look(lambda: _known(live, progress)), wanted)
+        _make(
+            opened,
+            found.phases.expanded,
+            lambda change: (change.table, change.what) in progress.spare,
+            after,
+        )
         return migration
 
 
-def switch(path: Path, release: str, *, until: float) -> None:
+def switch(place: Place, release: str, *, until: float) -> None:
     """Make what two releases cannot share, while nobody asks the project anything.
 
     Asked again for the same release, it does nothing: it was made.
 
     Args:
-        path: a file that was expanded.
+        place: a database that was expanded.
         release: the digest of the release that goes live now, put on record with the change.
         until: of the monotonic clock; what is not made by then is undone.
 
     Raises:
         MigrationRefused: rows that were written meanwhile stand in the way.
-        DatabaseError: the file cannot be written, or not in time.
+        DatabaseError: the database cannot be written, or not in time.
     """
-    with _in_time(until), migrate.changing(path) as live:
-        live.set_progress_handler(lambda: monotonic() > until, _OPERATIONS_PER_LOOK)
-        progress = read_progress(live)
+    with _in_time(until), write_tables(place) as opened:
+        live = opened.live
+        progress = opened.look(lambda: read_progress(live))
         if progress.release == release:
             return
-        if monotonic() > until:  # the gate was another's
+        if monotonic() > until:  # others have changed tables all the while
             raise DatabaseError("too late")
+        opened.limit(until)
         wanted = migrate.tables_of(progress.wanted)
-        old = _without_spare(live, progress)
-        tables = find_phases(old, wanted, migrate.time_of(live)).switched
-        _keep(live, path, tables, progress)
-        with migrate.transaction(live):
-            _take(live, tables, lambda change: change.key in progress.agreed)
-            write_progress(live, replace(_settled(progress, tables, wanted), release=release))
+        known = opened.look(lambda: _known(live, progress))
+        tables = find_phases(known, wanted, opened.look(live.now)).switched
+        settled = replace(_settled(progress, tables, wanted), release=release)
+        _make(opened, tables, progress.is_agreed, settled, keep=progress.approval)
 
 
-def settle(path: Path) -> None:
+def settle(place: Place) -> None:
     """Put on record that the release after is the one that serves.
 
     From now on what it wrote counts, and what only the release before knew is hidden.
     """
-    with migrate.changing(path) as live, migrate.transaction(live):
-        progress = read_progress(live)
+    with write_tables(place) as opened:
+        live = opened.live
+        progress = opened.look(lambda: read_progress(live))
         if progress.wanted and not progress.is_settled:
             wanted = migrate.tables_of(progress.wanted)
-            write_progress(live, _settled(progress, _tables(live), wanted))
+            settled = _settled(progress, opened.look(lambda: _recorded(live)), wanted)
+            opened.transact(lambda: write_progress(live, settled))
 
 
-def narrow(path: Path) -> Migration:
+def narrow(place: Place) -> Migration:
     """Make the rules of the live release those of the tables; what is hidden and empty goes.
 
     Does nothing unless a publication is settled and not narrowed yet.
 
     Raises:
         MigrationRefused: rows that were written meanwhile break a rule; the release serves on.
-        DatabaseError: the file cannot be written.
+        DatabaseError: the database cannot be written.
     """
-    with migrate.changing(path) as live:
-        progress = read_progress(live)
+    with write_tables(place) as opened:
+        live = opened.live
+        progress = opened.look(lambda: read_progress(live))
         if not progress.is_settled:
             return Migration((), "")
+        found = opened.look(lambda: _hidden(live, progress.hidden))
+        hidden = frozenset((one.table, one.column) for one in found if one.rows)
         wanted = migrate.tables_of(progress.wanted)
-        tables = narrowed(_tables(live), wanted, progress.hidden)
-        _keep(live, path, tables, progress)
-        with migrate.transaction(live):
-            hidden = frozenset(name for name in progress.hidden if _count(live, name))
-            tables = narrowed(_tables(live), wanted, hidden)
-            try:
-                made = _take(live, tables, lambda change: change.key in progress.agreed)
-            except MigrationRefused as refused:
-                raise _explain(refused) from None
-            write_progress(live, Progress(hidden=hidden, release=progress.release))
-    return made
+        tables = narrowed(opened.look(lambda: _recorded(live)), wanted, hidden)
+        after = Progress(hidden=hidden, release=progress.release)
+        try:
+            return _make(opened, tables, progress.is_agreed, after, keep=progress.approval)
+        except MigrationRefused as refused:
+            raise _explain(refused) from None
 
 
-def find_hidden(path: Path) -> tuple[Hidden, ...]:
+def find_hidden(place: Place) -> tuple[Hidden, ...]:
     """Return what is hidden, with the number of rows that hold a value.
 
     Raises:
-        DatabaseError: the file cannot be read.
+        DatabaseError: the database cannot be read.
     """
-    with migrate.reading(path) as live:
+    with read_tables(place) as live:
         return _hidden(live, read_progress(live).hidden)
 
 
-def delete_hidden(path: Path, keep: str) -> tuple[Hidden, ...]:
+def delete_hidden(place: Place, keep: str) -> tuple[Hidden, ...]:
     """Narrow, then delete for good what is hidden; return what that was.
 
     Args:
-        path: the file, served or not.
-        keep: the copy made before is called `<file>.before-<keep>`.
+        place: the database, served or not.
+        keep: what the copy is called that is kept before a value is lost.
 
     Raises:
         MigrationRefused: as `narrow`.
-        DatabaseError: the file, or the copy, cannot be written.
+        DatabaseError: the database, or the copy, cannot be written.
     """
-    narrow(path)
-    with migrate.changing(path) as live:
-        progress = read_progress(live)
-        wanted = frozenset(find_names(migrate.tables_of(progress.wanted)))
-        going = progress.hidden - wanted  # a publication under way may bring some of it back
-        gone = _hidden(live, going)
-        if any(one.rows for one in gone):
-            keep_copy(live, path, keep)
-        with migrate.transaction(live):
-            if gone:
-                _take(live, without(_tables(live), going), lambda _: True)
-            write_progress(live, replace(progress, hidden=progress.hidden - going))
+    narrow(place)
+    with write_tables(place) as opened:
+        live = opened.live
+        progress = opened.look(lambda: read_progress(live))
+        # a publication that is under way may bring some of it back
+        going = progress.hidden - {*find_names(migrate.tables_of(progress.wanted))}
+        gone = opened.look(lambda: _hidden(live, going))
+        if gone:
+            tables = without(opened.look(lambda: _recorded(live)), going)
+            after = replace(progress, hidden=progress.hidden - going)
+            _make(opened, tables, lambda _: True, after, keep=keep)
     return gone
 
 
-def find_release(path: Path) -> str:
+def find_release(place: Place) -> str:
     """Return the digest of the release that names and types were last changed for, or nothing."""
-    with migrate.reading(path) as live:
+    with read_tables(place) as live:
         return read_progress(live).release
 
 
-def _plan(live: sqlite3.Connection, wanted: Tables) -> Plan:
+def _plan(live: LiveTables, wanted: Tables) -> Plan:
     progress, description = read_progress(live), migrate.describe(wanted)
-    recorded_hash, _ = migrate.read_record(live)
+    recorded_hash = live.recorded()[0]
     done = _done(Migration((), migrate.hash_of(wanted)), progress)
     if progress.is_settled and progress.wanted == description:
         return done
     if not progress.wanted and not progress.hidden and recorded_hash == done.migration.spec_hash:
-        return done  # the way of nearly every publication: one row is read
-    old = _without_spare(live, progress)
+        return done  # the way of nearly every publication: two rows are read
+    old = _known(live, progress)
     as_after, was_hidden = renamed(old, wanted), renamed_names(progress.hidden, old, wanted)
     hidden = was_hidden & dropped(old, wanted)
     target = narrowed(as_after, wanted, hidden)
@@ -244,7 +243,7 @@ def _plan(live: sqlite3.Connection, wanted: Tables) -> Plan:
         return done
     _refuse_other_types(as_after, wanted, was_hidden)
     migration = migrate.plan_on(live, target)
-    phases = find_phases(old, wanted, migrate.time_of(live))
+    phases = find_phases(old, wanted, live.now())
     spare = renamed_names(progress.spare, old, wanted)
     agreed = progress.agreed if progress.wanted == description else frozenset()
     changes = tuple(_placed(change, phases, wanted, spare, agreed) for change in migration.changes)
@@ -302,34 +301,43 @@ def _settled(progress: Progress, tables: Tables, wanted: Tables) -> Progress:
     return replace(progress, hidden=hidden, spare=frozenset(), is_settled=True)
 
 
-def _take(
-    live: sqlite3.Connection, tables: Tables, is_agreed: Callable[[Change], bool]
+def _make(
+    opened: Opened,
+    tables: Tables,
+    is_agreed: Callable[[Change], bool],
+    after: Progress,
+    keep: str = "",
 ) -> Migration:
-    return migrate.apply_on(live, tables, migrate.plan_on(live, tables), is_agreed)
+    """Take the database to these tables in one transaction, and write down how far that is."""
+    live = opened.live
+    planned = opened.look(lambda: migrate.plan_on(live, tables))
+    if not all(c.risk == "destructive" and is_agreed(c) for c in planned.refused):
+        raise migrate.refusal(planned)
+    if keep and planned.losses:
+        opened.keep(keep, planned.losing_tables)
+        after = replace(after, approval=after.approval and f"{keep}-2")
+    migrate.carry_out(opened, tables, planned, lambda: write_progress(live, after))
+    return planned
 
 
-def _seed(live: sqlite3.Connection, wanted: Tables) -> None:
+def _seed(opened: Opened) -> None:
     """Insert seed rows that are missing; the tables are as they were last recorded."""
-    tables = _tables(live)
-    if not any(table.seed for table in wanted.values()):
-        return
-    _take(live, tables, lambda _: False)
+    tables = opened.look(lambda: _recorded(opened.live))
+    if any(table.seed for table in tables.values()):
+        migrate.carry_out(opened, tables, Migration((), migrate.hash_of(tables)))
 
 
-def _tables(live: sqlite3.Connection) -> dict[str, Table]:
-    return migrate.tables_of(migrate.read_record(live)[1])
+def _recorded(live: LiveTables) -> dict[str, Table]:
+    return migrate.tables_of(live.recorded()[1])
 
 
-def _without_spare(live: sqlite3.Connection, progress: Progress) -> dict[str, Table]:
-    return without(_tables(live), progress.spare)
+def _known(live: LiveTables, progress: Progress) -> dict[str, Table]:
+    """Return the live tables without what was added for a release that never went live."""
+    return without(_recorded(live), progress.spare)
 
 
-def _keep(live: sqlite3.Connection, path: Path, tables: Tables, progress: Progress) -> None:
-    """Keep the data, once, before something approved is lost; what is hidden is not."""
-    if not progress.approval or kept_path(path, progress.approval).exists():
-        return
-    if any(change.key in progress.agreed for change in migrate.plan_on(live, tables).losses):
-        keep_copy(live, path, progress.approval)
+def _without_seed(table: Table) -> Table:
+    return table.model_copy(update={"seed": []})
 
 
 def _refuse_other_types(live: Tables, wanted: Tables, hidden: Collection[Name]) -> None:
@@ -355,14 +363,15 @@ def _explain(refused: MigrationRefused) -> MigrationRefused:
     )
 
 
-def _hidden(live: sqlite3.Connection, names: Collection[Name]) -> tuple[Hidden, ...]:
+def _hidden(live: LiveTables, names: Collection[Name]) -> tuple[Hidden, ...]:
     return tuple(Hidden(*name, _count(live, name)) for name in sorted(names))
 
 
-def _count(live: sqlite3.Connection, name: Name) -> int:
+def _count(live: LiveTables, name: Name) -> int:
+    """Return how many rows a table has, or how many hold a value in a column."""
     table, column = name
-    query = f'SELECT count({f"{chr(34)}{column}{chr(34)}" if column else "*"}) FROM "{table}"'
-    return int(live.execute(query).fetchone()[0])
+    what = f'"{column}"' if column else "*"
+    return int(str(live.ask(f'SELECT count({what}) FROM "{table}"')[0][0]))
 
 
 @contextmanager

@@ -15,7 +15,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from bbops.compile.release import Built, build, declared_env
-from bbops.database import migrate
 from bbops.diagnostics import Diagnostic
 from bbops.errors import ServerError
 from bbops.git.command import end_all
@@ -75,7 +74,6 @@ class Builder:
             "descends": lambda: self._descends(request),
             "resolve": lambda: self._sources.resolve(request["repository"], request["branch"]),
             "build": lambda: self._build(request["source"], Path(request["artifacts"])),
-            "warm": self._warm,
             "stop": dict,  # its turn comes when everything before it is done
         }
         if request["do"] not in verbs:
@@ -132,10 +130,6 @@ class Builder:
             "durability": settings.database.durability,
             "gate": self._gate.keep(artifacts.parent, built),
         }
-
-    def _warm(self) -> Frame:
-        migrate.warm()
-        return {}
 
 
 def describe(diagnostic: Diagnostic) -> Frame:
