@@ -52,7 +52,7 @@ CASES: dict[str, Edit] = {
 COLUMNS = "SELECT name, type, \"notnull\", pk, dflt_value FROM pragma_table_info('{}')"
 INDEXES = "SELECT name, \"unique\" FROM pragma_index_list('{}') WHERE origin = 'c'"
 REFERENCES = 'SELECT "from", "table", "to", on_delete FROM pragma_foreign_key_list(\'{}\')'
-_VALUES: dict[str, Any] = {
+VALUES: dict[str, Any] = {
     "string": "9", "text": "9", "integer": 90, "bigint": 90, "number": 9.0, "decimal": "9",
     "boolean": 0, "datetime": "2026-09-09T09:00:00.000000Z", "date": "2026-09-09",
     "time": "09:00:00", "uuid": "00000000-0000-4000-8000-000000000009", "json": "9", "binary": b"9",
@@ -129,7 +129,7 @@ def value(live: sqlite3.Connection, column: Column) -> Any:
     if column.references:
         table, _, key = column.references.partition(".")
         return live.execute(f'SELECT max("{key}") FROM "{table}"').fetchone()[0]
-    found = column.enum[0] if column.enum else _VALUES[column.type]
+    found = column.enum[0] if column.enum else VALUES[column.type]
     return int(found) if column.type == "integer" else found
 
 
