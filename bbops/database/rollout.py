@@ -106,14 +106,10 @@ def expand(place: Place, wanted: Mapping[str, Table], approved: Collection[str] 
         migration = found.migration
         if migration.refused and not (migration.is_waiting and migration.hash in approved):
             raise migrate.refusal(migration)
-        progress = opened.look(lambda: read_progress(live))
-        after = _expanded(progress, found, opened.look(lambda: _known(live, progress)), wanted)
-        _make(
-            opened,
-            found.phases.expanded,
-            lambda change: (change.table, change.what) in progress.spare,
-            after,
-        )
+        progress = _without_spare(opened, wanted)
+        known = opened.look(lambda: _known(live, progress))
+        after = _expanded(progress, found, known, wanted)
+        _make(opened, found.phases.expanded, lambda _: False, after)
         return migration
 
 
@@ -267,9 +263,9 @@ def _placed(
 ) -> Change:
     """Return a change with its phase; what is spare or agreed on is no loss."""
     phase: When = "after"
+    if (change.table, change.what) in spare:
+        return Change(*change.key, phase="before")
     if change.kind in {"drop table", "drop column"}:
-        if (change.table, change.what) in spare:
-            return Change(*change.key, phase="before")
         phase = "hidden" if change.risk == "destructive" else "after"
     elif change.kind.startswith(("create", "add")):
         phase = "before" if trait_of(change, phases.expanded) is not None else "at"
@@ -318,6 +314,18 @@ def _make(
         after = replace(after, approval=after.approval and f"{keep}-2")
     migrate.carry_out(opened, tables, planned, lambda: write_progress(live, after))
     return planned
+
+
+def _without_spare(opened: Opened, wanted: Tables) -> Progress:
+    """Take away what was added for another release that never went live."""
+    live = opened.live
+    progress = opened.look(lambda: read_progress(live))
+    if not progress.spare or progress.wanted == migrate.describe(wanted):
+        return progress
+    known = opened.look(lambda: _known(live, progress))
+    bare = replace(progress, spare=frozenset(), wanted="", agreed=frozenset(), approval="")
+    _make(opened, known, lambda change: (change.table, change.what) in progress.spare, bare)
+    return bare
 
 
 def _seed(opened: Opened) -> None:
