@@ -92,7 +92,7 @@ def test_every_release_works_while_it_serves_and_the_end_is_that_of_one_step(
         rollout.switch(database, "a release", until=monotonic() + 60)
     use(database, declare(SPEC), only=not planned.phases.switches)
     use(database, wanted)
-    rollout.settle(database)
+    rollout.settle(database, "a release")
     rollout.narrow(database)
     use(database, wanted)
     assert rollout.plan(database, wanted).is_done

@@ -50,8 +50,8 @@ def publish(path: Path, wanted: Tables) -> list[str]:
 def finish(path: Path, wanted: Tables) -> None:
     """Go through the phases after the first."""
     if rollout.plan(path, wanted).phases.switches:
-        rollout.switch(path, f"release {len(wanted)}", until=monotonic() + 60)
-    rollout.settle(path)
+        rollout.switch(path, "a release", until=monotonic() + 60)
+    rollout.settle(path, "a release")
     rollout.narrow(path)
     assert rollout.plan(path, wanted).is_done
 
@@ -126,7 +126,7 @@ def test_what_was_added_for_a_release_that_never_went_live_goes_unasked(database
 def test_what_a_live_release_may_have_written_to_goes_only_when_approved(database: Path) -> None:
     wanted = changed(to("level", "integer", default=2))
     rollout.expand(database, wanted)
-    rollout.settle(database)
+    rollout.settle(database, "a release")
     assert "drop column 'people.level' (3 rows would lose" in refusal(database, OLD)
 
 
@@ -236,7 +236,7 @@ def test_rows_that_break_a_rule_meanwhile_stall_the_narrowing_and_nothing_else(
     wanted = changed(both(people("word", maxLength=2), people("age", minimum=18)))
     rollout.expand(database, wanted)
     query(database, "UPDATE people SET word = 'long' WHERE id = 2")
-    rollout.settle(database)
+    rollout.settle(database, "a release")
     with pytest.raises(MigrationRefused) as caught:
         rollout.narrow(database)
     assert "'people.word' (1 rows break the new rule: id 2)" in caught.value.message

@@ -138,28 +138,35 @@ def switch(place: Place, release: str, *, until: float) -> None:
         wanted = migrate.tables_of(progress.wanted)
         known = opened.look(lambda: _known(live, progress))
         tables = find_phases(known, wanted, opened.look(live.now)).switched
-        settled = replace(_settled(progress, tables, wanted), release=release)
+        settled = _settled(progress, tables, release)
         _make(opened, tables, progress.is_agreed, settled, keep=progress.approval)
 
 
-def settle(place: Place) -> None:
-    """Put on record that the release after is the one that serves.
+def settle(place: Place, release: str) -> None:
+    """Put on record which release serves the wanted tables from now on.
 
-    From now on what it wrote counts, and what only the release before knew is hidden.
+    What it writes counts, and what only the release before knew is hidden. `switch` does so, too.
+
+    Raises:
+        DatabaseError: the database cannot be written.
     """
     with write_tables(place) as opened:
         live = opened.live
         progress = opened.look(lambda: read_progress(live))
-        if progress.wanted and not progress.is_settled:
-            wanted = migrate.tables_of(progress.wanted)
-            settled = _settled(progress, opened.look(lambda: _recorded(live)), wanted)
+        if progress.wanted and progress.release != release:
+            tables = opened.look(lambda: _recorded(live))
+            settled = _settled(progress, tables, release)
             opened.transact(lambda: write_progress(live, settled))
 
 
-def narrow(place: Place) -> Migration:
+def narrow(place: Place, release: str | None = None) -> Migration:
     """Make the rules of the live release those of the tables; what is hidden and empty goes.
 
     Does nothing unless a publication is settled and not narrowed yet.
+
+    Args:
+        place: the database.
+        release: the digest of the one that serves; those of another change nothing.
 
     Raises:
         MigrationRefused: rows that were written meanwhile break a rule; the release serves on.
@@ -168,7 +175,7 @@ def narrow(place: Place) -> Migration:
     with write_tables(place) as opened:
         live = opened.live
         progress = opened.look(lambda: read_progress(live))
-        if not progress.is_settled:
+        if not progress.is_settled or release not in {None, progress.release}:
             return Migration((), "")
         found = opened.look(lambda: _hidden(live, progress.hidden))
         hidden = frozenset((one.table, one.column) for one in found if one.rows)
@@ -217,7 +224,7 @@ def delete_hidden(place: Place, keep: str) -> tuple[Hidden, ...]:
 
 
 def find_release(place: Place) -> str:
-    """Return the digest of the release that names and types were last changed for, or nothing."""
+    """Return the digest of the release that the tables were last changed for, or nothing."""
     with read_tables(place) as live:
         return read_progress(live).release
 
@@ -292,9 +299,9 @@ def _expanded(progress: Progress, found: Plan, old: Tables, wanted: Tables) -> P
     )
 
 
-def _settled(progress: Progress, tables: Tables, wanted: Tables) -> Progress:
-    hidden = dropped(tables, wanted)
-    return replace(progress, hidden=hidden, spare=frozenset(), is_settled=True)
+def _settled(progress: Progress, tables: Tables, release: str) -> Progress:
+    hidden = dropped(tables, migrate.tables_of(progress.wanted))
+    return replace(progress, hidden=hidden, spare=frozenset(), release=release, is_settled=True)
 
 
 def _make(

@@ -125,13 +125,13 @@ def _switch(request: Frame) -> Frame:
 
 
 def _settle(request: Frame) -> Frame:
-    rollout.settle(Path(request["database"]))
+    rollout.settle(Path(request["database"]), request["digest"])
     return {}
 
 
 def _narrow(request: Frame) -> Frame:
     database = Path(request["database"])
-    rollout.narrow(database)
+    rollout.narrow(database, request["digest"])
     return {"hidden": [str(one) for one in rollout.find_hidden(database)]}
 
 
