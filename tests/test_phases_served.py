@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import signal
 import sqlite3
 import threading
@@ -21,7 +20,7 @@ from tests.migrating import query
 from tests.served import Served, git, wait_for
 from tests.small_project import FILES, write_project
 
-KILLS, SEED = 6, 20261121
+KILLS = 6
 NOTES = FILES["tables/notes.yaml"]
 RENAMED = {
     "tables/notes.yaml": NOTES.replace(
@@ -211,12 +210,13 @@ def test_rows_of_the_release_before_stall_the_narrowing_and_not_the_release(plac
 
 @pytest.mark.long
 def test_a_server_killed_while_names_change_starts_with_a_release_that_fits(tmp_path: Path) -> None:
-    place, pauses = Place(tmp_path), random.Random(SEED)
+    place = Place(tmp_path)
     for number in range(KILLS):
         place.add(f"note {number}")
+        striking = threading.Thread(target=strike, args=(place, 0.002 * number))
+        striking.start()
         commit = place.commit(BACK if number % 2 else RENAMED)
-        time.sleep(pauses.uniform(0.2, 0.6))
-        place.served.stop(signal.SIGKILL)
+        striking.join()
         place.served = served = place.start()
         wait_for(lambda served=served: served.api.get("/~ready").status_code == 200)
         codes, release = set(), ""
@@ -231,3 +231,13 @@ def test_a_server_killed_while_names_change_starts_with_a_release_that_fits(tmp_
     kept = place.sql("SELECT count(*) FROM notes WHERE title LIKE 'note %'")
     assert kept == [(KILLS,)]
     assert place.served.stop() == 0
+
+
+def strike(place: Place, seconds: float) -> None:
+    """Kill the server, so long after it has begun to change names."""
+    begun = place.state / "publication-next.json"
+    until = time.monotonic() + 20
+    while not begun.exists() and time.monotonic() < until:
+        time.sleep(0.0003)
+    time.sleep(seconds)
+    place.served.stop(signal.SIGKILL)
