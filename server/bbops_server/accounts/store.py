@@ -58,9 +58,9 @@ class Store:
             store = cls(engine, clock or SystemClock())
             store._bring_forward(path)
         except (OSError, sa.exc.DBAPIError) as error:
-            reason = getattr(error, "orig", error)
+            reason = str(error.strerror if isinstance(error, OSError) else error.orig).lower()
             raise DatabaseError(
-                f"cannot open the control database '{path}': {str(reason).lower()}",
+                f"cannot open the control database '{path}': {reason}",
                 hint="it must be a file of this user, on a disk with room",
             ) from None
         return store
