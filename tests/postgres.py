@@ -7,10 +7,11 @@ import secrets
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import quote
 
 import psycopg
 import pytest
+
+from bbops.database.place import PostgresPlace
 
 
 def own_server(folder: Path) -> str:
@@ -42,11 +43,16 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def schema_url(postgres: str) -> Iterator[str]:
-    """The URL of a new schema; what is in it goes with the test."""
-    name = f"test_{secrets.token_hex(6)}"
+def schema(postgres: str) -> Iterator[PostgresPlace]:
+    """A new schema; what is in it goes with the test."""
+    place = PostgresPlace(postgres, f"test_{secrets.token_hex(6)}")
     with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute(f'CREATE SCHEMA "{name}"')
-        separator = "&" if "?" in postgres else "?"
-        yield f"{postgres}{separator}options={quote(f'-csearch_path={name}')}"
-        connection.execute(f'DROP SCHEMA "{name}" CASCADE')
+        connection.execute(f'CREATE SCHEMA "{place.schema}"')
+        yield place
+        connection.execute(f'DROP SCHEMA "{place.schema}" CASCADE')
+
+
+@pytest.fixture
+def schema_url(schema: PostgresPlace) -> str:
+    """Its URL."""
+    return schema.address

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bbops.database.conversions import convert, is_kept, reads_as, storage_of
+from bbops.database.conversions import convert, is_kept, reads_as
+from bbops.database.sqlite_words import SqliteWords
 from bbops.database.values import encode
 from bbops.resources.table import ColumnType
 from bbops.runtime.rows import DECODERS
@@ -44,7 +45,7 @@ def test_a_value_becomes_a_right_one_or_none(old: str, new: str, data: st.DataOb
     except ValueError:
         assert not reads_as(old, new)
         return
-    assert type(found) is CLASSES[storage_of(new)]
+    assert type(found) is CLASSES[SqliteWords().storage(new)]
     if new not in {"boolean", "json", "number"}:
         again = DECODERS[new](found) if new in {"datetime", "decimal"} else found
         assert new == "binary" or encode(new, again) == found

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.database import schema
+from bbops.database.sqlite_words import SqliteWords, create_indexes, create_table
 from bbops.database.values import encode, literal, stored_datetime
 from bbops.errors import MigrationRefused
 from bbops.resources.table import Table
@@ -24,7 +24,8 @@ from bbops.resources.table import Table
 @contextmanager
 def make(**column: Any) -> Iterator[sqlite3.Connection]:
     table = Table.model_validate({"columns": {"x": column}})
-    statements = schema.create_table(schema.metadata({"t": table}).tables["t"])
+    shape = SqliteWords().describe({"t": table})["t"]
+    statements = [create_table("t", shape), *create_indexes("t", shape)]
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         for statement in statements:
             connection.execute(statement)

@@ -16,6 +16,7 @@ from bbops.check._ways import ways_to
 from bbops.check.flows import CheckedFlow
 from bbops.expressions.emit import load
 from bbops.project import Project
+from bbops.sql.dialect import Dialect
 from bbops.shape import Shape, shape_spec
 from bbops.steps._base import variables
 from bbops.steps._flow import Flow
@@ -24,17 +25,21 @@ _FLOW = "flow"
 _PARTS = ("input", "params", "query")
 
 
-def compile_function(project: Project, name: str, checked: CheckedFlow) -> dict[str, Any]:
+def compile_function(
+    project: Project, name: str, checked: CheckedFlow, dialect: Dialect
+) -> dict[str, Any]:
     """Return a function as marshal can write it: code, and what the linker must give it.
 
     Args:
         checked: the same function, checked without mistakes.
+        dialect: of the database that it will run on.
     """
     function = project.functions[name]
     steps = function.model.steps
     flow = Flow(
         function.file, checked.scope, project.sql_tables,
         variables=sorted(set(variables(steps))), exports=name in project.middleware,
+        dialect=dialect,
     )  # fmt: skip
     body = flow.block(steps)
     tree = _module(flow, body, checked.inherits)
@@ -51,14 +56,15 @@ def compile_function(project: Project, name: str, checked: CheckedFlow) -> dict[
     }  # fmt: skip
 
 
-def code_key(project: Project, name: str, checked: CheckedFlow) -> str:
+def code_key(project: Project, name: str, checked: CheckedFlow, dialect: Dialect) -> str:
     """Return what the code of a function depends on, as one hash.
 
     Its path counts (two equal files are two functions), and the content of everything that
     checking it looked at, the compiler's version and Python's bytecode.
     """
     function = project.functions[name]
-    parts = [__version__, MAGIC_NUMBER.hex(), function.file, function.blob, project.settings.blob]
+    parts = [__version__, MAGIC_NUMBER.hex(), dialect.name]
+    parts += [function.file, function.blob, project.settings.blob]
     for kind, read in sorted(checked.reads):
         parts += [kind, read, project.named(kind)[read].blob]
     for route in project.routes_of(name):

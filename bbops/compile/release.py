@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import marshal
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final, Literal
 
 from bbops.check import Cache as CheckCache
 from bbops.check import validate
@@ -22,9 +22,17 @@ from bbops.runtime.cursors import KEY_VARIABLE
 from bbops.runtime.durations import seconds
 from bbops.runtime.flights import TIMEOUT_SECONDS
 from bbops.runtime.release import FORMAT
+from bbops.sql.dialect import Dialect
+from bbops.sql.postgres import POSTGRES
+from bbops.sql.sqlite import SQLITE
 from bbops.steps._base import every_step
 from bbops.steps.find import Find
 from bbops.tree import Tree
+
+
+Engine = Literal["sqlite", "postgres"]
+DIALECTS: Final[dict[Engine, Dialect]] = {"sqlite": SQLITE, "postgres": POSTGRES}
+"""What a release is compiled for, by the name of its database."""
 
 
 @dataclass(slots=True)
@@ -46,22 +54,27 @@ class Built:
     compiled: int = 0
 
 
-def build(tree: Tree, cache: Cache | None = None) -> Built:
-    """Load, check and compile a tree; with a warm cache O(what changed)."""
+def build(tree: Tree, cache: Cache | None = None, *, database: Engine = "sqlite") -> Built:
+    """Load, check and compile a tree; with a warm cache O(what changed).
+
+    Args:
+        database: the one that the artifact will run on.
+    """
     cache = cache or Cache()
     project, diagnostics = validate(tree, cache.checked)
     if project is None:
         return Built(None, diagnostics)
     functions, code, misses = [], {}, 0
+    dialect = DIALECTS[database]
     for name in sorted(project.functions):
         checked = check_flow(project, name)
-        key = code_key(project, name, checked)
+        key = code_key(project, name, checked, dialect)
         if key not in cache.code:
             misses += 1
-        code[key] = cache.code.get(key) or _pack(compile_function(project, name, checked))
+        code[key] = cache.code.get(key) or _pack(compile_function(project, name, checked, dialect))
         functions.append(code[key])
     cache.code = code
-    artifact = _pack(_artifact(project, functions))
+    artifact = _pack(_artifact(project, functions, dialect))
     digest = hashlib.sha256(artifact).hexdigest()
     return Built(project, diagnostics, artifact, digest, misses)
 
@@ -72,11 +85,12 @@ def _pack(value: Any) -> bytes:
     return marshal.dumps(value, 2)
 
 
-def _artifact(project: Project, functions: list[bytes]) -> dict[str, Any]:
+def _artifact(project: Project, functions: list[bytes], dialect: Dialect) -> dict[str, Any]:
     settings = project.settings.model
     return {
         "format": FORMAT,
         "project": settings.name,
+        "database": dialect.name,
         "durability": settings.database.durability,
         "functions": functions,  # each packed by itself, so that none is read before its turn
         "routes": [_route(route) for route in project.routes],

@@ -6,7 +6,7 @@ One rule judges all pairs of types: a value that comes back the same lost nothin
 from __future__ import annotations
 
 import math
-import sqlite3
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from functools import partial
@@ -14,26 +14,27 @@ from typing import Any, Final
 
 import msgspec
 
-from bbops.database.values import Stored, encode, literal
+from bbops.database.values import Stored, encode
 
-_STORAGE: Final = {
-    "integer": "INTEGER", "bigint": "INTEGER", "boolean": "INTEGER",
-    "number": "REAL", "binary": "BLOB",
+_BY_STORAGE: Final = {
+    "INTEGER": "integer", "REAL": "number", "BLOB": "binary",
+    "bigint": "integer", "double precision": "number", "bytea": "binary", "numeric": "decimal",
+    "boolean": "boolean", "date": "date", "uuid": "uuid", "json": "json", "jsonb": "json",
+    "integer": "integer", "smallint": "integer", "real": "number",
+    "timestamp with time zone": "datetime", "timestamp without time zone": "datetime",
+    "time without time zone": "time",
 }  # fmt: skip
-_BY_STORAGE: Final = {"INTEGER": "integer", "REAL": "number", "BLOB": "binary"}
+"""Those of SQLite in capitals, those of PostgreSQL without their lengths."""
 _TEXTS: Final = frozenset({"string", "text"})
 _SAME_STORAGE: Final = _TEXTS, {"integer", "bigint"}
 _ANY_TEXT: Final = {"uuid", "date", "time", "datetime", "decimal", "json"}
 
 
-def storage_of(column_type: str) -> str:
-    """Return the storage class that SQLite keeps a column of that type in."""
-    return _STORAGE.get(column_type, "TEXT")
-
-
-def guess_type(storage: str, declared: str) -> str:
+def guess_type(storage_of: Callable[[str], str], storage: str, declared: str) -> str:
     """Return the type of a live column that is not on record: the declared one if it may be."""
-    return declared if storage_of(declared) == storage else _BY_STORAGE.get(storage, "text")
+    if storage_of(declared) == storage:
+        return declared
+    return _BY_STORAGE.get(storage.partition("(")[0], "text")
 
 
 def reads_as(old: str, new: str) -> bool:
@@ -68,31 +69,32 @@ def is_kept(value: Stored, old: str, new: str) -> bool:
     return back == value
 
 
-def add_conversions(connection: sqlite3.Connection) -> None:
-    """Give a connection the functions that `converted`, `misfit` and `loss` speak of."""
-    connection.create_function("bbops_convert", 3, _convert_or_null, deterministic=True)
-    connection.create_function("bbops_is_kept", 3, is_kept, deterministic=True)
+class Conversions(ABC):
+    """Conversions as SQL of one database; `value` is always a quoted column."""
+
+    @abstractmethod
+    def converted(self, value: str, old: str, new: str) -> str:
+        """Return SQL for `value` as the new type; null where it does not fit."""
+
+    @abstractmethod
+    def strictly(self, value: str, old: str, new: str) -> str:
+        """Return SQL for `value` as the new type, which fails where it does not fit."""
+
+    @abstractmethod
+    def kept(self, value: str, old: str, new: str) -> str:
+        """Return the SQL condition that a value, which can be converted, would come back."""
+
+    def misfit(self, value: str, old: str, new: str) -> str:
+        """Return the SQL condition that a value cannot be converted."""
+        return f"{value} IS NOT NULL AND {self.converted(value, old, new)} IS NULL"
+
+    def loss(self, value: str, old: str, new: str) -> str:
+        """Return the SQL condition that a value, which can be converted, would not come back."""
+        return f"{value} IS NOT NULL AND NOT {self.kept(value, old, new)}"
 
 
-def converted(value: str, old: str, new: str) -> str:
-    """Return SQL for `value`, an SQL expression, as the new type; null where it does not fit."""
-    if reads_as(old, new):
-        return value
-    return f"bbops_convert({value}, {literal(old)}, {literal(new)})"
-
-
-def misfit(value: str, old: str, new: str) -> str:
-    """Return the SQL condition that a value cannot be converted."""
-    return f"{value} IS NOT NULL AND {converted(value, old, new)} IS NULL"
-
-
-def loss(value: str, old: str, new: str) -> str:
-    """Return the SQL condition that a value, which can be converted, would not come back."""
-    kept = f"bbops_is_kept({value}, {literal(old)}, {literal(new)})"
-    return f"{value} IS NOT NULL AND NOT {kept}"
-
-
-def _convert_or_null(value: Stored, old: str, new: str) -> Stored:
+def convert_or_null(value: Stored, old: str, new: str) -> Stored:
+    """Return the value as the new type; null where it does not fit."""
     try:
         return convert(value, old, new)
     except ValueError:

@@ -1,43 +1,29 @@
-"""Make the live tables of a SQLite file the declared ones, or say why not. Nothing in between.
-
-Importing this loads no SQLAlchemy; a schema that did not change never does.
-"""
+"""Make the live tables of a database the declared ones, or say why not. Nothing in between."""
 
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
-import sqlite3
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from types import ModuleType
-from typing import Final
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-from bbops.database import alter
-from bbops.database.carry import carry
+from bbops.database.carry import Carrier
 from bbops.database.changes import Change, hash_changes
-from bbops.database.compare import Comparison, compare
-from bbops.database.connection import connect
-from bbops.database.conversions import add_conversions
-from bbops.database.gate import Gate
-from bbops.database.keep import keep_copy
-from bbops.database.own import make_own_tables
+from bbops.database.compare import Comparison
+from bbops.database.conversions import guess_type
+from bbops.database.live_tables import LiveTables
+from bbops.database.opened import read_tables, write_tables
+from bbops.database.place import Place
 from bbops.database.preflight import Preflight
-from bbops.database.renames import Renames, Types, find_renames, rename_types, renamed_schema
+from bbops.database.renames import Renames, Types, find_renames, with_kinds, with_renames
 from bbops.database.seed import seed
+from bbops.database.shape import Difference, Shape, differ
+from bbops.database.words import Words
 from bbops.errors import DatabaseError, MigrationRefused
 from bbops.resources.table import Table
 
-_FORMAT: Final = 1  # count up when the same tables are described to SQLite in another way
-_RECORD: Final = (
-    "CREATE TABLE IF NOT EXISTS _bbops_schema (id INTEGER PRIMARY KEY CHECK (id = 1),"
-    " hash TEXT NOT NULL, spec TEXT NOT NULL, applied_at TEXT NOT NULL) STRICT"
-)
-_IS_RECORDED: Final = "SELECT 1 FROM sqlite_master WHERE name = '_bbops_schema'"
-_NOW: Final = "SELECT strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z'"
+_FORMAT: Final = 2  # count up when the same tables are described to a database in another way
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +32,16 @@ class Migration:
 
     changes: tuple[Change, ...]
     spec_hash: str
-    rebuilt: frozenset[str] = frozenset()
-    """Tables that are written anew, row by row: some 1.4 µs a row."""
-
+    differences: tuple[Difference, ...] = field(default=(), compare=False)
+    """Of the tables once they are renamed; also those that nobody needs to be told."""
+    renames: Renames = field(default_factory=Renames, compare=False)
     base: str = ""
     """The live tables: their hash, and when they became what they are."""
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is to be done; seed rows do not count."""
-        return not self.changes and not self.rebuilt
+        return not self.changes and not self.differences
 
     @property
     def hash(self) -> str:
@@ -78,141 +64,124 @@ class Migration:
         return bool(self.losses) and self.losses == self.refused
 
 
-def plan(path: Path, tables: Mapping[str, Table]) -> Migration:
-    """Return what `apply` would do to the file as it is now; changes and creates nothing.
+def plan(place: Place, tables: Mapping[str, Table]) -> Migration:
+    """Return what `apply` would do to the database as it is now; changes and creates nothing.
 
-    Under a millisecond when the tables are those of the last `apply`, else some 0.1 s, and 0.6 s
-    more the first time in a process.
+    Under a millisecond when the tables are those of the last `apply`, else some milliseconds and
+    one look at each row that a change is about.
 
     Raises:
-        DatabaseError: the file cannot be read.
-        MigrationRefused: the tables cannot be described, see `bbops.database.schema.metadata`.
+        DatabaseError: the database cannot be read.
+        MigrationRefused: a default or an enum does not fit, or two indexes share a name.
     """
-    missing = not path.exists()
-    with closing(_in_memory() if missing else connect(path, reads=True)) as live:
-        try:
-            return _plan(live, tables)
-        except sqlite3.Error as error:
-            raise DatabaseError(f"cannot read database '{path}': {error}") from error
+    with read_tables(place) as live:
+        return _plan(live, tables)
 
 
-def apply(path: Path, tables: Mapping[str, Table], approved: Collection[str] = ()) -> Migration:
-    """Bring the file to the declared tables in one transaction, insert seed rows, return the plan.
+def apply(place: Place, tables: Mapping[str, Table], approved: Collection[str] = ()) -> Migration:
+    """Bring the database to the declared tables in one transaction, insert seed rows.
 
-    Makes the file if it is missing. Waits for the gate: call it where blocking is allowed. What
-    fails midway leaves the file as it was. Before anything is lost the file is kept, see `keep`.
+    Makes a file that is missing. Waits for other writers: call it where blocking is allowed. What
+    fails midway leaves everything as it was. Before anything is lost a copy is kept.
 
     Args:
-        path: the file.
+        place: the database.
         tables: as declared.
         approved: hashes of plans that may lose what they say.
 
+    Returns:
+        The plan that was carried out.
+
     Raises:
         MigrationRefused: a change is not safe, or rows break a rule; lists every refused change.
-        DatabaseError: the file cannot be written.
+        DatabaseError: the database cannot be written.
     """
-    gate = Gate(path)
-    with closing(gate), gate, closing(connect(path, create=True)) as live:
-        try:
-            # tables are made and seeded in any order; the check at the end is of everything
-            live.execute("PRAGMA foreign_keys = OFF")
-            _keep(live, path, tables, approved)
-            with _transaction(live):
-                return _apply(live, tables, approved)
-        except sqlite3.Error as error:
-            raise DatabaseError(f"cannot migrate database '{path}': {error}") from error
+    with write_tables(place) as opened:
+        live = opened.live
+        planned = opened.look(lambda: _plan(live, tables))
+        if planned.is_waiting and planned.hash in approved:
+            opened.keep(planned.hash, _tables_that_lose(planned))
+        else:
+            _refuse(planned)
+        if planned.differences:
+            opened.prepare(planned.differences, live.words.describe(tables))
+        opened.transact(lambda: _apply(live, tables, planned))
+        return planned
 
 
-def insert_seed(path: Path) -> dict[str, int]:
+def insert_seed(place: Place) -> dict[str, int]:
     """Insert the seed rows of the last applied tables that are missing, in one transaction.
 
     Returns:
-        How many rows each table got that declares some. Waits for the gate, as `apply` does.
+        How many rows each table got that declares some. Waits for other writers, as `apply` does.
 
     Raises:
-        MigrationRefused: a row breaks a rule, such as a unique column of a row that is there.
-        DatabaseError: the file cannot be written, or no project's tables were ever made in it.
+        MigrationRefused: a row breaks a rule.
+        DatabaseError: the database cannot be written, or no project's tables were made in it.
     """
-    gate = Gate(path)
-    with closing(gate), gate, closing(connect(path)) as live:
-        try:
-            live.execute("PRAGMA foreign_keys = OFF")  # as in `apply`
-            with _transaction(live):
-                return _insert_seed(live, path)
-        except sqlite3.Error as error:
-            raise DatabaseError(f"cannot write database '{path}': {error}") from error
+    with write_tables(place) as opened:
+        live = opened.live
+        return opened.transact(lambda: _insert_seed(live, place))
 
 
-def warm() -> None:
-    """Import what a changed schema needs, 0.6 s: for a process that has time now."""
-    _schema()
-
-
-def _schema() -> ModuleType:
-    return importlib.import_module("bbops.database.schema")
-
-
-def _in_memory() -> sqlite3.Connection:
-    return sqlite3.connect(":memory:", isolation_level=None)
-
-
-@contextmanager
-def _transaction(live: sqlite3.Connection) -> Iterator[None]:
-    live.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        live.execute("COMMIT")
-    except BaseException:
-        live.rollback()
-        raise
-
-
-def _plan(live: sqlite3.Connection, tables: Mapping[str, Table]) -> Migration:
+def _plan(live: LiveTables, tables: Mapping[str, Table]) -> Migration:
     spec_hash = _hash(_spec(tables))
-    recorded_hash, types = _recorded(live)
+    recorded_hash, spec, applied_at = live.recorded()
     if recorded_hash == spec_hash:
         return Migration((), spec_hash)
-    found = _compare(live, tables, types, find_renames(live, tables))
-    return Migration(found.changes, spec_hash, found.rebuilt, _base(live))
+    found = _compare(live, tables, _types(spec))
+    base = recorded_hash + applied_at
+    return Migration(found.changes(), spec_hash, found.differences, found.renames, base)
 
 
-def _compare(
-    live: sqlite3.Connection, tables: Mapping[str, Table], types: Types, renames: Renames
-) -> Comparison:
-    schema = _schema()
-    described = schema.metadata(tables)  # refuses defaults that do not fit, before they are used
-    add_conversions(live)
-    now = str(live.execute(_NOW).fetchone()[0])
-    types = rename_types(types, tables, renames)
-    rows = Preflight(live, tables, carry(live, tables, renames, types, now))
-    with renamed_schema(live, renames) as renamed:
-        return compare(renamed, tables, schema.differences(renamed, described), rows, renames)
+def _compare(live: LiveTables, tables: Mapping[str, Table], types: Types) -> Comparison:
+    want = live.words.describe(tables)  # refuses defaults that do not fit, before they are used
+    have = with_kinds(live.read(), types)
+    renames = find_renames(have, tables)
+    renamed = with_renames(have, renames)
+    differences = differ(renamed, want)
+    conversions = live.convert(_changed_types(live.words, renamed, want, differences, renames))
+    carrier = Carrier(live.words, conversions.converted, live.now())
+    carried = carrier.carry(have, tables, renames)
+    rows = Preflight(live.ask, have, live.name, tables, carried)
+    return Comparison(
+        tables, renamed, want, differences, renames, rows, live.words, conversions
+    )  # fmt: skip
 
 
-def _keep(
-    live: sqlite3.Connection, path: Path, tables: Mapping[str, Table], approved: Collection[str]
-) -> None:
-    planned = _plan(live, tables) if approved else None
-    if planned and planned.is_waiting and planned.hash in approved:
-        keep_copy(live, path, planned.hash)
+def _changed_types(
+    words: Words,
+    renamed: Shape,
+    want: Shape,
+    differences: Collection[Difference],
+    renames: Renames,
+) -> list[tuple[str, str, str, str]]:
+    """Return live table, live column, its old type and its new one."""
+    found = []
+    for one in differences:
+        if one.kind == "type":
+            old, new = (of[one.table].columns[one.what] for of in (renamed, want))
+            kind = old.kind or guess_type(words.storage, old.type, new.kind)
+            table, column = renames.old_table(one.table), renames.old_column(one.table, one.what)
+            found.append((table, column, kind, new.kind))
+    return found
 
 
-def _apply(
-    live: sqlite3.Connection, tables: Mapping[str, Table], approved: Collection[str]
-) -> Migration:
-    migration = _plan(live, tables)
-    if not (migration.is_waiting and migration.hash in approved):
-        _refuse(migration)
-    make_own_tables(live)
-    now = str(live.execute(_NOW).fetchone()[0])
-    recorded_hash, types = _recorded(live)
+def _tables_that_lose(planned: Migration) -> set[str]:
+    """Return their live names."""
+    return {planned.renames.old_table(change.table) for change in planned.losses}
+
+
+def _apply(live: LiveTables, tables: Mapping[str, Table], migration: Migration) -> None:
+    live.make_own_tables()
+    recorded_hash, spec, _ = live.recorded()
+    now = live.now()
     if not migration.is_empty:
-        _make(live, tables, migration, types, now)
+        _make(live, tables, _types(spec), migration.differences)
     if recorded_hash != migration.spec_hash:
-        _record(live, tables, migration.spec_hash, now)
-    if seed(live, tables, now) or not migration.is_empty:
-        _check_references(live)
-    return migration
+        live.record(migration.spec_hash, _spec(tables), now)
+    if any(seed(live, tables, now).values()) or not migration.is_empty:
+        live.finish_rows(tables)
 
 
 def _refuse(migration: Migration) -> None:
@@ -230,33 +199,24 @@ def _refuse(migration: Migration) -> None:
 
 
 def _make(
-    live: sqlite3.Connection,
+    live: LiveTables,
     tables: Mapping[str, Table],
-    migration: Migration,
     types: Types,
-    now: str,
+    differences: Collection[Difference],
 ) -> None:
-    renames = find_renames(live, tables)
-    types = rename_types(types, tables, renames)
-    alter.apply_renames(live, renames)
-    carried = carry(live, tables, Renames(), types, now)
-    alter.apply_differences(live, _schema(), _schema().metadata(tables), carried, migration.rebuilt)
-    left = _compare(live, tables, {}, Renames())
-    if left.changes or left.rebuilt:
-        listed = ", ".join([*map(str, left.changes), *sorted(left.rebuilt)])
+    want = live.words.describe(tables)
+    before = with_kinds(live.read(), types)
+    renames = find_renames(before, tables)
+    live.make_renames(renames)
+    live.lock({one.table for one in differences if one.kind != "add table"})
+    have = with_renames(before, renames)
+    conversions = live.convert(_changed_types(live.words, have, want, differences, Renames()))
+    carrier = Carrier(live.words, conversions.strictly, live.now())
+    live.alter(want, differences, carrier.carry(have, tables, Renames()))
+    left = differ(live.read(), want)
+    if left:
+        listed = ", ".join(f"{one.kind} '{one.table}.{one.what}'".rstrip(".") for one in left)
         raise MigrationRefused(f"the tables differ from the declared ones afterwards: {listed}")
-
-
-def _check_references(live: sqlite3.Connection) -> None:
-    broken = live.execute(
-        'SELECT "table", parent, count(*) FROM pragma_foreign_key_check GROUP BY 1, 2'
-    ).fetchall()
-    if broken:
-        listed = "; ".join(
-            f"{count} rows of '{table}' refer to rows that '{parent}' does not have"
-            for table, parent, count in broken
-        )
-        raise MigrationRefused(listed, hint="check 'seed' and 'default' of these tables")
 
 
 def _spec(tables: Mapping[str, Table]) -> str:
@@ -275,45 +235,24 @@ def _hash(spec: str) -> str:
     return hashlib.sha256(spec.encode()).hexdigest()
 
 
-def _insert_seed(live: sqlite3.Connection, path: Path) -> dict[str, int]:
-    if not _recorded(live)[0]:
-        raise DatabaseError(
-            f"'{path}' has no tables of a project yet", hint="the first release makes them"
-        )
-    spec = json.loads(live.execute("SELECT spec FROM _bbops_schema").fetchone()[0])
-    tables = {name: Table.model_validate(table) for name, table in spec["tables"].items()}
-    now = str(live.execute(_NOW).fetchone()[0])
-    added = {name: seed(live, {name: table}, now) for name, table in tables.items() if table.seed}
-    if any(added.values()):
-        _check_references(live)
-    return added
-
-
-def _recorded(live: sqlite3.Connection) -> tuple[str, dict[str, dict[str, str]]]:
-    """Return the hash of the last applied tables, and each column's declared type."""
-    if not live.execute(_IS_RECORDED).fetchone():
-        return "", {}
-    spec_hash, spec = live.execute("SELECT hash, spec FROM _bbops_schema").fetchone()
-    types = {
+def _types(spec: str) -> dict[str, dict[str, str]]:
+    """Return each column's declared type when it was made."""
+    declared: dict[str, Any] = json.loads(spec)["tables"] if spec else {}
+    return {
         name: {key: column["type"] for key, column in table["columns"].items()}
-        for name, table in json.loads(spec)["tables"].items()
+        for name, table in declared.items()
     }
-    return str(spec_hash), types
 
 
-def _base(live: sqlite3.Connection) -> str:
-    if not live.execute(_IS_RECORDED).fetchone():
-        return ""
-    return str(live.execute("SELECT hash || applied_at FROM _bbops_schema").fetchone()[0])
-
-
-def _record(
-    live: sqlite3.Connection, tables: Mapping[str, Table], spec_hash: str, now: str
-) -> None:
-    live.execute(_RECORD)
-    live.execute(
-        "INSERT INTO _bbops_schema (id, hash, spec, applied_at) VALUES (1, ?, ?, ?)"
-        " ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, spec = excluded.spec,"
-        " applied_at = excluded.applied_at",
-        (spec_hash, _spec(tables), now),
-    )
+def _insert_seed(live: LiveTables, place: Place) -> dict[str, int]:
+    spec = live.recorded()[1]
+    if not spec:
+        raise DatabaseError(
+            f"'{place}' has no tables of a project yet", hint="the first release makes them"
+        )
+    declared = json.loads(spec)["tables"]
+    tables = {name: Table.model_validate(table) for name, table in declared.items()}
+    added = seed(live, tables, live.now())
+    if any(added.values()):
+        live.finish_rows(tables)
+    return added

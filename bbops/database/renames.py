@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, field, replace
 
-from bbops.database.connection import add_functions
+from bbops.database import shape
 from bbops.resources.table import Table
 
 Types = Mapping[str, Mapping[str, str]]
 """Table → column → declared type when it was made, where that is on record."""
-
-
-_COPIED: Final = (
-    "SELECT m.sql FROM sqlite_master AS m"
-    " JOIN pragma_table_list AS l ON l.schema = 'main' AND l.name = m.tbl_name"
-    " WHERE m.type IN ('table', 'index') AND m.sql IS NOT NULL AND l.type = 'table'"
-    " AND substr(m.tbl_name, 1, 1) != '_' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.type DESC"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,64 +35,68 @@ class Renames:
             yield f'ALTER TABLE "{table}" RENAME COLUMN "{old}" TO "{new}"'
 
 
-def find_renames(live: sqlite3.Connection, tables: Mapping[str, Table]) -> Renames:
+def find_renames(live: shape.Shape, tables: Mapping[str, Table]) -> Renames:
     """Return the renames that are still to be made.
 
     An old name that is still declared, or a new one that is live already, is no rename: so the
     key may stay in the file once its work is done.
     """
-    there = columns_of(live)
     renamed: dict[str, str] = {}
     for name, table in tables.items():
         old = table.renamed_from
-        if old in there.keys() - tables.keys() - set(renamed.values()) and name not in there:
+        if old in live.keys() - tables.keys() - set(renamed.values()) and name not in live:
             renamed[name] = old
     columns: dict[tuple[str, str], str] = {}
     for name, table in tables.items():
-        held = set(there.get(renamed.get(name, name), ()))
+        there = live.get(renamed.get(name, name))
+        held = set(there.columns) if there else set()
         columns |= {(name, new): old for new, old in _renamed_columns(table, held)}
     return Renames(renamed, columns)
 
 
-def rename_types(types: Types, tables: Mapping[str, Table], renames: Renames) -> Types:
-    """Return the recorded types of the declared columns, under their new names."""
+def with_renames(live: shape.Shape, renames: Renames) -> shape.Shape:
+    """Return what the live tables are once they are renamed; our own names in them stay."""
+    new_tables = {old: new for new, old in renames.tables.items()}
+    new_columns = {(table, old): new for (table, new), old in renames.columns.items()}
+
+    def column_in(table: str, name: str) -> str:
+        return new_columns.get((table, name), name)
+
+    def column(found: shape.Column) -> shape.Column:
+        points = found.reference
+        if points is None:
+            return found
+        table = new_tables.get(points.table, points.table)
+        points = replace(points, table=table, column=column_in(table, points.column))
+        return replace(found, reference=points)
+
+    def table(name: str, found: shape.Table) -> shape.Table:
+        return replace(
+            found,
+            columns={column_in(name, key): column(one) for key, one in found.columns.items()},
+            key=tuple(column_in(name, key) for key in found.key),
+            indexes={
+                key: replace(one, columns=tuple(column_in(name, of) for of in one.columns))
+                for key, one in found.indexes.items()
+            },
+        )
+
+    named = {new_tables.get(name, name): found for name, found in live.items()}
+    return {name: table(name, found) for name, found in named.items()}
+
+
+def with_kinds(live: shape.Shape, types: Types) -> shape.Shape:
+    """Return the live tables with the declared types that are on record."""
     return {
-        name: {
-            key: old[renames.old_column(name, key)]
-            for key in table.columns
-            if renames.old_column(name, key) in old
-        }
-        for name, table in tables.items()
-        if (old := types.get(renames.old_table(name)))
+        name: replace(
+            table,
+            columns={
+                key: replace(column, kind=types.get(name, {}).get(key, ""))
+                for key, column in table.columns.items()
+            },
+        )
+        for name, table in live.items()
     }
-
-
-def columns_of(live: sqlite3.Connection) -> dict[str, dict[str, str]]:
-    """Return table → column → storage type of all live tables that are not our own."""
-    found: dict[str, dict[str, str]] = {}
-    query = (
-        "SELECT m.name, c.name, c.type FROM sqlite_master AS m, pragma_table_info(m.name) AS c"
-        " WHERE m.type = 'table' AND substr(m.name, 1, 1) != '_' AND m.name NOT LIKE 'sqlite_%'"
-    )
-    for table, column, storage in live.execute(query):
-        found.setdefault(table, {})[column] = storage.upper()
-    return found
-
-
-@contextmanager
-def renamed_schema(live: sqlite3.Connection, renames: Renames) -> Iterator[sqlite3.Connection]:
-    """Yield an empty copy of the live tables in memory, with the renames made.
-
-    Virtual tables, and those they keep for themselves, are not in it: nobody declares them, so
-    they are left alone.
-    """
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
-        add_functions(copy)
-        for (statement,) in live.execute(_COPIED).fetchall():
-            copy.execute(statement)
-        for statement in renames.statements():
-            copy.execute(statement)
-        yield copy
 
 
 def _renamed_columns(table: Table, held: set[str]) -> Iterator[tuple[str, str]]:

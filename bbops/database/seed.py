@@ -2,63 +2,56 @@
 
 from __future__ import annotations
 
-import sqlite3
 import uuid
 from collections.abc import Mapping
 from typing import Any
 
+from bbops.database.live_tables import LiveTables
 from bbops.database.values import Stored, encode, stamp
-from bbops.database.violations import failure_of
 from bbops.errors import MigrationRefused
 from bbops.resources.table import Column, Table
-from bbops.runtime.failures import Failure
 
 
-def seed(connection: sqlite3.Connection, tables: Mapping[str, Table], now: str) -> int:
-    """Insert the seed rows whose primary key is missing, and return how many those were.
+def seed(live: LiveTables, tables: Mapping[str, Table], now: str) -> dict[str, int]:
+    """Insert the seed rows that are missing; return how many each table with seed rows got.
 
-    A row that is there stays as it is. The caller's transaction has foreign keys off, since rows
-    may refer to rows that come later, and checks them at its end.
+    A row is there when its primary key is, or, of one that does not give it, what it has in a
+    unique column or index; then it stays as it is. References are checked by the caller at the end
+    of its transaction, since rows may refer to rows that come later.
 
     Args:
-        connection: in a transaction.
+        live: in a transaction.
         tables: as declared, in any order.
         now: what `created` and `updated` columns get, as stored.
 
     Raises:
         MigrationRefused: a row does not fit in its table.
     """
-    return sum(
-        _insert_if_missing(connection, name, table, number, now)
+    return {
+        name: sum(
+            _insert_if_missing(live, name, table, number, now)
+            for number in range(1, len(table.seed) + 1)
+        )
         for name, table in tables.items()
-        for number in range(1, len(table.seed) + 1)
-    )
+        if table.seed
+    }
 
 
-def _insert_if_missing(
-    connection: sqlite3.Connection, name: str, table: Table, number: int, now: str
-) -> int:
+def _insert_if_missing(live: LiveTables, name: str, table: Table, number: int, now: str) -> bool:
     where = f"seed row {number} of table '{name}'"
-    row = _encode_row(table, table.seed[number - 1], now, where)
-    names = ", ".join(f'"{column}"' for column in row)
-    key = ", ".join(f'"{column}"' for column in table.key)
-    marks = ", ".join("?" for _ in row)
-    sql = f'INSERT INTO "{name}" ({names}) VALUES ({marks}) ON CONFLICT ({key}) DO NOTHING'
+    given = table.seed[number - 1]
+    row, key = _encode_row(table, given, now, where), _key(table, given, where)
+    typed = {column: (stored, table.columns[column].type) for column, stored in row.items()}
     try:
-        return connection.execute(sql, tuple(row.values())).rowcount
-    except sqlite3.IntegrityError as error:
-        failure = failure_of(error, connection, sql)
-        message = failure.message if isinstance(failure, Failure) else "it breaks a rule"
-        raise MigrationRefused(f"{where} does not fit: {message}") from None
+        return live.insert_missing(name, typed, key)
+    except MigrationRefused as error:
+        raise MigrationRefused(f"{where} does not fit: {error.message}") from None
 
 
 def _encode_row(table: Table, given: Mapping[str, Any], now: str, where: str) -> dict[str, Stored]:
-    missing = [column for column in table.key if given.get(column) is None]
-    if missing or not table.key:
-        raise MigrationRefused(
-            f"{where} has no primary key",
-            hint="name every column of it: by it we know whether the row is there already",
-        )
+    unknown = sorted(given.keys() - table.columns.keys())
+    if unknown:
+        raise MigrationRefused(f"{where} has the unknown column '{unknown[0]}'")
     row: dict[str, Stored] = {}
     for name, column in table.columns.items():
         if name in given:
@@ -67,10 +60,20 @@ def _encode_row(table: Table, given: Mapping[str, Any], now: str, where: str) ->
             row[name] = str(uuid.uuid4())
         elif column.auto in {"created", "updated"}:
             row[name] = stamp(column.type, now)
-    unknown = sorted(given.keys() - table.columns.keys())
-    if unknown:
-        raise MigrationRefused(f"{where} has the unknown column '{unknown[0]}'")
     return row
+
+
+def _key(table: Table, given: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    """Return the columns by which the row is known: those of the primary key first."""
+    keys = [table.key, *((name,) for name, column in table.columns.items() if column.unique)]
+    keys += [tuple(index.columns) for index in table.indexes.values() if index.unique]
+    for columns in filter(None, keys):
+        if all(given.get(column) is not None for column in columns):
+            return columns
+    raise MigrationRefused(
+        f"{where} has neither its primary key nor anything else that is unique",
+        hint="by one of them we know whether the row is there already: name its columns",
+    )
 
 
 def _encode(column: Column, value: Any, where: str) -> Stored:

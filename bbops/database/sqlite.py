@@ -17,19 +17,13 @@ from typing import Final, Literal, TypeVar
 
 from bbops.database.connection import connect
 from bbops.database.gate import Gate
-from bbops.database.transaction import (
-    MOST_ROWS,
-    Maps,
-    Transaction,
-    Transactions,
-    bounded_rows,
-    maps,
-)
+from bbops.database.transaction import Maps, Transaction, Transactions, bounded_rows, maps
 from bbops.database.turn import Turn
 from bbops.database.violations import ERRORS, compile_error, failure_of, is_passing
 from bbops.database.writer import Rows, Statements, Writer, run_alone
 from bbops.errors import DatabaseError
 from bbops.runtime.failures import FlowError
+from bbops.runtime.rows import MOST_ROWS
 
 T = TypeVar("T")
 _BUDGET_TICKS: Final = 5

@@ -8,16 +8,14 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from bbops.database.connection import connect
 from bbops.database.gate import Gate
 from bbops.database.violations import ERRORS, failure_of
 from bbops.database.writer import Rows, Statements, run_in_savepoint
 from bbops.runtime.failures import FlowError
-
-MOST_ROWS: Final = 100_000
-"""More rows than this do not come back from one read."""
+from bbops.runtime.rows import MOST_ROWS
 
 T = TypeVar("T")
 Maps = list[dict[str, Any]]

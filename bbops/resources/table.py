@@ -54,8 +54,8 @@ class Table(Model):
     - The file's name is the table's, in snake_case. Columns are not nullable unless they say so.
     - A column that `references` another makes relations: `author_id` is followed as `author`, and
       from the other side by this table's name, or by `reverse`.
-    - `seed` rows are inserted into every database where no row has their primary key; they are
-      never changed or deleted.
+    - `seed` rows are inserted into every database where no row has their primary key (or, of one
+      without it, what it has in a unique column or index); they are never changed or deleted.
     - Publishing makes every change that loses nothing: what is new, what rows fit in, and a new
       name that says its old one by `renamedFrom`. What would lose values, or what rows stand in
       the way of, is refused and names them; the last good release serves on.

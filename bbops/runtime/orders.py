@@ -11,8 +11,8 @@ from bbops.runtime.failures import FlowError
 CUT: Final = 100
 """Characters of a text that a cursor holds; of a longer one the rest is read from its row again."""
 
-Sortable = tuple[str, bool, str]
-"""What rows may be ordered by: its SQL, whether it may be null, and the SQL of `Key.again`."""
+Sortable = tuple[str, bool, str, str, str, str]
+"""What rows may be ordered by: a `Key` without its name and direction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +24,21 @@ class Key:
         again: reads a long text from its row once more, by the primary key and the text's
             beginning, which it also takes in place of a row that is gone; empty where values
             are short.
+        mark: the parameter for a value that a cursor keeps.
+        up, down: what stands behind the SQL in ORDER BY.
     """
 
     name: str
     sql: str
     nullable: bool
     again: str
+    mark: str
+    up: str
+    down: str
     is_down: bool
 
     def __str__(self) -> str:
-        if self.is_down:
-            return f"{self.sql} DESC"
-        return f"{self.sql} NULLS LAST" if self.nullable else self.sql
+        return self.sql + (self.down if self.is_down else self.up)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from bbops.runtime.cursors import KEY_VARIABLE, Value, read_cursor, write_cursor
 from bbops.runtime.failures import FlowError
 from bbops.runtime.operators import kind
 from bbops.runtime.orders import CUT, Key, Order, OrderBy, Sortable
+from bbops.runtime.rows import bind
 
 _MOST: Final = 1 << 32
 
@@ -56,7 +57,7 @@ class Page:
 class Pages:
     """Makes the pages of one step."""
 
-    __slots__ = ("context", "fixed", "orders")
+    __slots__ = ("context", "fixed", "orders", "words")
 
     def __init__(
         self,
@@ -64,15 +65,24 @@ class Pages:
         sortable: Mapping[str, Sortable],
         primary: Sequence[str],
         fixed: Sequence[tuple[str, bool]] | None,
+        words: tuple[str, str] = ("1", "0"),
     ) -> None:
-        """Args: `context` names the step; `fixed` is its order, None where the request chooses."""
-        self.context, self.orders = context, OrderBy(sortable, primary)
+        """Take what makes a page.
+
+        Args:
+            context: names the step.
+            fixed: its order; None where the request chooses.
+            words: the conditions that always and never hold.
+        """
+        self.context, self.orders, self.words = context, OrderBy(sortable, primary), words
         self.fixed = None if fixed is None else self.orders.order(fixed)
 
     def sample(self) -> Page:
         """Return a page that is not the first one, to try its SQL."""
         by = self.fixed or self.orders.order(())
-        where, parameters = behind(by.keys, [""] * len(by.keys), [""] * len(self.orders.primary))
+        where, parameters = self.behind(
+            by.keys, [""] * len(by.keys), [""] * len(self.orders.primary)
+        )
         return Page(by, (b"", b""), where, parameters, 1)
 
     def __call__(self, order: Any, cursor: Any, size: Any, env: Mapping[str, Any]) -> Page:
@@ -88,28 +98,34 @@ class Pages:
         secret = str(env.get(KEY_VARIABLE) or "").encode()
         signing = (secret, f"{self.context}\0{by.clause}".encode())
         if cursor is None:
-            return Page(by, signing, "1", [], size + 1)
+            return Page(by, signing, self.words[0], [], size + 1)
         values = read_cursor(*signing, cursor)
         named = {key.name: value for key, value in zip(by.keys, values, strict=True)}
         identity = [named[name] for name in self.orders.primary]
-        where, parameters = behind(by.keys, values, identity)
+        where, parameters = self.behind(by.keys, values, identity)
         return Page(by, signing, where, parameters, size + 1)
+
+    def behind(
+        self, keys: Sequence[Key], values: Sequence[Value], identity: Sequence[Value]
+    ) -> tuple[str, list[Any]]:
+        return behind(keys, values, identity, never=self.words[1])
 
 
 def behind(
-    keys: Sequence[Key], values: Sequence[Value], identity: Sequence[Value]
+    keys: Sequence[Key], values: Sequence[Value], identity: Sequence[Value], *, never: str
 ) -> tuple[str, list[Any]]:
     """Return the condition that holds for the rows behind one row, and its parameters.
 
     Args:
         values: that row's, of all keys.
         identity: its primary key.
+        never: the condition that never holds.
     """
     key, others, value, more = keys[0], keys[1:], values[0], values[1:]
-    rest, parameters = behind(others, more, identity) if others else ("0", [])
+    rest, parameters = behind(others, more, identity, never=never) if others else (never, [])
     if value is None:  # nulls are last
         return f"({key.sql} IS NULL AND {rest})", parameters
-    one: str = "?"
+    one: str = key.mark
     bound: list[Any] = [value]
     if isinstance(value, list):
         one, bound = key.again, [*identity, *value, *value, *value]
@@ -126,4 +142,4 @@ def behind(
 
 def _shortened(key: Key, value: Any) -> Value:
     is_long = key.again and type(value) is str and len(value) > CUT
-    return [value[:CUT]] if is_long else value
+    return [value[:CUT]] if is_long else bind(value)

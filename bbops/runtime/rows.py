@@ -18,10 +18,14 @@ from bbops.runtime.values import MAX_TEXT, check_size, spend
 
 MAX_JSON = 10_000_000
 """Characters and members of a value in a column of type json."""
+MOST_ROWS = 100_000
+"""More rows than this do not come back from one read."""
 _FEW_ROWS = 64
 _SHORT = 4_096
-_UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}").fullmatch
-_TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?").fullmatch
+is_uuid = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}").fullmatch
+"""A uuid as it is stored."""
+is_time = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?").fullmatch
+"""A time of day as it may be written."""
 _encode_json = msgspec.json.Encoder().encode
 _decode_json = msgspec.json.Decoder().decode
 
@@ -126,7 +130,7 @@ def to_uuid(value: Any, column: str) -> Any:
     """Encode for uuid: lower case, with hyphens."""
     if value is None:
         return None
-    if type(value) is str and _UUID(lower := value.lower()):
+    if type(value) is str and is_uuid(lower := value.lower()):
         return lower
     raise _wrong(value, column, "a uuid")
 
@@ -135,7 +139,7 @@ def to_time(value: Any, column: str) -> Any:
     """Encode for time: HH:MM:SS, with the fraction of a second if there is one."""
     if value is None:
         return None
-    if type(value) is str and _TIME(value):
+    if type(value) is str and is_time(value):
         return time.fromisoformat(value).isoformat()
     raise _wrong(value, column, "a time such as 08:30")
 

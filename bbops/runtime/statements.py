@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -12,12 +13,15 @@ _MAX_TEXTS = 256
 class Statement:
     """Renders a template (see `bbops.sql.template`) once per combination of switches."""
 
-    __slots__ = ("sql", "switch_count", "template", "texts")
+    __slots__ = ("sql", "switch_count", "template", "texts", "words")
 
-    def __init__(self, template: Any, switch_count: int) -> None:
-        self.template, self.switch_count = template, switch_count
+    def __init__(
+        self, template: Any, switch_count: int, words: tuple[str, str] = ("1", "0")
+    ) -> None:
+        """Args: `words` are the conditions that always and never hold."""
+        self.template, self.switch_count, self.words = template, switch_count, words
         self.texts: dict[tuple[Any, ...], tuple[str, tuple[int, ...] | None]] = {}
-        self.sql = "" if switch_count else _render(template, (), [])
+        self.sql = "" if switch_count else self.text((), [])
         """The text of a statement that has only one."""
 
     def __call__(
@@ -38,7 +42,7 @@ class Statement:
         No positions: all `count` of them, in the order they have.
         """
         positions: list[int] = []
-        sql = _render(self.template, switches, positions)
+        sql = self.text(switches, positions)
         found = (sql, None if positions == [*range(count)] else tuple(positions))
         if len(self.texts) < _MAX_TEXTS:
             self.texts[switches] = found
@@ -53,61 +57,67 @@ class Statement:
         count = min(self.switch_count, 6)
         rest = (False,) * (self.switch_count - count)
         for switches in product((True, False), repeat=count):
-            yield _render(self.template, (*switches, *rest), [])
+            yield self.text((*switches, *rest), [])
+
+    def text(self, switches: Sequence[Any], positions: list[int]) -> str:
+        return _Rendering(switches, positions, self.words).render(self.template)
 
 
-def _render(part: Any, switches: Sequence[Any], positions: list[int]) -> str:
-    if isinstance(part, str):
-        return part
-    if isinstance(part, int):
-        positions.append(part)
-        return "?"
-    kind = part[0]
-    if kind == "seq":
-        return "".join([_render(item, switches, positions) for item in part[1:]])
-    if kind == "raw":
-        return _raw(part, switches[part[1]], positions)
-    if kind == "if":
-        return _render(part[2] if switches[part[1]] else part[3], switches, positions)
-    decided = _condition(part, switches, positions)
-    return decided if isinstance(decided, str) else "1" if decided else "0"
+@dataclass(frozen=True, slots=True)
+class _Rendering:
+    """One text in the making: what is decided, and the positions of the parameters so far."""
 
+    switches: Sequence[Any]
+    positions: list[int]
+    words: tuple[str, str]
 
-def _raw(part: Any, text: Any, positions: list[int]) -> str:
-    if not isinstance(text, str):
-        return str(part[2])
-    if len(part) > 3:
-        positions.append(~part[3])
-    return text
+    def render(self, part: Any) -> str:
+        if isinstance(part, str):
+            return part
+        if isinstance(part, int):
+            self.positions.append(part)
+            return "?"
+        kind = part[0]
+        if kind == "seq":
+            return "".join([self.render(item) for item in part[1:]])
+        if kind == "raw":
+            return self.raw(part, self.switches[part[1]])
+        if kind == "if":
+            return self.render(part[2] if self.switches[part[1]] else part[3])
+        decided = self.condition(part)
+        return decided if isinstance(decided, str) else self.words[not decided]
 
+    def raw(self, part: Any, text: Any) -> str:
+        if not isinstance(text, str):
+            return str(part[2])
+        if len(part) > 3:
+            self.positions.append(~part[3])
+        return text
 
-def _condition(part: Any, switches: Sequence[Any], positions: list[int]) -> str | bool:
-    kind = part[0] if isinstance(part, tuple) else ""
-    if kind == "switch":
-        return bool(switches[part[1]])
-    if kind == "not":
-        inner = _condition(part[1], switches, positions)
-        return not inner if isinstance(inner, bool) else f"({inner} IS NOT TRUE)"
-    if kind in {"and", "or"}:
-        return _joined(kind, part[1:], switches, positions)
-    return _render(part, switches, positions)
+    def condition(self, part: Any) -> str | bool:
+        kind = part[0] if isinstance(part, tuple) else ""
+        if kind == "switch":
+            return bool(self.switches[part[1]])
+        if kind == "not":
+            inner = self.condition(part[1])
+            return not inner if isinstance(inner, bool) else f"({inner} IS NOT TRUE)"
+        if kind in {"and", "or"}:
+            return self.joined(kind, part[1:])
+        return self.render(part)
 
-
-def _joined(
-    kind: str, parts: Sequence[Any], switches: Sequence[Any], positions: list[int]
-) -> str | bool:
-    decides = kind == "or"  # a true part decides an 'or', a false one an 'and'
-    before, texts = len(positions), []
-    for part in parts:
-        found = _condition(part, switches, positions)
-        if found is decides:
-            del positions[before:]
-            return decides
-        if isinstance(found, str):
-            texts.append(found)
-    if not texts:
-        return not decides
-    return texts[0] if len(texts) == 1 else "(" + f" {kind.upper()} ".join(texts) + ")"
+    def joined(self, kind: str, parts: Sequence[Any]) -> str | bool:
+        decides = kind == "or"  # a true part decides an 'or', a false one an 'and'
+        before, texts = len(self.positions), []
+        for part in parts:
+            found = self.condition(part)
+            if found is decides:
+                del self.positions[before:]
+                return decides
+            if isinstance(found, str):
+                texts.append(found)
+        if not texts:
+            return not decides
+        return texts[0] if len(texts) == 1 else "(" + f" {kind.upper()} ".join(texts) + ")"
 
 
 def _ordered(positions: Sequence[int], parameters: Sequence[Any]) -> list[Any]:

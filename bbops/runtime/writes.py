@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from bbops.runtime.failures import FlowError
 from bbops.runtime.operators import kind
 from bbops.runtime.rows import DECODERS, ENCODERS
 
+Encoders = Mapping[str, Callable[[Any, str], Any]]
+Decoders = Mapping[str, Callable[[Any], Any]]
 _MAX_TEXTS = 256
 
 
@@ -45,6 +47,7 @@ class Setter:
     """Turns a map into the SET clause of an update."""
 
     __slots__ = ("columns", "table")
+    encoders: ClassVar[Encoders] = ENCODERS
 
     def __init__(self, table: str, columns: Mapping[str, str]) -> None:
         self.table, self.columns = table, columns
@@ -55,7 +58,7 @@ class Setter:
         Raises:
             FlowError: it is no map, or has a key that is no column.
         """
-        values = _encoded(self.table, self.columns, data, automatic)
+        values = _encoded(self.encoders, self.table, self.columns, data, automatic)
         sql = ", ".join([f'"{name}" = ?' for name in values])
         first = next(iter(self.columns))
         return Assigned(sql or f'"{first}" = "{first}"', list(values.values()))
@@ -64,7 +67,9 @@ class Setter:
 class Inserter:
     """Turns a map, or a list of maps, into inserts of one transaction."""
 
-    __slots__ = ("columns", "conflict", "decoders", "table", "texts", "updated")
+    __slots__ = ("cells", "columns", "conflict", "moved", "table", "texts", "updated")
+    encoders: ClassVar[Encoders] = ENCODERS
+    decoders: ClassVar[Decoders] = DECODERS
 
     def __init__(
         self,
@@ -73,11 +78,16 @@ class Inserter:
         conflict_columns: Sequence[str],
         mode: str,
         updated: Sequence[str],
+        moved: Mapping[str, str],
     ) -> None:
-        """Take the columns with their types, what a conflict is and does, and `updated` ones."""
-        self.table, self.columns, self.updated = table, columns, updated
+        """Take the columns with their types, what a conflict is and does, and `updated` ones.
+
+        Args:
+            moved: what RETURNING adds where a row brings a value for one of these columns.
+        """
+        self.table, self.columns, self.updated, self.moved = table, columns, updated, moved
         self.conflict = (conflict_columns, mode)
-        self.decoders = [(name, DECODERS.get(of)) for name, of in columns.items()]
+        self.cells = [(name, self.decoders.get(of)) for name, of in columns.items()]
         self.texts: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {}
 
     async def __call__(
@@ -92,7 +102,7 @@ class Inserter:
         return [self.row(rows) for rows in stored]
 
     def statement(self, data: Any, fills: Mapping[str, Any]) -> tuple[str, list[Any]]:
-        values = _encoded(self.table, self.columns, data, fills)
+        values = _encoded(self.encoders, self.table, self.columns, data, fills)
         names = tuple(values)
         given = tuple(name for name in names if name in data)
         text = self.texts.get((names, given))
@@ -106,6 +116,7 @@ class Inserter:
         listed = ", ".join(f'"{name}"' for name in names)
         values = f"({listed}) VALUES ({', '.join('?' * len(names))})" if names else "DEFAULT VALUES"
         returned = ", ".join(f'"{name}"' for name in self.columns)
+        returned += "".join(more for name, more in self.moved.items() if name in names)
         conflict = conflict_clause(*self.conflict, given, self.updated)
         return f'INSERT INTO "{self.table}" {values}{conflict} RETURNING {returned}'
 
@@ -114,12 +125,16 @@ class Inserter:
             return None
         return {
             name: value if decode is None else decode(value)
-            for (name, decode), value in zip(self.decoders, rows[0], strict=True)
+            for (name, decode), value in zip(self.cells, rows[0], strict=False)
         }
 
 
 def _encoded(
-    table: str, columns: Mapping[str, str], data: Any, automatic: Mapping[str, Any]
+    encoders: Encoders,
+    table: str,
+    columns: Mapping[str, str],
+    data: Any,
+    automatic: Mapping[str, Any],
 ) -> dict[str, Any]:
     if type(data) is not dict:
         raise FlowError(f"'data' needs a map of columns, got {kind(data)}")
@@ -128,7 +143,7 @@ def _encoded(
         raise FlowError(f"table '{table}' has no column '{unknown[0][:60]}'")
     whole = {**automatic, **data}
     return {
-        name: ENCODERS[of](whole[name], f"{table}.{name}")
+        name: encoders[of](whole[name], f"{table}.{name}")
         for name, of in columns.items()
         if name in whole
     }

@@ -7,22 +7,15 @@ from collections.abc import Mapping
 
 from bbops.expressions import nodes as s
 from bbops.sql.parts import NotInSql, Parts
-from bbops.sql.template import Template, commas, joined, seq
+from bbops.sql.sqlite import SQLITE
+from bbops.sql.template import Template, filled, joined, seq
 
-_FILTERS: Mapping[str, str] = {
-    "length": "length({0})", "lower": "bbops_lower({0})", "upper": "bbops_upper({0})",
-    "trim": "bbops_trim({0})", "replace": "replace({0}, {1}, {2})",
-    "contains": "(instr({0}, {1}) > 0)", "startsWith": "(instr({0}, {1}) = 1)",
-    # Bytes, since `length` of a text stops at a NUL; the end of UTF-8 is the end of the text.
-    "endsWith": "({1} = '' AND {0} = {0} OR substr(CAST({0} AS BLOB), "
-    "length(CAST({0} AS BLOB)) - length(CAST({1} AS BLOB)) + 1) = CAST({1} AS BLOB))",
-    "default": "coalesce({0}, {1})", "abs": "abs({0})",
-    "floor": "floor({0})", "ceil": "ceil({0})", "min": "min({0}, {1})", "max": "max({0}, {1})",
-    "clamp": "max({1}, min({2}, {0}))",
-}  # fmt: skip
-
+_BESIDE: Mapping[str, str] = dict.fromkeys(
+    ("replace", "contains", "startsWith", "endsWith"), "text"
+) | dict.fromkeys(("min", "max", "clamp", "round"), "number")
+"""The kind of what a filter takes beside what it filters."""
 _NUMERIC = frozenset({"abs", "floor", "ceil", "min", "max", "clamp", "round"})
-COLUMN_FILTERS = frozenset({*_FILTERS, "round", "slice", "toString"})
+COLUMN_FILTERS = frozenset({*SQLITE.filters, *_NUMERIC, "slice", "toString"})
 """Filters that also run on columns."""
 
 
@@ -40,13 +33,17 @@ def filtered(query: Parts, node: s.Filter) -> Template:
     if node.name in _NUMERIC and query.type_of(node.of).kind == "decimal":
         message = f"'{node.name}' on decimals is not computed in SQL"
         raise NotInSql(node.name_start, message)
-    of = query.scalar(node.of)
-    args = [query.scalar(arg) for arg in node.args]
+    beside = _BESIDE.get(node.name) or query.type_of(node.of).kind
+    of = query.scalar(node.of, beside)
+    args = [query.scalar(arg, beside) for arg in node.args]
     if node.name == "round":
-        return seq("round(", commas([of, *args]), ")")
+        return query.dialect.rounded(of, args)
+    if node.name in {"min", "max", "clamp"}:
+        null = any(query.may_be_null(part) for part in (node.of, *node.args))
+        return query.dialect.lesser(node.name, [of, *args], null=null)
     if node.name == "slice":
         return _slice(node, of)
-    return _format(_FILTERS[node.name], [of, *args])
+    return filled(query.dialect.filters[node.name], [of, *args])
 
 
 def _default(query: Parts, node: s.Filter) -> Template:
@@ -56,7 +53,7 @@ def _default(query: Parts, node: s.Filter) -> Template:
     query.live.append(query.read_switch(at, on=True))
     other = query.scalar(node.args[0])
     query.live[-1] = query.read_switch(at, on=False)
-    given = query.parameter(query.bound(node.of))
+    given = query.given(node.of, query.type_of(node.args[0]).kind)
     query.live.pop()
     return ("if", at, other, given)
 
@@ -84,18 +81,7 @@ def to_text(query: Parts, node: s.Node) -> Template:
 def text_of(query: Parts, parts: tuple[str | s.Node, ...]) -> Template:
     """Return text with expressions inside."""
     pieces: list[Template] = [
-        query.parameter(ast.Constant(part)) if isinstance(part, str) else to_text(query, part)
+        query.constant_text(part) if isinstance(part, str) else to_text(query, part)
         for part in parts
     ]
     return seq("(", joined(pieces, " || "), ")")
-
-
-def _format(pattern: str, parts: list[Template]) -> Template:
-    """Fill `{0}`, `{1}` … of a pattern; a part may stand in it more than once."""
-    out: list[Template] = []
-    for at, piece in enumerate(pattern.replace("}", "{").split("{")):
-        if at % 2:
-            out.append(parts[int(piece)])
-        elif piece:
-            out.append(piece)
-    return ("seq", *out)

@@ -11,7 +11,9 @@ from typing import Self
 from bbops.expressions import nodes as s
 from bbops.expressions.scope import Scope
 from bbops.expressions.types import TEXT_COLUMNS, Type
-from bbops.sql.template import Template
+from bbops.sql.dialect import Dialect, Slot, Use
+from bbops.sql.sqlite import SQLITE
+from bbops.sql.template import Template, filled
 from bbops.sql.types import Column, Table, quote
 
 
@@ -26,15 +28,17 @@ class NotInSql(Exception):
 class Parts:
     """Collects the switches and parameters of one statement while its parts are compiled.
 
-    `bound` and `bound_list` give the Python that makes a parameter out of a part without columns,
-    `decided` the one that makes a switch.
+    `bound` gives the Python that makes a parameter out of a part without columns, `decided` the
+    one that makes a switch.
     """
 
     def __init__(
-        self, table: Table, scope: Scope, host: Callable[[s.Node], ast.expr], *, bare: bool
-    ) -> None:
+        self, table: Table, scope: Scope, host: Callable[[s.Node], ast.expr], *, bare: bool,
+        dialect: Dialect = SQLITE,
+    ) -> None:  # fmt: skip
         """Args: `host` gives the Python of a part without columns; `bare`: names are columns."""
         self.table, self.scope, self.host, self.bare = table, scope, host, bare
+        self.dialect = dialect
         self.switches: list[ast.expr] = []
         self.parameters: list[ast.expr] = []
         self.live: list[ast.expr] = []  # under what switches the part being compiled is used
@@ -59,21 +63,33 @@ class Parts:
         """
         path = self.path(node)
         if path is not None:
-            table = self.owner(node, path).table.follow(path[:-1])
-            assert table is not None  # noqa: S101 - a path leads to a column
-            return Column(name, table.columns[path[-1]].type, nullable=True)
+            return Column(name, self.column_type(node, path), nullable=True)
         kind = self.type_of(node).kind
         if kind in {"any", "null", "list", "map"}:
             hint = "select columns, and put the value beside them behind this step"
             raise NotInSql(node.start, f"{kind} is not computed in SQL", hint)
         return Column(name, "string" if kind in {"text", *TEXT_COLUMNS} else kind, nullable=True)
 
+    def column_type(self, node: s.Node, path: tuple[str, ...]) -> str:
+        """Return the type of the column that a path leads to; empty where it leads to a row."""
+        table = self.owner(node, path).table.follow(path[:-1])
+        assert table is not None  # noqa: S101 - a path leads on from a row
+        column = table.columns.get(path[-1])
+        return column.type if column else ""
+
+    def may_be_null(self, node: s.Node) -> bool:
+        """Return whether a value in SQL may be null: also by a division, which the type hides."""
+        divides = isinstance(node, s.Binary) and node.op in {"/", "%"}
+        return (
+            divides or self.type_of(node).nullable or any(map(self.may_be_null, s.children(node)))
+        )
+
     def condition(self, node: s.Node) -> Template:
         """Return the template of a boolean expression."""
         raise NotImplementedError
 
-    def scalar(self, node: s.Node) -> Template:
-        """Return the template of any expression."""
+    def scalar(self, node: s.Node, beside: str = "any") -> Template:
+        """Return the template of any expression; `beside` is the kind that it meets."""
         raise NotImplementedError
 
     # ---- what depends on columns
@@ -151,18 +167,37 @@ class Parts:
         code: ast.expr = ast.Name(f"s_{at}", ast.Load())
         return code if on else ast.UnaryOp(ast.Not(), code)
 
-    def bound(self, node: s.Node, beside: str = "any") -> ast.expr:
-        """Return the code of a parameter; `beside` is the kind it is compared with."""
-        del beside
+    def given(self, node: s.Node, beside: str = "any", use: Use = "value") -> Template:
+        """Return a part without columns as a parameter; `beside` is what it meets."""
+        slot = self.dialect.slot(self.type_of(node).kind, beside, use)
+        return self.slotted(node, slot)
+
+    def given_list(self, node: s.Node, beside: str) -> Template:
+        """Return a list without columns as one parameter, to look for values of a kind in it."""
+        return self.slotted(node, self.dialect.list_slot(beside))
+
+    def constant_text(self, text: str) -> Template:
+        """Return a text that an author wrote as a parameter."""
+        slot = self.dialect.slot("text", "any", "value")
+        return _placed(slot, self.parameter(ast.Constant(text)))
+
+    def slotted(self, node: s.Node, slot: Slot) -> Template:
+        if "{}" not in slot.sql:
+            return slot.sql
+        return _placed(slot, self.parameter(self.bound(node, slot)))
+
+    def bound(self, node: s.Node, slot: Slot) -> ast.expr:
+        """Return the code of a parameter."""
+        del slot
         return self.host(node)
 
     def decided(self, node: s.Node) -> ast.expr:
         """Return the code of a condition that is decided before SQL."""
         return self.host(node)
 
-    def bound_list(self, node: s.Node) -> ast.expr:
-        """Return the code of a list as one parameter: its JSON."""
-        return self.host(node)
+
+def _placed(slot: Slot, parameter: int) -> Template:
+    return parameter if slot.sql == "{}" else filled(slot.sql.replace("{}", "{0}"), [parameter])
 
 
 def _has(table: Table, name: str) -> bool:

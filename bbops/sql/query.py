@@ -53,13 +53,13 @@ class Query(Parts):
         del self.live[depth:]
         return (node.op, *found)
 
-    def scalar(self, node: s.Node) -> Template:
-        """Return the template of any expression."""
+    def scalar(self, node: s.Node, beside: str = "any") -> Template:
+        """Return the template of any expression; `beside` is the kind that it meets."""
         if not self.has_columns(node):
-            return self.parameter(self.bound(node))
+            return self.given(node, beside)
         path = self.path(node)
         if path is not None:
-            return self.read(node, path)
+            return self.dialect.column(self.read(node, path), self.column_type(node, path))
         match node:
             case s.Call() if node.name in RELATED:
                 return related(self, node)
@@ -77,30 +77,33 @@ class Query(Parts):
                 raise NotInSql(node.start, "this cannot be computed on columns")
 
     def binary(self, node: s.Binary) -> Template:
-        left, right = self.scalar(node.left), self.scalar(node.right)
-        kinds = {self.type_of(node.left).kind, self.type_of(node.right).kind}
-        if kinds & _OFF_NUMBERS:
+        of = [self.type_of(side).kind for side in (node.left, node.right)]
+        left, right = self.scalar(node.left, of[1]), self.scalar(node.right, of[0])
+        if _OFF_NUMBERS & {*of}:
             raise NotInSql(node.start, f"'{node.op}' on such columns is not computed in SQL")
         if node.op == "/":
-            return seq("(CAST(", left, " AS REAL) / ", right, ")")
-        if node.op == "%" and kinds != {"integer"}:
-            return seq("(", left, " - ", right, " * CAST(", left, " / ", right, " AS INTEGER))")
-        op = "||" if node.op == "+" and "text" in kinds else node.op
+            return self.dialect.divided(left, right)
+        if node.op == "%":
+            return self.dialect.remainder(left, right, whole={*of} == {"integer"})
+        op = "||" if node.op == "+" and "text" in of else node.op
         return seq("(", left, f" {op} ", right, ")")
 
     def choice(self, node: s.Choice) -> Template:
         if self.has_columns(node.test):
             return seq(
-                "CASE WHEN ", self.condition(node.test), " THEN ", self.scalar(node.then),
-                " ELSE ", self.scalar(node.other), " END",
+                "CASE WHEN ", self.condition(node.test), " THEN ", self.side(node, node.then),
+                " ELSE ", self.side(node, node.other), " END",
             )  # fmt: skip
         at = self.switch(self.decided(node.test))
         sides = []
         for side, on in ((node.then, True), (node.other, False)):
             self.live.append(self.read_switch(at, on=on))
-            sides.append(self.scalar(side))
+            sides.append(self.side(node, side))
             self.live.pop()
         return ("if", at, *sides)
+
+    def side(self, node: s.Choice, side: s.Node) -> Template:
+        return self.scalar(side, self.type_of(node).kind)
 
 
 def check_nesting(node: s.Node, template: Template, *, lists: int = 0) -> None:

@@ -60,7 +60,8 @@ def related(query: Parts, node: s.Call) -> Template:
         return seq("(SELECT count(*) ", _wanted(rows, node), ")")
     _refuse_json(query, node.args[1], "added")
     before, after = adding(rows.query, node.args[1])
-    return seq(f"(SELECT {before}v{after} FROM ", _values(rows, node), ")")
+    alias = query.dialect.list_alias
+    return seq(f"(SELECT {before}v{after} FROM ", _values(rows, node), f"{alias})")
 
 
 def total(query: Parts, of: s.Node) -> Template:
@@ -71,9 +72,7 @@ def total(query: Parts, of: s.Node) -> Template:
 
 def adding(query: Parts, of: s.Node) -> tuple[str, str]:
     """Return the SQL before and after a value that is added; decimals without loss."""
-    if query.type_of(of).kind == "decimal":
-        return "coalesce(bbops_sum(", "), '0')"
-    return "coalesce(sum(", "), 0)"
+    return query.dialect.adding(query.type_of(of).kind)
 
 
 def members(query: Parts, node: s.Call) -> Template:
@@ -92,10 +91,11 @@ def listed(query: Parts, node: s.Call) -> tuple[Template, Column]:
     """Return `list(relation, column)` as JSON, and how each of its values comes out of it."""
     rows = rows_of(query, node.args[0], names_of(node.args[0]) or ())
     column = rows.query.column_of("", node.args[1])
-    cell = in_json(rows.query.scalar(node.args[1]), column)
+    cell = query.dialect.in_json(rows.query.scalar(node.args[1]), column.type)
     order = f" ORDER BY {rows.order} LIMIT {MOST_RELATED})"
     inner = seq("(SELECT ", cell, " AS v ", _wanted(rows, node), order)
-    return seq("(SELECT json_group_array(v) FROM ", inner, ")"), column
+    listed = query.dialect.json_list("v")
+    return seq("(SELECT ", listed, " FROM ", inner, f"{query.dialect.list_alias})"), column
 
 
 def as_json(cells: list[Template], rows: Rows) -> Template:
@@ -104,18 +104,11 @@ def as_json(cells: list[Template], rows: Rows) -> Template:
     Args:
         cells: the first one is a column of the row itself; see `_values`.
     """
-    alias = rows.query.alias
+    alias, dialect = rows.query.alias, rows.query.dialect
     return seq(
-        "(SELECT json_group_array(json_array(", commas(cells), f")) FROM (SELECT {alias}.* ",
+        "(SELECT ", dialect.json_list(dialect.json_row(commas(cells))), f" FROM (SELECT {alias}.* ",
         f"{rows.source} ORDER BY {rows.order} LIMIT {MOST_RELATED}) AS {alias})",
     )  # fmt: skip
-
-
-def in_json(cell: Template, column: Column) -> Template:
-    """Return a value as JSON keeps it: SQLite's JSON has no bytes, and rounds numbers."""
-    if column.type == "binary":
-        return seq("bbops_hex(", cell, ")")
-    return seq("bbops_number(", cell, ")") if column.type == "number" else cell
 
 
 def _values(rows: Rows, node: s.Call) -> Template:

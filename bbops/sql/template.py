@@ -13,6 +13,7 @@ A template is nested tuples of JSON's types:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 Template: TypeAlias = str | int | tuple[Any, ...]
@@ -23,14 +24,25 @@ def seq(*parts: Template) -> Template:
     return ("seq", *parts)
 
 
-def commas(parts: list[Template]) -> Template:
+def commas(parts: Sequence[Template]) -> Template:
     """Return the parts with commas between them."""
     return joined(parts, ", ")
 
 
-def joined(parts: list[Template], separator: str) -> Template:
+def joined(parts: Sequence[Template], separator: str) -> Template:
     """Return the parts with `separator` between them."""
     out: list[Template] = []
     for part in parts:
         out += [separator, part] if out else [part]
+    return ("seq", *out)
+
+
+def filled(pattern: str, parts: Sequence[Template]) -> Template:
+    """Fill `{0}`, `{1}` … of a pattern; a part may stand in it more than once."""
+    out: list[Template] = []
+    for at, piece in enumerate(pattern.replace("}", "{").split("{")):
+        if at % 2:
+            out.append(parts[int(piece)])
+        elif piece:
+            out.append(piece)
     return ("seq", *out)

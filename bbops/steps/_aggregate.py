@@ -117,7 +117,7 @@ def aggregate_code(
 ) -> tuple[list[Template], list[Column]]:
     """Return what is selected, and how each value comes out of the database."""
     columns = [table.columns[name] for name in given.group_by]
-    selected: list[Template] = [f"{query.alias}.{quote(name)}" for name in given.group_by]
+    selected: list[Template] = [_column(query, name) for name in given.group_by]
     for name, value in given.values.items():
         assert isinstance(value, Expression)  # noqa: S101 - checked before
         assert isinstance(value.node, s.Call)  # noqa: S101 - checked before
@@ -142,31 +142,33 @@ def _computed(query: Query, node: s.Call) -> Template:
         return seq("count(CASE WHEN ", query.condition(node.args[0]), " THEN 1 END)")
     if node.name == "sum":
         return total(query, node.args[0])
-    of = query.scalar(node.args[0])
-    by_value = query.type_of(node.args[0]).kind == "decimal"
-    return seq(f"{node.name}(", of, " COLLATE bbops_decimal)" if by_value else ")")
+    kind = query.type_of(node.args[0]).kind
+    return query.dialect.aggregated(node.name, query.scalar(node.args[0]), kind)
 
 
 def group_clauses(
-    table: Table, given: Aggregate, texts: Sequence[tuple[str, Mark | None]]
+    query: Query, given: Aggregate, texts: Sequence[tuple[str, Mark | None]]
 ) -> tuple[str, str]:
     """Return GROUP BY with its columns, or nothing, and the order, which ends with the group."""
-    groups = [_grouped(table, name) for name in given.group_by]
+    groups = [_by_value(query, name, _column(query, name)) for name in given.group_by]
     names = [*given.group_by, *given.values]
     keys = [(".".join(path), way) for path, way in (parse_order(text) for text, _ in texts)]
     used = {name for name, _ in keys}
     keys += [(name, "asc") for name in given.group_by if name not in used]
-    order = ", ".join(_ordered(table, names, name, direction) for name, direction in keys)
+    order = ", ".join(_ordered(query, names, name, direction) for name, direction in keys)
     return (f" GROUP BY {', '.join(groups)}" if groups else ""), order or "1"
 
 
-def _grouped(table: Table, name: str) -> str:
-    collate = " COLLATE bbops_decimal" if table.columns[name].type == "decimal" else ""
-    return f"{quote(table.name)}.{quote(name)}{collate}"
+def _column(query: Query, name: str) -> str:
+    return f"{query.alias}.{quote(name)}"
 
 
-def _ordered(table: Table, names: Sequence[str], name: str, direction: str) -> str:
-    at = names.index(name)
-    column = table.columns.get(name)
-    collate = " COLLATE bbops_decimal" if column and column.type == "decimal" else ""
-    return f"{at + 1}{collate}{' DESC' if direction == 'desc' else ' NULLS LAST'}"
+def _by_value(query: Query, name: str, sql: str) -> str:
+    column = query.table.columns.get(name)
+    return sql + query.dialect.by_value if column and column.type == "decimal" else sql
+
+
+def _ordered(query: Query, names: Sequence[str], name: str, direction: str) -> str:
+    up, down = query.dialect.ways(nullable=True)
+    at = str(names.index(name) + 1)
+    return _by_value(query, name, at) + (down if direction == "desc" else up)

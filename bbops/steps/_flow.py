@@ -18,17 +18,16 @@ from bbops.expressions.nodes import Node
 from bbops.expressions.scope import Scope
 from bbops.expressions.types import Type
 from bbops.expressions.values import Bare, Constant, Expression, Value
-from bbops.runtime.rows import DECODERS, JSON_DECODERS
 from bbops.runtime.statements import Statement
+from bbops.sql.dialect import Dialect, Slot
 from bbops.sql.query import Query
+from bbops.sql.sqlite import SQLITE
 from bbops.sql.template import Template
 from bbops.sql.types import Column, Table
 from bbops.yaml.document import Mark
 
 FUEL = 100_000
 """Loop rounds and calls that one run may spend, with everything it calls."""
-
-_BOUND_AS_THEY_ARE = frozenset({"text", "integer"})
 
 Hole = ast.expr | list[ast.stmt] | str
 
@@ -52,8 +51,10 @@ class Flow:
         *,
         variables: Sequence[str],
         exports: bool,
+        dialect: Dialect = SQLITE,
     ) -> None:
         """Args: `exports`: what it sets is kept for the functions after it (middleware)."""
+        self.dialect = dialect
         self.name, self.tables, self.exports = name, tables, exports
         self.variables = {variable: f"v_{variable}" for variable in variables}
         self.emitter = Emitter(scope, self)
@@ -94,6 +95,10 @@ class Flow:
         """Return the code of `now()`: one value per step."""
         self.uses_now = True
         return load("now_")
+
+    def row_code(self, name: str) -> ast.expr:
+        """Return the code of a function that knows how the database keeps values."""
+        return self.use(f"{self.dialect.rows}:{name}")
 
     def use(self, target: str) -> ast.expr:
         """Return the code of something that the linker gives."""
@@ -230,10 +235,7 @@ class Flow:
 
     # ---- queries
     def query(self, table: str, *, bare: bool = True) -> Query:
-        """Return a Query whose parts without columns are emitted by this flow.
-
-        `bind` and `bind_list` in its code are resolved here.
-        """
+        """Return a Query whose parts without columns are emitted by this flow."""
         found = self.tables[table]
         types = found.query_types() if bare else found.column_types
         inner = self.emitter.scope.inside(table, types, bare=bare)
@@ -241,9 +243,9 @@ class Flow:
 
     def statement(self, query: Query, template: Template) -> tuple[list[ast.stmt], str, str]:
         """Return code that picks the SQL, and the names that then hold (text, parameters)."""
-        statement = self.constant(
-            "bbops.runtime.statements:Statement", template, len(query.switches)
-        )
+        words = () if self.dialect is SQLITE else (self.dialect.words,)
+        arguments = (template, len(query.switches), *words)
+        statement = self.constant("bbops.runtime.statements:Statement", *arguments)
         sql, parameters = self.temporary(), self.temporary()
         code: list[ast.stmt] = [
             ast.Assign([ast.Name(f"s_{at}", ast.Store())], switch)
@@ -251,7 +253,7 @@ class Flow:
         ]
         switches = ast.Tuple([load(f"s_{at}") for at in range(len(query.switches))], ast.Load())
         given = ast.Tuple(query.parameters, ast.Load())
-        if Statement(template, len(query.switches)).is_fixed(len(query.parameters)):
+        if Statement(*arguments).is_fixed(len(query.parameters)):
             pick = f"{sql} = statement.sql\n{parameters} = given"
             return code + self.run(pick, statement=statement, given=given), sql, parameters
         code += self.run(
@@ -278,15 +280,13 @@ class Flow:
 
     def decoded(self, stored: str, column: Column, *, in_json: bool = False) -> ast.expr:
         """Return the code of a value out of what the database gave."""
-        decoders = JSON_DECODERS if in_json else DECODERS
+        decoders = self.dialect.json_decoders if in_json else self.dialect.decoders
         if column.type not in decoders:
             return self.expression(stored)
-        if column.type == "boolean" and not column.nullable:
-            return self.expression(f"{stored} != 0")
-        if column.type == "datetime" and not column.nullable:
-            return self.expression(f"read({stored})", read="bbops.runtime.rows:read_datetime")
-        decode = f"bbops.runtime.rows:{decoders[column.type].__name__}"
-        return self.expression(f"decode({stored})", decode=decode)
+        short = "" if column.nullable else self.dialect.inline_decoder(column.type)
+        if short:
+            return self.expression(short.format(stored), read=self.row_code("read_datetime"))
+        return self.expression(f"decode({stored})", decode=self.row_code(decoders[column.type]))
 
     def is_static(self, value: Value | None) -> bool:
         """Return whether a value holds no expression."""
@@ -294,27 +294,22 @@ class Flow:
 
 
 class _BoundQuery(Query):
-    """A Query whose helpers `bind` and `bind_list` come from the flow it stands in."""
+    """A Query whose parameters are made by the flow it stands in."""
 
     def __init__(
         self, table: Table, scope: Scope, emitter: Emitter, *, bare: bool, flow: Flow
     ) -> None:
-        super().__init__(table, scope, emitter.node, bare=bare)
+        super().__init__(table, scope, emitter.node, bare=bare, dialect=flow.dialect)
         self.emitter, self.flow = emitter, flow
 
-    def bound(self, node: Node, beside: str = "any") -> ast.expr:
-        if self.scope.type_of(node).kind in _BOUND_AS_THEY_ARE:
+    def bound(self, node: Node, slot: Slot) -> ast.expr:
+        if not slot.binder:
             return self.host(node)
-        if beside != "any" and self.scope.type_of(node).kind == "any":
-            bind_as = self.flow.use("bbops.runtime.rows:bind_as")
-            return ast.Call(bind_as, [self.host(node), ast.Constant(beside)], [])
-        return ast.Call(self.flow.use("bbops.runtime.rows:bind"), [self.host(node)], [])
+        given = [ast.Constant(one) for one in slot.given]
+        return ast.Call(self.flow.row_code(slot.binder), [self.host(node), *given], [])
 
     def decided(self, node: Node) -> ast.expr:
         return self.emitter.boolean(node)
-
-    def bound_list(self, node: Node) -> ast.expr:
-        return ast.Call(self.flow.use("bbops.runtime.rows:bind_list"), [self.host(node)], [])
 
 
 def _line_of(node: ast.AST) -> int | None:

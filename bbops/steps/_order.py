@@ -175,12 +175,14 @@ def _sortable(query: Parts, name: str, known: Facts, *, paged: bool) -> Sortable
     sql = _read(query, query.alias, path, column)
     nullable = _may_be_null(table, path) and not known.get(("row", *path))
     is_long = paged and column.type in _LONG and name not in table.key
-    return sql, nullable, _again(query, path, column) if is_long else ""
+    again, dialect = _again(query, path, column) if is_long else "", query.dialect
+    mark, ways = dialect.cursor_mark(column.type), dialect.ways(nullable=nullable)
+    return sql, nullable, again, mark, *ways
 
 
 def _read(query: Parts, alias: str, path: tuple[str, ...], column: Column) -> str:
     sql = query.reach(s.Name(0, 0, path[0]), alias, query.table, path)
-    return f"{sql} COLLATE bbops_decimal" if column.type == "decimal" else sql
+    return sql + query.dialect.by_value if column.type == "decimal" else sql
 
 
 def _may_be_null(table: Table, path: tuple[str, ...]) -> bool:
@@ -196,6 +198,8 @@ def _may_be_null(table: Table, path: tuple[str, ...]) -> bool:
 def _again(query: Parts, path: tuple[str, ...], column: Column) -> str:
     alias, table = query.alias_of_its_own(), query.table
     sql = _read(query, alias, path, column)
-    identity = " AND ".join(f"{alias}.{quote(name)} = ?" for name in table.key)
-    same = f"{identity} AND {sql} >= ? AND {sql} < ? || char(0x10ffff)"
-    return f"coalesce((SELECT {sql} FROM {quote(table.name)} AS {alias} WHERE {same}), ?)"
+    marks = {name: query.dialect.cursor_mark(table.columns[name].type) for name in table.key}
+    identity = " AND ".join(f"{alias}.{quote(name)} = {mark}" for name, mark in marks.items())
+    mark, last = query.dialect.cursor_mark(column.type), query.dialect.last_character
+    same = f"{identity} AND {sql} >= {mark} AND {sql} < {mark} || {last}"
+    return f"coalesce((SELECT {sql} FROM {quote(table.name)} AS {alias} WHERE {same}), {mark})"

@@ -9,6 +9,7 @@ from bbops.expressions.narrow import outcomes
 from bbops.expressions.values import Bare, Expression, Value
 from bbops.runtime.pages import Pages
 from bbops.sql.query import Query
+from bbops.sql.sqlite import SQLITE
 from bbops.sql.template import Template
 from bbops.steps._flow import Flow
 from bbops.steps._order import fixed_order, order_by, order_texts
@@ -30,7 +31,7 @@ class Paging:
     columns: Template
     behind: Template
     order: Template
-    most: Template
+    most: int
 
     def split(self, flow: Flow, read: ast.expr) -> tuple[list[ast.stmt], ast.expr, ast.expr]:
         """Return the code that parts what was read, its rows, and the cursor to the next page."""
@@ -51,7 +52,8 @@ def begin_page(
     texts = order_texts(order)
     fixed = None if texts is None else fixed_order(texts)
     known = outcomes(where.node, query.scope)[0] if isinstance(where, Expression) else {}
-    given = (f"{flow.name} {name}", *order_by(query, known, fixed, paged=True), fixed)
+    words = () if flow.dialect is SQLITE else (flow.dialect.words,)
+    given = (f"{flow.name} {name}", *order_by(query, known, fixed, paged=True), fixed, *words)
     page, sample = flow.temporary(), Pages(*given).sample()
     begin = flow.run(
         f"{page} = pages(order, cursor, size, env)",

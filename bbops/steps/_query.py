@@ -211,7 +211,9 @@ def encoded(flow: Flow, table: str, column: Column, value: Value) -> ast.expr:
     """Return the code that checks and encodes a value for its column, as far as it must."""
     if isinstance(value, Constant) and not isinstance(value.value, dict | list):
         with suppress(FlowError):
-            return constant(ENCODERS[column.type](value.value, f"{table}.{column.name}"))
+            stored = flow.dialect.encoders[column.type](value.value, f"{table}.{column.name}")
+            if stored is None or isinstance(stored, str | int | float | bytes):
+                return constant(stored)
     code = flow.value(value)
     if isinstance(value, Expression):
         kind = flow.emitter.scope.type_of(value.node).kind
@@ -222,7 +224,7 @@ def encoded(flow: Flow, table: str, column: Column, value: Value) -> ast.expr:
 
 def _checked(flow: Flow, table: str, column: Column, code: ast.expr) -> ast.expr:
     name = {"string": "text", "bigint": "integer"}.get(column.type, column.type)
-    encode = flow.use(f"bbops.runtime.rows:to_{name}")
+    encode = flow.row_code(f"to_{name}")
     return ast.Call(encode, [code, ast.Constant(f"{table}.{column.name}")], [])
 
 
@@ -251,7 +253,7 @@ _MOMENTS = frozenset({"created", "updated"})
 def _stamped(flow: Flow, table: str, column: Column) -> ast.expr:
     """Return the code of the step's time, as this column stores it."""
     if column.type == "datetime":
-        return flow.expression("bind(now)", bind="bbops.runtime.rows:bind_datetime", now=flow.now())
+        return flow.expression("bind(now)", bind=flow.row_code("bind_datetime"), now=flow.now())
     return _checked(flow, table, column, flow.now())
 
 
@@ -280,10 +282,9 @@ def assignments(flow: Flow, query: Query, table: Table, data: MapValue) -> Templ
 
 
 def _assigned(flow: Flow, query: Query, table: Table, name: str, value: Value) -> Template:
-    computed = assigned_in_sql(query, value)
+    computed, column = assigned_in_sql(query, value), table.columns[name]
     if computed is not None:
-        return computed
-    column = table.columns[name]
+        return flow.dialect.assigned(computed, column.type)
     return query.parameter(encoded(flow, table.name, column, value))
 
 
@@ -327,7 +328,7 @@ def first_row(
         row: what makes a row of the tuple `r`.
     """
     code = flow.run(
-        f"r = first(rows, {one == 'required'})", first="bbops.runtime.rows:first", rows=rows
+        f"r = first(rows, {one == 'required'})", first=flow.row_code("first"), rows=rows
     )
     if one != "required":
         row = flow.expression("None if r is None else row", row=row)

@@ -14,8 +14,8 @@ from bbops.expressions.types import NEVER, Type, list_of, map_of
 from bbops.expressions.values import Bare, Broken, Expression
 from bbops.sql.parts import NotInSql, Parts
 from bbops.sql.query import check_nesting
-from bbops.sql.related import Rows, as_json, in_json, listed, rows_of
-from bbops.sql.template import Template, seq
+from bbops.sql.related import Rows, as_json, listed, rows_of
+from bbops.sql.template import Template
 from bbops.sql.types import Column, Table
 from bbops.steps._checking import Checking
 from bbops.steps._flow import Flow
@@ -163,7 +163,7 @@ class SelectCode:
         sql, column = _compile(self.query, value.node)
         if is_list(value.node):
             return self.each(sql, self.flow.decoded("r", column, in_json=True))
-        at = self.take(in_json(sql, column) if self.in_json else sql)
+        at = self.take(self.query.dialect.in_json(sql, column.type) if self.in_json else sql)
         return self.flow.decoded(f"r[{at}]", column, in_json=self.in_json)
 
     def map(self, shape: Selected) -> ast.expr:
@@ -181,9 +181,9 @@ class SelectCode:
 
     def each(self, sql: Template, member: ast.expr) -> ast.expr:
         """Return the code that makes every `r` of a JSON list a `member`."""
-        at = self.take(seq("json(", sql, ")") if self.in_json else sql)
+        at = self.take(self.query.dialect.nested_json(sql) if self.in_json else sql)
         source = "r[{at}]" if self.in_json else "listed(r[{at}])"
-        members = self.flow.expression(source.format(at=at), listed="bbops.runtime.rows:listed")
+        members = self.flow.expression(source.format(at=at), listed=self.flow.row_code("listed"))
         return ast.ListComp(member, [ast.comprehension(ast.Name("r", ast.Store()), members, [], 0)])
 
     def take(self, column: Template) -> int:

@@ -194,11 +194,11 @@ class Find(Step):
         where = self.where(query)
         if find.aggregate is not None:
             texts = order_texts(find.order_by) or ()
-            group, order = group_clauses(query.table, find.aggregate, texts)
+            group, order = group_clauses(query, find.aggregate, texts)
         limit = query.parameter(self.count(flow, "limit", 1 if find.one else MAX_ROWS))
         template = seq(
             "SELECT ", names, f" FROM {query.alias} WHERE ", where,
-            f"{group} ORDER BY ", order, " LIMIT ", limit,
+            f"{group} ORDER BY ", order, " LIMIT ", query.dialect.limited(limit),
         )  # fmt: skip
         if find.offset is not None:
             template = seq(template, " OFFSET ", query.parameter(self.count(flow, "offset", 0)))
@@ -217,7 +217,8 @@ class Find(Step):
         )  # fmt: skip
         template = seq(
             "SELECT ", names, ", ", page.columns, f" FROM {query.alias} WHERE ",
-            ("and", self.where(query), page.behind), " ORDER BY ", page.order, " LIMIT ", page.most,
+            ("and", self.where(query), page.behind), " ORDER BY ", page.order, " LIMIT ",
+            query.dialect.limited(page.most),
         )  # fmt: skip
         code, read = self.read(flow, query, template)
         split, rows, after = page.split(flow, read)
@@ -233,7 +234,9 @@ class Find(Step):
 
     def where(self, query: Query) -> Template:
         where = self.find.where
-        return query.condition(where.node) if isinstance(where, Expression) else "1"
+        return (
+            query.condition(where.node) if isinstance(where, Expression) else query.dialect.words[0]
+        )
 
     def columns(self, flow: Flow, query: Query) -> tuple[Template, ast.expr]:
         """Return what is selected as SQL, and the code that makes a row of the tuple `r`."""
@@ -276,7 +279,7 @@ class Find(Step):
             return ast.Constant(value.value)
         return flow.expression(
             "row_count(value, what)",
-            row_count="bbops.runtime.rows:row_count",
+            row_count=flow.row_code("row_count"),
             value=flow.value(value),
             what=ast.Constant(name),
         )
@@ -294,5 +297,5 @@ class Find(Step):
 
 def _each(flow: Flow, row: ast.expr, rows: ast.expr) -> ast.expr:
     """Return the code that makes a row of each tuple `r`."""
-    rows = flow.expression("charged(rows)", charged="bbops.runtime.rows:charged", rows=rows)
+    rows = flow.expression("charged(rows)", charged=flow.row_code("charged"), rows=rows)
     return ast.ListComp(row, [ast.comprehension(ast.Name("r", ast.Store()), rows, [], 0)])

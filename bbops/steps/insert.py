@@ -157,12 +157,18 @@ class Insert(Step):
             f"INSERT INTO {quote(table.name)} ", row if values else "DEFAULT VALUES",
             self.conflict(flow, query, table, list(dict(data.items))),
             f" RETURNING {bare_columns(list(table.columns))}",
+            "".join(more for name, more in self.moved(flow, table).items() if name in values),
         )  # fmt: skip
         code, sql, parameters = flow.statement(query, template)
         write = flow.expression(
             f"await host.database.write({sql}, {parameters})", host=flow.root("host")
         )
         return code + first_row(flow, self.as_, flow.row(table.columns.values()), write, one=True)
+
+    def moved(self, flow: Flow, table: Table) -> dict[str, str]:
+        """Return what RETURNING adds where a row brings its own number of a column."""
+        counted = [name for name, column in table.columns.items() if column.auto == "increment"]
+        return {name: flow.dialect.moves_on(table.name, name) for name in counted}
 
     def conflict(self, flow: Flow, query: Query, table: Table, given: list[str]) -> Template:
         conflict = self.insert.on_conflict
@@ -184,8 +190,9 @@ class Insert(Step):
         makes = [name for name, column in table.columns.items() if column.auto != "increment"]
         fills = {n: v for n in makes if (v := automatic(flow, table.columns[n])) is not None}
         inserter = flow.constant(
-            "bbops.runtime.writes:Inserter", table.name, columns,
+            f"{flow.dialect.writes}:Inserter", table.name, columns,
             [str(name) for name in conflict.columns] if conflict else [], mode, updated,
+            self.moved(flow, table),
         )  # fmt: skip
         return flow.store(
             self.as_,

@@ -79,7 +79,6 @@ class Builder:
             "resolve": lambda: self._sources.resolve(request["repository"], request["branch"]),
             "build": lambda: self._build(request["source"], Path(request["artifacts"])),
             "migrate": lambda: self._migrate(request),
-            "warm": self._warm,
             "stop": dict,  # its turn comes when everything before it is done
         }
         if request["do"] not in verbs:
@@ -160,10 +159,6 @@ class Builder:
         if migration.losses:
             close_approval(state, migration.hash)
         return {"changes": [str(change) for change in migration.changes]}
-
-    def _warm(self) -> Frame:
-        migrate.warm()
-        return {}
 
 
 def describe(diagnostic: Diagnostic) -> Frame:

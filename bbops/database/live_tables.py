@@ -1,0 +1,87 @@
+"""What a migration asks of a database: one class for each kind of database stands behind it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
+
+from bbops.database import shape
+from bbops.database.carry import Carry
+from bbops.database.conversions import Conversions
+from bbops.database.renames import Renames
+from bbops.database.shape import Difference
+from bbops.database.values import Stored
+from bbops.database.words import Words
+
+
+class LiveTables(ABC):
+    """The tables of one database, inside a transaction of the caller."""
+
+    words: Words
+
+    @abstractmethod
+    def ask(self, query: str) -> list[tuple[Stored, ...]]:
+        """Return the rows of a query, with values as SQLite stores them."""
+
+    @abstractmethod
+    def name(self, table: str) -> str:
+        """Return how SQL names a live table where a view of the query has the same name."""
+
+    @abstractmethod
+    def read(self) -> shape.Shape:
+        """Return the live tables but our own, which begin with `_`."""
+
+    @abstractmethod
+    def now(self) -> str:
+        """Return the time of the transaction, as it is stored."""
+
+    @abstractmethod
+    def recorded(self) -> tuple[str, str, str]:
+        """Return the hash of the last applied tables, their spec and when; empty without one."""
+
+    @abstractmethod
+    def record(self, spec_hash: str, spec: str, now: str) -> None:
+        """Write down what was applied."""
+
+    @abstractmethod
+    def make_own_tables(self) -> None:
+        """Make what is missing of the tables that bbops keeps for itself."""
+
+    @abstractmethod
+    def convert(self, columns: Collection[tuple[str, str, str, str]]) -> Conversions:
+        """Return the conversions of these columns: live table, live column, old and new type."""
+
+    @abstractmethod
+    def lock(self, tables: Collection[str]) -> None:
+        """Keep others from these tables until the transaction ends."""
+
+    @abstractmethod
+    def make_renames(self, renames: Renames) -> None:
+        """Make all renames; our own names of indexes and rules may stay the old ones."""
+
+    @abstractmethod
+    def alter(
+        self,
+        want: shape.Shape,
+        differences: Collection[Difference],
+        carried: Mapping[str, Carry],
+    ) -> None:
+        """Make the live tables, renamed by now, the declared ones."""
+
+    @abstractmethod
+    def insert_missing(
+        self, table: str, row: Mapping[str, tuple[Stored, str]], key: Collection[str]
+    ) -> bool:
+        """Insert a row of values with their types, unless one with its `key` is there.
+
+        Raises:
+            MigrationRefused: it breaks a rule; says which, without a value.
+        """
+
+    @abstractmethod
+    def finish_rows(self, tables: Collection[str]) -> None:
+        """Do what rows that came with their keys leave to do; then check all references.
+
+        Raises:
+            MigrationRefused: a row refers to none.
+        """
