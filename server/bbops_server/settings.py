@@ -19,6 +19,25 @@ _HERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}  # noqa: S104 - r
 
 
 @dataclass(frozen=True, slots=True)
+class Provider:
+    """Another place people sign in at.
+
+    Attributes:
+        name: as it stands in addresses and beside identities.
+        issuer: its address; of GitHub, that of GitHub.
+        secret_env: the variable, or stored value, that holds our secret there.
+        joins_by_email: whether it may sign somebody in whose verified address it vouches for.
+    """
+
+    name: str
+    kind: Literal["oidc", "github"]
+    issuer: str
+    client_id: str
+    secret_env: str
+    joins_by_email: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Access:
     """Who may come to the control plane, and how they are known.
 
@@ -29,6 +48,7 @@ class Access:
 
     signup: Literal["invitation", "open"] = "invitation"
     proxies: tuple[str, ...] = ()
+    providers: tuple[Provider, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

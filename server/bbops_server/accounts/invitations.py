@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.keys import hash_key, make_id, make_key
 from bbops_server.accounts.members import set_role
-from bbops_server.accounts.people import NewPerson, Person, add_identity, add_person
+from bbops_server.accounts.people import Identity, NewPerson, Person, add_identity, add_person
 from bbops_server.accounts.rules import Role
 from bbops_server.accounts.store import Store
 from bbops_server.accounts.tables import invitations, people
@@ -19,9 +19,6 @@ from bbops_server.accounts.words import fold_email, tidy_email, tidy_text
 
 LASTS: Final = timedelta(days=7)
 MOST_OPEN: Final = 1_000
-
-Identity = tuple[str, str]
-"""A provider's name and the subject it knows somebody by."""
 
 
 @dataclass(frozen=True, slots=True)

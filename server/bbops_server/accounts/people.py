@@ -18,6 +18,9 @@ from bbops_server.accounts.workspace import WORKSPACE
 
 MOST_PEOPLE = 100_000
 
+Identity = tuple[str, str]
+"""A provider's name and the subject it knows somebody by."""
+
 
 @dataclass(frozen=True, slots=True)
 class Person:
@@ -63,11 +66,14 @@ class People:
         with self._store.reading() as connection:
             return connection.scalar(sa.select(people.c.id).limit(1)) is not None
 
-    def add(self, new: NewPerson, *, only_first: bool = False) -> Person:
+    def add(
+        self, new: NewPerson, *, only_first: bool = False, identity: Identity | None = None
+    ) -> Person:  # fmt: skip
         """Make an account.
 
         Args:
             only_first: refuse when somebody has one already.
+            identity: by which they sign in elsewhere.
 
         Raises:
             AccountError: the address is taken or is none, or somebody was first.
@@ -75,7 +81,10 @@ class People:
         with self._store.writing() as connection:
             if only_first and connection.scalar(sa.select(people.c.id).limit(1)) is not None:
                 raise AccountError("somebody has set this server up already", hint="sign in")
-            return add_person(connection, new, self._store.now())
+            person = add_person(connection, new, self._store.now())
+            if identity is not None:
+                add_identity(connection, person.id, *identity, self._store.now())
+        return person
 
     def get(self, id_or_email: str) -> Person | None:
         """Return somebody by their id or e-mail address."""

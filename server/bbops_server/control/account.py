@@ -15,7 +15,7 @@ from bbops_server.accounts.tokens import DEFAULT_DAYS
 from bbops_server.accounts.words import MOST_PASSWORD, check_password
 from bbops_server.control.routes import form, page
 from bbops_server.control.signing_in import take_attempt
-from bbops_server.control.visit import Here, Visit, answer_of, too_many
+from bbops_server.control.visit import Here, Visit, come_again, too_many
 
 _DAYS = (7, 30, DEFAULT_DAYS, 365)
 _DONE = {
@@ -64,7 +64,7 @@ async def change_password(visit: Here) -> Response[Any]:
     """Change one's password; every session ends, and this browser gets a new one."""
     wait = take_attempt(visit, visit.caller.email)
     if wait:
-        return answer_of(await _show(visit, 429, error=too_many(wait)), wait)
+        return come_again(await _show(visit, 429, error=too_many(wait)), wait)
     old, new = await visit.field("old"), await visit.field("password")
     try:
         person = await _check_old(visit, old)

@@ -8,7 +8,7 @@ from typing import Any
 from litestar import Litestar, MediaType, Request, Response, Router
 from litestar.datastructures import State
 from litestar.di import Provide
-from litestar.exceptions import HTTPException, InternalServerException
+from litestar.exceptions import ClientException, HTTPException, InternalServerException
 from litestar.middleware import DefineMiddleware
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
@@ -19,13 +19,14 @@ from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.rules import Permission
 from bbops_server.control import account, api, front, people, signing_in, workspace
 from bbops_server.control.desk import Desk
+from bbops_server.control.elsewhere import routes as elsewhere
 from bbops_server.control.guard import Guard
 from bbops_server.control.routes import PERMISSION
 from bbops_server.control.view import create_template_config
 from bbops_server.control.visit import Visit, read_visit, require, signin_path
 
 MAX_BODY_BYTES = 64 << 10
-PARTS = (front, api, signing_in, account, people, workspace)
+PARTS = (front, api, signing_in, elsewhere, account, people, workspace)
 
 _log = logging.getLogger(__name__)
 
@@ -51,13 +52,22 @@ def create_control(desk: Desk) -> Litestar:
         template_config=create_template_config(),
         guards=[require],
         dependencies={"visit": Provide(read_visit, sync_to_thread=False)},
-        exception_handlers={HTTPException: _explain, Exception: _apologize},
+        exception_handlers={
+            HTTPException: _explain,
+            AccountError: _refuse,
+            Exception: _apologize,
+        },
         middleware=[DefineMiddleware(Guard, control_url=lambda: desk.settings.control_url)],
         request_max_body_size=MAX_BODY_BYTES,
         state=State({"desk": desk}),
         logging_config=None,
         debug=False,
     )
+
+
+def _refuse(request: AnyRequest, error: AccountError) -> Response[Any]:
+    said = f"{error.message}; {error.hint}" if error.hint else error.message
+    return _explain(request, ClientException(said))
 
 
 def _apologize(request: AnyRequest, error: Exception) -> Response[Any]:

@@ -10,6 +10,8 @@ from typing import ParamSpec, TypeVar
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.keys import make_key
 from bbops_server.accounts.limits import Limit
+from bbops_server.control.elsewhere.providers import Providers
+from bbops_server.control.elsewhere.started import Beginnings
 from bbops_server.live.forwarded import Proxies
 from bbops_server.reconciler.status import StatusSource
 from bbops_server.settings import Settings
@@ -36,6 +38,7 @@ class Desk:
     ) -> None:
         self.status, self.book, self._settings = status, book, settings
         self.limits = Limits()
+        self.beginnings, self.elsewhere = Beginnings(), Providers(settings().state)
         self._local_key, self._exist = local_key, False
         self._setup_key = "" if book.people.exist() else make_key("bbi")
         self._proxies: tuple[tuple[str, ...], Proxies] = ((), Proxies(()))

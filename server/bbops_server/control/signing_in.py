@@ -13,7 +13,7 @@ from bbops_server.accounts.people import NewPerson
 from bbops_server.accounts.rules import Permission, Role
 from bbops_server.accounts.words import MOST_PASSWORD, check_password, fold_email
 from bbops_server.control.routes import form, page
-from bbops_server.control.visit import Here, Visit, answer_of, local_path, too_many
+from bbops_server.control.visit import Here, Visit, come_again, local_path, too_many
 
 _DONE = {"out": "You are signed out.", "password": "Your password is changed; sign in with it."}
 
@@ -80,7 +80,7 @@ async def sign_up(visit: Here) -> Response[Any]:
     given = {name: await visit.field(name) for name in ("email", "name")}
     wait = visit.desk.limits.signup.take(visit.address)
     if wait:
-        return answer_of(await _signup(visit, key, back, 429, error=too_many(wait), **given), wait)
+        return come_again(await _signup(visit, key, back, 429, error=too_many(wait), **given), wait)
     if not key and visit.desk.settings.access.signup != "open":
         return await _signup(visit, key, back)
     try:
@@ -132,7 +132,7 @@ async def sign_in(visit: Here) -> Response[Any]:
     if wait:
         await visit.note("sign in", object="password", outcome="too many attempts")
         answer = await _signin(visit, back, 429, email=email, error=too_many(wait))
-        return answer_of(answer, wait)
+        return come_again(answer, wait)
     person, known = await visit.desk.ask(visit.book.people.get_hash, email)
     matches = await verify_password(password[:MOST_PASSWORD], known)
     if person is None or not matches:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hmac
 import re
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlsplit
 
 from litestar import Request, Response
@@ -43,6 +43,7 @@ from bbops_server.control.guard import is_here
 from bbops_server.control.routes import IS_FORM, PERMISSION
 
 AnyRequest = Request[Any, Any, Any]
+Answer = TypeVar("Answer", bound=Response[Any])
 CSRF_HEADER: Final = "x-csrf-token"
 _READING: Final = frozenset({"GET", "HEAD"})
 _VISIT_KEY: Final = re.compile(r"bbv_[a-z0-9]{40}")
@@ -60,10 +61,10 @@ class Visit:
         self.address = request.client.host if request.client else ""
         self.caller: Caller = NOBODY
         self.session_key = ""
-        self._visit_key = request.cookies.get(self.cookie_name("-visit"), "")
-        self._is_new = not _VISIT_KEY.fullmatch(self._visit_key)
+        self.visit_key = request.cookies.get(self.cookie_name("-visit"), "")
+        self._is_new = not _VISIT_KEY.fullmatch(self.visit_key)
         if self._is_new:
-            self._visit_key = make_key("bbv")
+            self.visit_key = make_key("bbv")
 
     # ---- who it is
     @property
@@ -116,7 +117,7 @@ class Visit:
     @property
     def csrf(self) -> str:
         """The CSRF token of every form: bound to the session, or to the visit before one."""
-        secret = self.session_key or self._visit_key
+        secret = self.session_key or self.visit_key
         return hmac.new(secret.encode(), b"csrf", "sha256").hexdigest()
 
     async def check_csrf(self, *, is_form: bool) -> None:
@@ -162,9 +163,13 @@ class Visit:
             "path": self.request.url.path, "error": error,
         }  # fmt: skip
         answer = Template(f"{name}.html", context=known | context, status_code=status)
+        return self.keep(answer)
+
+    def keep(self, answer: Answer) -> Answer:
+        """Return an answer with the cookie that knows this browser again before it signs in."""
         if self._is_new and not self.session_key:
             lasts = int(_VISIT_LASTS.total_seconds())
-            answer.set_cookie(self._cookie("-visit", self._visit_key, lasts))
+            answer.set_cookie(self._cookie("-visit", self.visit_key, lasts))
         return answer
 
     def go(self, path: str) -> Redirect:
@@ -287,7 +292,7 @@ def too_many(seconds: int) -> AccountError:
     return AccountError(f"too many attempts; try again in {seconds} s")
 
 
-def answer_of(response: Response[Any], seconds: int) -> Response[Any]:
+def come_again(answer: Response[Any], seconds: int) -> Response[Any]:
     """Return an answer that says when to come again."""
-    response.headers["retry-after"] = str(seconds)
-    return response
+    answer.headers["retry-after"] = str(seconds)
+    return answer

@@ -11,7 +11,7 @@ from bbops.diagnostics import Diagnostic
 from bbops.yaml.document import Document
 from bbops_server.server_file.load import place_of
 from bbops_server.server_file.model import ServerFile, split_listen
-from bbops_server.settings import Access, ProjectSettings, Settings
+from bbops_server.settings import Access, ProjectSettings, Provider, Settings
 
 _FIXED: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("bind", "data"), ("host", "port")),
@@ -35,7 +35,16 @@ def server_settings(file: ServerFile, state: Path, given: Mapping[str, Any]) -> 
 
 def access_settings(file: ServerFile) -> Access:
     """Return who may come to the control plane."""
-    return Access(file.signup, tuple(file.proxies))
+    found = [
+        Provider(
+            one.name, "oidc", one.issuer, one.client_id, one.client_secret_env, one.join_by_email
+        )
+        for one in file.sign_in.oidc
+    ]
+    if (one := file.sign_in.github) is not None:
+        secret, joins = one.client_secret_env, one.join_by_email
+        found.append(Provider("github", "github", one.url, one.client_id, secret, joins))
+    return Access(file.signup, tuple(file.proxies), tuple(found))
 
 
 def project_settings(file: ServerFile, state: Path) -> dict[str, ProjectSettings]:
