@@ -56,6 +56,7 @@ def routes(tried: Tried) -> Iterator[Route]:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tried]:
     """A control plane with somebody of each role, in the workspace and in the project alone."""
     world = Tried(tmp_path_factory.mktemp("world"))
+    world.own_app()
     world.add("first@example.com", Role.OWNER)
     for role in ROLES:
         world.add(f"{role}@example.com", role)
@@ -109,7 +110,7 @@ def test_a_route_without_a_permission_answers_nobody(tmp_path: Path) -> None:
     async def forgotten() -> str:
         return "secret"
 
-    tried.app.register(forgotten)
+    tried.own_app().register(forgotten)
     assert [one.name for one in routes(tried) if one.permission is None] == ["GET /forgotten"]
     assert tried.browser().call("GET", "/forgotten").status_code == 403
     tried.close()

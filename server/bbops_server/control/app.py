@@ -17,16 +17,15 @@ import bbops
 from bbops.runtime.flow import code_of
 from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.rules import Permission
-from bbops_server.control import account, api, front, people, signing_in, workspace
+from bbops_server.control import account, api, arriving, front, people, signing_in, workspace
 from bbops_server.control.desk import Desk
-from bbops_server.control.elsewhere import routes as elsewhere
 from bbops_server.control.guard import Guard
 from bbops_server.control.routes import PERMISSION
 from bbops_server.control.view import create_template_config
 from bbops_server.control.visit import Visit, read_visit, require, signin_path
 
 MAX_BODY_BYTES = 64 << 10
-PARTS = (front, api, signing_in, elsewhere, account, people, workspace)
+PARTS = (front, api, signing_in, arriving, account, people, workspace)
 
 _log = logging.getLogger(__name__)
 
@@ -57,7 +56,7 @@ def create_control(desk: Desk) -> Litestar:
             AccountError: _refuse,
             Exception: _apologize,
         },
-        middleware=[DefineMiddleware(Guard, control_url=lambda: desk.settings.control_url)],
+        middleware=[DefineMiddleware(Guard)],
         request_max_body_size=MAX_BODY_BYTES,
         state=State({"desk": desk}),
         logging_config=None,

@@ -6,7 +6,6 @@ site by Origin or Sec-Fetch-Site.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -33,16 +32,15 @@ _HSTS = {b"strict-transport-security": b"max-age=31536000"}
 class Guard:
     """ASGI middleware around the whole control plane."""
 
-    def __init__(self, app: Any, control_url: Callable[[], str]) -> None:
-        """`control_url` returns the address people are told, whose host is answered, too."""
-        self._app, self._control_url = app, control_url
+    def __init__(self, app: Any) -> None:
+        self._app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer 403, or pass the request on."""
         if scope["type"] not in {"http", "websocket"}:
             await self._app(scope, receive, send)
             return
-        url = self._control_url()
+        url = scope["litestar_app"].state.desk.settings.control_url
         reason, sending = find_reason(scope, url), _adding_headers(send, url)
         if reason is None:
             await self._app(scope, receive, sending)
@@ -66,7 +64,11 @@ def _adding_headers(send: Any, control_url: str) -> Any:
 
 
 def find_reason(scope: Any, control_url: str) -> str | None:
-    """Return why a request is refused, None when it is not."""
+    """Return why a request is refused, None when it is not.
+
+    Args:
+        control_url: the address people are told, whose host is answered beside this machine's.
+    """
     headers: dict[bytes, list[bytes]] = {}
     for name, value in scope["headers"]:
         headers.setdefault(name, []).append(value)
