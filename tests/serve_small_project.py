@@ -93,5 +93,6 @@ class Follower:
 
 
 if __name__ == "__main__":
+    Path(sys.argv[2]).mkdir(mode=0o700, exist_ok=True)
     settings = Settings(Path(sys.argv[2]), workers=int(sys.argv[3]), port=0, control_port=0)
     asyncio.run(run(settings, lambda: Follower))

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from bbops.database.carry import Carrier
 from bbops.database.changes import Change, hash_changes
+from bbops.database.checks import write_checks
 from bbops.database.compare import Comparison
 from bbops.database.conversions import guess_type
 from bbops.database.live_tables import LiveTables
@@ -22,6 +23,7 @@ from bbops.database.shape import Difference, Shape, differ
 from bbops.database.words import Words
 from bbops.errors import DatabaseError, MigrationRefused
 from bbops.resources.table import Table
+from bbops.sql.sqlite import SQLITE_CHECK
 
 _FORMAT: Final = 2  # count up when the same tables are described to a database in another way
 
@@ -250,12 +252,18 @@ def describe(tables: Mapping[str, Table]) -> str:
     dumped = {
         name: table.model_dump(
             mode="json", by_alias=True, exclude_defaults=True, exclude={"checks"}
-        )  # the database does not hold these yet
+        )
         for name, table in tables.items()
     }
+    checks = {  # beside the tables: expressions have no JSON
+        name: [rule.sql for rule in write_checks(name, table, SQLITE_CHECK)]
+        for name, table in tables.items()
+        if table.checks
+    }
     return json.dumps(
-        {"format": _FORMAT, "tables": dumped}, sort_keys=True, separators=(",", ":"), default=str
-    )
+        {"format": _FORMAT, "tables": dumped, "checks": checks},
+        sort_keys=True, separators=(",", ":"), default=str,
+    )  # fmt: skip
 
 
 def tables_of(description: str) -> dict[str, Table]:
