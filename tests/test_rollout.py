@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 from time import monotonic
@@ -18,6 +19,7 @@ from tests.test_database_changes import (
     SPEC,
     both,
     changed,
+    check,
     drop,
     people,
     rename,
@@ -272,3 +274,23 @@ def test_tables_of_a_database_without_a_record_are_taken_over(tmp_path: Path) ->
     query(path, "DROP TABLE _bbops_schema")
     publish(path, OLD)
     assert hidden_in(path) == {}
+
+
+def test_a_check_holds_from_the_narrowing_on_and_ends_before_the_swap(database: Path) -> None:
+    wanted = changed(check("grown", "age == null or age >= 18"))
+    planned = rollout.plan(database, wanted)
+    rollout.expand(database, wanted)
+    assert str(planned.migration.changes[0]) == "change the checks of table 'people' after the swap"
+    query(database, "UPDATE people SET age = 17 WHERE id = 1")
+    rollout.settle(database, "a release")
+    with pytest.raises(MigrationRefused, match="1 rows break the new rule: id 1"):
+        rollout.narrow(database)
+    query(database, "UPDATE people SET age = 18 WHERE id = 1")
+    rollout.narrow(database)
+    assert rollout.plan(database, wanted).is_done
+    with pytest.raises(sqlite3.IntegrityError, match="CHECK"):
+        query(database, "UPDATE people SET age = 17 WHERE id = 1")
+    assert publish(database, changed(drop("people", "unused")))[0] == (
+        "change the checks of table 'people'"
+    )
+    query(database, "UPDATE people SET age = 17 WHERE id = 1")
