@@ -25,6 +25,7 @@ from bbops.tree import FolderTree
 from tests.served import ADA, Served, make_project
 
 KILLS = int(os.environ.get("BBOPS_KILLS", "200"))
+PARENT_TOO = 0.25
 SEED = 20261121
 
 
@@ -46,6 +47,7 @@ class Storm:
         self.commits = 0
         self.over = threading.Event()
         self.server = self.start()
+        self.token = self.sign_up()
 
     def start(self) -> Served:
         for _ in range(100):
@@ -54,23 +56,23 @@ class Storm:
             time.sleep(0.1)
         raise AssertionError((self.home / "log").read_text())
 
+    def sign_up(self) -> str:
+        """Return the token of an account that is made before anybody is killed."""
+        self.wait_until_ready()
+        reply = httpx.post(f"{self.url}/api/auth/register", json=ADA, timeout=30)
+        token: str = reply.json()["token"]
+        return token
+
     def write(self) -> None:
-        """Sign up once, then write notes for ever; only a 201 counts as acknowledged."""
-        token, number = "", 0
+        """Write notes for ever; only a 201 counts as acknowledged."""
+        number = 0
         while not self.over.is_set():
             try:
-                if not token:
-                    reply = httpx.post(f"{self.url}/api/auth/register", json=ADA)
-                    if reply.status_code != 201:
-                        reply = httpx.post(f"{self.url}/api/auth/login", json=ADA)
-                    token = reply.json().get("token", "")
-                    time.sleep(0.05)
-                    continue
                 number += 1
                 title = f"note {number}"
                 reply = httpx.post(
                     f"{self.url}/api/v1/notes", json={"title": title}, timeout=10,
-                    headers={"authorization": f"Bearer {token}"},
+                    headers={"authorization": f"Bearer {self.token}"},
                 )  # fmt: skip
                 if reply.status_code == 201:
                     self.acknowledged.append(title)
@@ -94,7 +96,7 @@ class Storm:
                 (self.repository / "README.md").write_text(f"{self.commits}\n")
             with contextlib.suppress(subprocess.CalledProcessError):
                 self.server.commit(f"Commit {self.commits}")
-            time.sleep(0.05)
+            time.sleep(0.1)
 
     def wait_until_ready(self) -> None:
         """Wait until it serves again: a process that never lives is not killed in the act."""
@@ -106,20 +108,24 @@ class Storm:
             assert time.monotonic() < until, (self.home / "log").read_text()[-4000:]
             time.sleep(0.02)
 
-    def kill_one(self) -> str:
-        """Kill a random process of the server, and start it again if it was the parent."""
+    def kill_some(self) -> list[str]:
+        """Kill random processes of the server at one blow; start it again without its parent."""
         parent = self.server.process.pid
         found = subprocess.run(
             ["pgrep", "-P", str(parent)], capture_output=True, text=True, check=False
         ).stdout.split()
-        victim = self.random.choice([*map(int, found), *map(int, found), parent])
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(victim, signal.SIGKILL)
-        if victim == parent:
+        victims = self.random.sample(
+            [*map(int, found)], self.random.randint(min(1, len(found)), len(found))
+        )
+        if self.random.random() < PARENT_TOO:
+            victims.append(parent)
+        for victim in victims:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(victim, signal.SIGKILL)
+        if parent in victims:
             self.server.stop()
             self.server = self.start()
-            return "parent"
-        return "child"
+        return ["parent" if victim == parent else "child" for victim in victims]
 
 
 @pytest.mark.long
@@ -131,11 +137,13 @@ def test_every_acknowledged_row_survives_kills_of_all_processes(tmp_path: Path) 
     threads = [threading.Thread(target=storm.write), threading.Thread(target=storm.push)]
     for thread in threads:
         thread.start()
-    killed = []
-    for _ in range(KILLS):
+    killed: list[str] = []
+    blows = 0
+    while len(killed) < KILLS:
+        blows += 1
         storm.wait_until_ready()
         time.sleep(storm.random.uniform(0, 0.3))
-        killed.append(storm.kill_one())
+        killed += storm.kill_some()
     storm.over.set()
     for thread in threads:
         thread.join()
@@ -153,7 +161,7 @@ def test_every_acknowledged_row_survives_kills_of_all_processes(tmp_path: Path) 
     with contextlib.closing(sqlite3.connect(data)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         stored = {title for (title,) in connection.execute("SELECT title FROM notes")}
-    assert len(storm.acknowledged) > KILLS
+    assert len(storm.acknowledged) > blows
     assert set(storm.acknowledged) <= stored
     project = build(FolderTree(storm.repository)).project
     assert project is not None
