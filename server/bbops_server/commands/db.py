@@ -146,9 +146,10 @@ def seed_data(project: str | None, state: Path | None, *, as_json: bool) -> None
 def approve_migration(plan: str, project: str | None, state: Path | None) -> None:
     """Let the migration HASH, which would lose something, be made.
 
-    'bbops status' says what it is. A running server makes it within a second or two, and keeps the
-    data as it was beside it, as data.sqlite.before-HASH. The word counts once; who gave it, and
-    what it cost, stands in approvals.json of the state folder.
+    'bbops status' says what it is. A running server makes it within a second or two. What it drops
+    is hidden, see 'bbops db narrow'; before other values are lost the data is kept as it was beside
+    it, as data.sqlite.before-HASH. The word counts once; who gave it, and what it cost, stands in
+    approvals.json of the state folder.
     """
     from bbops_server.approvals import approve  # noqa: PLC0415 - after --help
     from bbops_server.host.clock import SystemClock  # noqa: PLC0415 - after --help
