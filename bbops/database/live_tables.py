@@ -44,6 +44,14 @@ class LiveTables(ABC):
         """Write down what was applied."""
 
     @abstractmethod
+    def read_note(self, name: str) -> str:
+        """Return a text that was written down beside the tables; empty without one."""
+
+    @abstractmethod
+    def write_note(self, name: str, text: str) -> None:
+        """Write a text down, in place of the one before."""
+
+    @abstractmethod
     def make_own_tables(self) -> None:
         """Make what is missing of the tables that bbops keeps for itself."""
 

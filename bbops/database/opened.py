@@ -6,7 +6,8 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Protocol, TypeVar
+from time import monotonic
+from typing import Final, Protocol, TypeVar
 
 from bbops.database import shape
 from bbops.database.connection import connect
@@ -17,6 +18,8 @@ from bbops.database.place import Place
 from bbops.database.shape import Difference
 from bbops.database.sqlite_tables import SqliteTables
 from bbops.errors import DatabaseError
+
+_OPERATIONS_PER_LOOK: Final = 100_000
 
 T = TypeVar("T")
 
@@ -32,6 +35,10 @@ class Opened(Protocol):
 
     def keep(self, name: str, tables: Collection[str]) -> None:
         """Keep what these tables hold, told apart by a name, before something of it is lost."""
+        ...
+
+    def limit(self, until: float) -> None:
+        """Let work fail that is not done by then, by the monotonic clock."""
         ...
 
     def prepare(self, differences: Collection[Difference], want: shape.Shape) -> None:
@@ -98,6 +105,9 @@ class _OpenedFile:
     def keep(self, name: str, tables: Collection[str]) -> None:
         del tables  # a file is kept whole
         keep_copy(self._connection, self._path, name)
+
+    def limit(self, until: float) -> None:
+        self._connection.set_progress_handler(lambda: monotonic() > until, _OPERATIONS_PER_LOOK)
 
     def prepare(self, differences: Collection[Difference], want: shape.Shape) -> None:
         """Nothing: whoever writes waits for the gate all the while."""

@@ -26,6 +26,7 @@ _RECORD: Final = (
     " hash TEXT NOT NULL, spec TEXT NOT NULL, applied_at TEXT NOT NULL) STRICT"
 )
 _IS_RECORDED: Final = "SELECT 1 FROM sqlite_master WHERE name = '_bbops_schema'"
+_HAS_NOTES: Final = "SELECT 1 FROM sqlite_master WHERE name = '_bbops_notes'"
 _NOW: Final = "SELECT strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z'"
 # Virtual tables, and those they keep for themselves, are left alone: nobody declares them.
 _TABLES: Final = (
@@ -81,6 +82,19 @@ class SqliteTables(LiveTables):
             " ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, spec = excluded.spec,"
             " applied_at = excluded.applied_at",
             (spec_hash, spec, now),
+        )
+
+    def read_note(self, name: str) -> str:
+        if not self._live.execute(_HAS_NOTES).fetchone():
+            return ""
+        row = self._live.execute("SELECT text FROM _bbops_notes WHERE name = ?", (name,)).fetchone()
+        return str(row[0]) if row else ""
+
+    def write_note(self, name: str, text: str) -> None:
+        self._live.execute(
+            "INSERT INTO _bbops_notes (name, text) VALUES (?, ?)"
+            " ON CONFLICT (name) DO UPDATE SET text = excluded.text",
+            (name, text),
         )
 
     def make_own_tables(self) -> None:

@@ -10,6 +10,7 @@ from bbops.database import shape
 from bbops.database.conversions import Conversions, convert, convert_or_null, is_kept, reads_as
 from bbops.database.values import Stored, literal
 from bbops.database.words import Words
+from bbops.sql.sqlite import SQLITE_CHECK
 
 _STORAGE: Final = {
     "integer": "INTEGER", "bigint": "INTEGER", "boolean": "INTEGER",
@@ -19,6 +20,8 @@ _STORAGE: Final = {
 
 class SqliteWords(Words):
     """STRICT tables; references may form circles."""
+
+    dialect = SQLITE_CHECK
 
     def storage(self, column_type: str) -> str:
         return _STORAGE.get(column_type, "TEXT")

@@ -68,6 +68,11 @@ class OpenedSchema:
                 self._connection.execute(f'DROP TABLE IF EXISTS "{copy}"'.encode())
                 self._connection.execute(f'CREATE TABLE "{copy}" AS TABLE "{table}"'.encode())
 
+    def limit(self, until: float) -> None:
+        """Let a statement fail that is not done by then."""
+        left = max(1, round(1000 * (until - time.monotonic())))
+        self._connection.execute(f"SET statement_timeout = {left}".encode())
+
     def prepare(self, differences: Collection[Difference], want: shape.Shape) -> None:
         """Make new indexes of tables and columns that are there, while others write to them."""
         have = self.look(self.live.read)

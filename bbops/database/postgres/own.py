@@ -33,6 +33,7 @@ CREATE TABLE IF NOT EXISTS _bbops_api_keys (
   revoked_at double precision
 )
 """,
+    "CREATE TABLE IF NOT EXISTS _bbops_notes (name text PRIMARY KEY, text text NOT NULL)",
 )
 
 

@@ -67,6 +67,21 @@ class PostgresTables(LiveTables):
             (spec_hash, spec, now),
         )
 
+    def read_note(self, name: str) -> str:
+        there = self._live.execute("SELECT to_regclass('_bbops_notes') IS NOT NULL").fetchone()
+        if not there or not there[0]:
+            return ""
+        query = "SELECT text FROM _bbops_notes WHERE name = %s"
+        row = self._live.execute(query, (name,)).fetchone()
+        return str(row[0]) if row else ""
+
+    def write_note(self, name: str, text: str) -> None:
+        self._live.execute(
+            "INSERT INTO _bbops_notes (name, text) VALUES (%s, %s)"
+            " ON CONFLICT (name) DO UPDATE SET text = excluded.text",
+            (name, text),
+        )
+
     def make_own_tables(self) -> None:
         make_own_tables(self._live)
 

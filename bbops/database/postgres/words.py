@@ -14,6 +14,7 @@ from bbops.database import shape
 from bbops.database.conversions import guess_type
 from bbops.database.values import Stored, encode, literal
 from bbops.database.words import Words
+from bbops.sql.postgres import POSTGRES
 
 _STORAGE: Final = {
     "string": "text", "text": "text", "integer": "bigint", "bigint": "bigint",
@@ -25,6 +26,8 @@ _STORAGE: Final = {
 
 class PostgresWords(Words):
     """Texts are ordered by code point, as on every database: `COLLATE "C"`."""
+
+    dialect = POSTGRES
 
     def storage(self, column_type: str) -> str:
         return _STORAGE[column_type]
