@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,9 +80,13 @@ def _hurry(running: dict[str, str]) -> None:
         return
     from bbops.remote import Remote  # noqa: PLC0415 - httpx: 100 ms
 
-    with suppress(ServerError), Remote(running["url"], running["token"]) as remote:
-        for one in remote.projects():
-            remote.reconcile(one.name)
+    try:
+        with Remote(running["url"], running["token"]) as remote:
+            for one in remote.projects():
+                remote.reconcile(one.name)
+    except ServerError as error:
+        message = f"a server that runs sees this at its next commit: {error.message}"
+        click.echo(message, err=True)
 
 
 def _tell(found: Workspace, *, as_json: bool) -> None:
