@@ -6,11 +6,17 @@ import os
 import secrets
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
 import psycopg
 import pytest
+
+DATABASES = ["sqlite", "postgres"]
+"""Parameters of a fixture whose tests run on each database; see `place_of`."""
+ON_SQLITE = pytest.mark.parametrize("bench", ["sqlite"], indirect=True)
+"""Marks a test whose `bench` is on SQLite only."""
 
 
 def own_server(folder: Path) -> str:
@@ -44,9 +50,26 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture
 def schema_url(postgres: str) -> Iterator[str]:
     """The URL of a new schema; what is in it goes with the test."""
+    with new_schema(postgres) as url:
+        yield url
+
+
+@contextmanager
+def new_schema(postgres: str) -> Iterator[str]:
+    """Yield the URL of a new schema, which goes with all that is in it."""
     name = f"test_{secrets.token_hex(6)}"
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute(f'CREATE SCHEMA "{name}"')
         separator = "&" if "?" in postgres else "?"
         yield f"{postgres}{separator}options={quote(f'-csearch_path={name}')}"
         connection.execute(f'DROP SCHEMA "{name}" CASCADE')
+
+
+@contextmanager
+def place_of(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Yield the URL of a new schema where a fixture's parameter is `postgres`, else nothing."""
+    if request.param == "sqlite":
+        yield ""
+        return
+    with new_schema(request.getfixturevalue("postgres")) as url:
+        yield url

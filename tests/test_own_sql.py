@@ -13,6 +13,7 @@ from bbops.check import validate
 from bbops.sql.own import read_statement
 from bbops.tree import MemoryTree
 from tests.conftest import NOTES, with_function
+from tests.postgres import DATABASES, place_of
 from tests.workbench import Bench
 
 USERS = """
@@ -23,9 +24,9 @@ columns:
 """
 
 
-@pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    with Bench(tmp_path, {"tables/notes.yaml": NOTES}) as found:
+@pytest.fixture(params=DATABASES)
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    with place_of(request) as url, Bench(tmp_path, {"tables/notes.yaml": NOTES}, url) as found:
         yield found
 
 
@@ -42,10 +43,13 @@ steps:
 """
 
 
+LISTED = {"sqlite": "id IN (SELECT value FROM json_each(:ids))", "postgres": "id = ANY(:ids)"}
+
+
 def test_values_travel_as_parameters(bench: Bench) -> None:
     function = own(
         "SELECT ':word' AS a, :word AS b, id FROM notes -- :no\n"
-        "        WHERE :word <> '' AND id IN (SELECT value FROM json_each(:ids));",
+        f"        WHERE :word <> '' AND {LISTED[bench.database]};",
         '      params: { word: "${ input.word }", ids: "${ input.ids }" }',
     )
     found = bench.run(function, {"word": "x'; DROP TABLE notes; --", "ids": [2, 3, 9]})

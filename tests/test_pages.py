@@ -17,6 +17,7 @@ from bbops.errors import ProjectError
 from bbops.runtime.cursors import KEY_VARIABLE, MAX_CURSOR
 from bbops.tree import MemoryTree
 from tests.conftest import NOTES, with_function
+from tests.postgres import DATABASES, place_of
 from tests.workbench import Bench
 
 FILES = {
@@ -73,9 +74,11 @@ SLOW = settings(
 )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    with Bench(tmp_path_factory.mktemp("pages"), FILES) as found:
+@pytest.fixture(scope="module", params=DATABASES)
+def bench(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Bench]:
+    with place_of(request) as url, Bench(tmp_path_factory.mktemp("pages"), FILES, url) as found:
         for at, team in enumerate(TEAMS):
             found.sql("INSERT INTO teams (id, name) VALUES (?, ?)", team, "ab"[at % 2])
         yield found

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from tests.items import FAR, FILES, find, names
+from tests.postgres import DATABASES, place_of
 from tests.workbench import Bench
 
 
-@pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    with Bench(tmp_path, FILES) as found:
+@pytest.fixture(params=DATABASES)
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    with place_of(request) as url, Bench(tmp_path, FILES, url) as found:
         yield found
 
 

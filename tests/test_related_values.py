@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.postgres import DATABASES, place_of
 from tests.test_queries_by_property import ALL, SLOW, VALUES
 from tests.workbench import Bench
 
@@ -34,9 +35,11 @@ steps:
 """
 
 
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    with Bench(tmp_path_factory.mktemp("related"), TABLES) as found:
+@pytest.fixture(scope="module", params=DATABASES)
+def bench(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Bench]:
+    with place_of(request) as url, Bench(tmp_path_factory.mktemp("related"), TABLES, url) as found:
         found.sql("INSERT INTO parents VALUES (1)")
         yield found
 

@@ -16,8 +16,8 @@ from bbops.check._ways import ways_to
 from bbops.check.flows import CheckedFlow
 from bbops.expressions.emit import load
 from bbops.project import Project
-from bbops.sql.dialect import Dialect
 from bbops.shape import Shape, shape_spec
+from bbops.sql.dialect import Dialect
 from bbops.steps._base import variables
 from bbops.steps._flow import Flow
 

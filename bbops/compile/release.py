@@ -29,7 +29,6 @@ from bbops.steps._base import every_step
 from bbops.steps.find import Find
 from bbops.tree import Tree
 
-
 Engine = Literal["sqlite", "postgres"]
 DIALECTS: Final[dict[Engine, Dialect]] = {"sqlite": SQLITE, "postgres": POSTGRES}
 """What a release is compiled for, by the name of its database."""

@@ -1,0 +1,1 @@
+"""PostgreSQL. Nothing here is imported before a project is served from one."""
