@@ -15,6 +15,8 @@ import pytest
 
 DATABASES = ["sqlite", "postgres"]
 """Parameters of a fixture whose tests run on each database; see `place_of`."""
+SLOW_DATABASES = ["sqlite", pytest.param("postgres", marks=pytest.mark.long)]
+"""The same, for properties with many examples."""
 ON_SQLITE = pytest.mark.parametrize("bench", ["sqlite"], indirect=True)
 """Marks a test whose `bench` is on SQLite only."""
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.postgres import DATABASES, place_of
+from tests.postgres import SLOW_DATABASES, place_of
 from tests.workbench import Bench
 
 FILES = {
@@ -63,7 +63,7 @@ PLACES = {
 }
 
 
-@pytest.fixture(scope="module", params=DATABASES)
+@pytest.fixture(scope="module", params=SLOW_DATABASES)
 def bench(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Bench]:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbops.check import validate
+from bbops.compile.release import build
 from bbops.sql.own import read_statement
 from bbops.tree import MemoryTree
 from tests.conftest import NOTES, with_function
@@ -26,7 +27,11 @@ columns:
 
 @pytest.fixture(params=DATABASES)
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    with place_of(request) as url, Bench(tmp_path, {"tables/notes.yaml": NOTES}, url) as found:
+    files = {"tables/notes.yaml": NOTES}
+    if request.param == "postgres":
+        project = with_function("steps: []\n")["project.yaml"]
+        files["project.yaml"] = f"{project}database: {{ engine: postgres }}\n"
+    with place_of(request) as url, Bench(tmp_path, files, url) as found:
         yield found
 
 
@@ -108,3 +113,19 @@ def test_reading_a_statement_keeps_its_text(text: str) -> None:
     assert found.sql.count("?") >= len(found.names)
     for name in found.names:
         assert f":{name}" in text
+
+
+ONLY = "SELECT id FROM notes WHERE title ~ :word AND id = ANY('{1,2}'::int[])"
+PARAMS = '      params: { word: "${ input.word }" }'
+
+
+def test_sql_of_a_project_for_postgresql_is_not_tried_on_sqlite() -> None:
+    assert "SQLite says" in mistakes(ONLY, PARAMS)[0]
+    files = with_function(own(ONLY, PARAMS))
+    files["project.yaml"] += "database: { engine: postgres }\n"
+    tree = MemoryTree(files)
+    assert validate(tree)[1] == ()
+    assert build(tree, database="postgres").diagnostics == ()
+    (found,) = build(tree).diagnostics
+    assert (found.code, str(found.place)) == ("other-database", "project.yaml:9:21")
+    assert found.message == "the project's SQL is for PostgreSQL, and this database is SQLite"

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.oracle import GIVEN, Part, conditions
-from tests.postgres import DATABASES, place_of
+from tests.postgres import SLOW_DATABASES, place_of
 from tests.workbench import Bench
 
 CELLS = """
@@ -53,7 +53,7 @@ ROWS = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=DATABASES)
+@pytest.fixture(scope="module", params=SLOW_DATABASES)
 def bench(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Bench]:

@@ -7,10 +7,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from bbops.compile.release import Cache, Engine, build
+from bbops.compile.release import Cache, build
 from bbops.database.migrate import apply
 from bbops.database.open import open_database
 from bbops.errors import ProjectError
+from bbops.resources.project import Engine
 from bbops.runtime.postgres_rows import own_rows
 from bbops.runtime.release import link
 from bbops.testing.client import Client, Reply
@@ -28,7 +29,8 @@ class Bench:
         self.files, self.cache = files, Cache()
         self.database: Engine = "postgres" if url else "sqlite"
         self.loop = asyncio.new_event_loop()
-        project = build(MemoryTree(with_function("steps: [log: { message: a }]\n") | files)).project
+        tree = MemoryTree(with_function("steps: [log: { message: a }]\n") | files)
+        project = build(tree, database=self.database).project
         assert project is not None
         tables = {name: table.model for name, table in project.tables.items()}
         if url:

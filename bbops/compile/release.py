@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import marshal
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from bbops.check import Cache as CheckCache
 from bbops.check import validate
@@ -17,7 +17,7 @@ from bbops.check.flows import check_flow
 from bbops.compile.function import code_key, compile_function
 from bbops.diagnostics import Diagnostic
 from bbops.project import Project, Route
-from bbops.resources.project import Refresh
+from bbops.resources.project import Engine, Refresh
 from bbops.runtime.cursors import KEY_VARIABLE
 from bbops.runtime.durations import seconds
 from bbops.runtime.flights import TIMEOUT_SECONDS
@@ -29,9 +29,9 @@ from bbops.steps._base import every_step
 from bbops.steps.find import Find
 from bbops.tree import Tree
 
-Engine = Literal["sqlite", "postgres"]
 DIALECTS: Final[dict[Engine, Dialect]] = {"sqlite": SQLITE, "postgres": POSTGRES}
 """What a release is compiled for, by the name of its database."""
+TITLES: Final[dict[Engine, str]] = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
 
 
 @dataclass(slots=True)
@@ -63,6 +63,9 @@ def build(tree: Tree, cache: Cache | None = None, *, database: Engine = "sqlite"
     project, diagnostics = validate(tree, cache.checked)
     if project is None:
         return Built(None, diagnostics)
+    engine = project.settings.model.database.engine or database
+    if engine != database:
+        return Built(None, (*diagnostics, _other_database(project, engine, database)))
     functions, code, misses = [], {}, 0
     dialect = DIALECTS[database]
     for name in sorted(project.functions):
@@ -76,6 +79,14 @@ def build(tree: Tree, cache: Cache | None = None, *, database: Engine = "sqlite"
     artifact = _pack(_artifact(project, functions, dialect))
     digest = hashlib.sha256(artifact).hexdigest()
     return Built(project, diagnostics, artifact, digest, misses)
+
+
+def _other_database(project: Project, engine: Engine, found: Engine) -> Diagnostic:
+    return Diagnostic(
+        project.settings.place("database", "engine"), "other-database",
+        f"the project's SQL is for {TITLES[engine]}, and this database is {TITLES[found]}",
+        "DATABASE_URL names a PostgreSQL database; without it there is SQLite",
+    )  # fmt: skip
 
 
 def _pack(value: Any) -> bytes:

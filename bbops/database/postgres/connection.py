@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import time
 from typing import Final, Literal, TypeAlias
 
 import asyncpg
 
 from bbops.database.postgres.address import check_url, shown
+from bbops.database.postgres.codecs import use_codecs
 from bbops.errors import DatabaseError
 
 Connection: TypeAlias = asyncpg.Connection
@@ -23,7 +23,7 @@ _CASE: Final = ((18, '"pg_unicode_fast"'), (17, '"pg_c_utf8"'), (0, '"und-x-icu"
 async def connect(
     url: str, *, reads: bool = False, durability: Literal["normal", "full"] = "normal"
 ) -> Connection:
-    """Open a connection; uuid and time are texts on it, as SQLite stores them.
+    """Open a connection; see `codecs` for what values are on it.
 
     Args:
         reads: refuses to write.
@@ -49,7 +49,7 @@ async def connect(
     )  # fmt: skip
     try:
         _check_server(connection, url)
-        await _use_texts(connection)
+        await use_codecs(connection)
     except BaseException:
         connection.terminate()
         raise
@@ -71,25 +71,3 @@ def _check_server(connection: Connection, url: str) -> None:
     if encoding != "UTF8":
         message = f"database '{shown(url)}' has the encoding {encoding}, expected UTF8"
         raise DatabaseError(message, hint="make it with CREATE DATABASE … ENCODING 'UTF8'")
-
-
-async def _use_texts(connection: Connection) -> None:
-    await connection.set_type_codec(
-        "uuid", schema="pg_catalog", format="binary", encoder=_uuid_bytes, decoder=_uuid_text
-    )
-    await connection.set_type_codec(
-        "time", schema="pg_catalog", format="text", encoder=str, decoder=_time_text
-    )
-
-
-def _uuid_bytes(value: str) -> bytes:
-    return bytes.fromhex(value.replace("-", ""))
-
-
-def _uuid_text(value: bytes) -> str:
-    found = value.hex()
-    return f"{found[:8]}-{found[8:12]}-{found[12:16]}-{found[16:20]}-{found[20:]}"
-
-
-def _time_text(value: str) -> str:
-    return time.fromisoformat(value).isoformat()
