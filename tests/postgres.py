@@ -8,10 +8,11 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import quote
 
 import psycopg
 import pytest
+
+from bbops.database.place import Place, PostgresPlace
 
 DATABASES = ["sqlite", "postgres"]
 """Parameters of a fixture whose tests run on each database; see `place_of`."""
@@ -50,28 +51,33 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def schema_url(postgres: str) -> Iterator[str]:
-    """The URL of a new schema; what is in it goes with the test."""
-    with new_schema(postgres) as url:
-        yield url
+def schema(postgres: str) -> Iterator[PostgresPlace]:
+    """A new schema; what is in it goes with the test."""
+    with new_schema(postgres) as place:
+        yield place
+
+
+@pytest.fixture
+def schema_url(schema: PostgresPlace) -> str:
+    """Its URL."""
+    return schema.address
 
 
 @contextmanager
-def new_schema(postgres: str) -> Iterator[str]:
-    """Yield the URL of a new schema, which goes with all that is in it."""
-    name = f"test_{secrets.token_hex(6)}"
+def new_schema(postgres: str) -> Iterator[PostgresPlace]:
+    """Yield a new schema, which goes with all that is in it."""
+    place = PostgresPlace(postgres, f"test_{secrets.token_hex(6)}")
     with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute(f'CREATE SCHEMA "{name}"')
-        separator = "&" if "?" in postgres else "?"
-        yield f"{postgres}{separator}options={quote(f'-csearch_path={name}')}"
-        connection.execute(f'DROP SCHEMA "{name}" CASCADE')
+        connection.execute(f'CREATE SCHEMA "{place.schema}"')
+        yield place
+        connection.execute(f'DROP SCHEMA "{place.schema}" CASCADE')
 
 
 @contextmanager
-def place_of(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Yield the URL of a new schema where a fixture's parameter is `postgres`, else nothing."""
+def place_of(request: pytest.FixtureRequest, folder: Path) -> Iterator[Place]:
+    """Yield a new schema where a fixture's parameter is `postgres`, else the folder."""
     if request.param == "sqlite":
-        yield ""
+        yield folder
         return
-    with new_schema(request.getfixturevalue("postgres")) as url:
-        yield url
+    with new_schema(request.getfixturevalue("postgres")) as place:
+        yield place

@@ -74,7 +74,7 @@ class Follower:
         if not built["ok"]:
             raise BbopsError(json.dumps(built["diagnostics"]))
         database = state / "data.sqlite"
-        request = {"do": "migrate", "digest": built["digest"], "database": str(database)}
+        request = {"do": "expand", "digest": built["digest"], "database": str(database)}
         await build.ask(request, timeout_seconds=60)
         request = {"do": "smoke", "artifact": built["artifact"], "database": str(database)}
         await build.ask(request, timeout_seconds=60)
@@ -82,6 +82,8 @@ class Follower:
         await self.plane.publish(
             artifact=Path(built["artifact"]), name=f"r{self.count}", env=env, database=database
         )
+        for verb in ("settle", "narrow"):
+            await build.ask({"do": verb, "database": str(database)}, timeout_seconds=60)
 
     def say(self, **more: object) -> None:
         line = {"data": self.settings.data_url, "control": self.settings.control_url, **more}
@@ -89,5 +91,6 @@ class Follower:
 
 
 if __name__ == "__main__":
+    Path(sys.argv[2]).mkdir(mode=0o700, exist_ok=True)
     settings = Settings(Path(sys.argv[2]), workers=int(sys.argv[3]), port=0, control_port=0)
     asyncio.run(run(settings, lambda: Follower))

@@ -134,6 +134,10 @@ def index(name: str, columns: list[str], **keys: Any) -> Edit:
     return lambda spec: spec["people"]["indexes"].update({name: {"columns": columns, **keys}})
 
 
+def check(name: str, condition: str) -> Edit:
+    return lambda spec: spec["people"].update(checks={name: condition})
+
+
 def key(table: str, columns: list[str]) -> Edit:
     def edit(spec: dict[str, Any]) -> None:
         for column in spec[table]["columns"].values():
@@ -379,6 +383,14 @@ SAFE: dict[str, tuple[Edit, list[str]]] = {
         key("empty", ["title", "id"]),
         ["change the primary key of table 'empty'"],
     ),
+    "a check": (
+        check("grown", "age == null or age >= 18"),
+        ["change the checks of table 'people'"],
+    ),
+    "a check of several columns": (
+        check("sane", "price > 0.5 and not flag or score < 3 and nick != 'x'"),
+        ["change the checks of table 'people'"],
+    ),
     "many changes of one table": (
         both(
             people("word", nullable=True, unique=True),
@@ -496,6 +508,10 @@ IMPOSSIBLE: dict[str, tuple[Edit, str]] = {
     "an enum that rows break": (
         people("code", enum=["10"]),
         "change the rules of column 'people.code' (2 rows break the new rule: id 2, 3)",
+    ),
+    "a check that rows break": (
+        check("old", "age != null and age > 35"),
+        "change the checks of table 'people' (2 rows break the new rule: id 1, 3)",
     ),
     "a reference to nothing": (
         people("age", references="teams.id"),

@@ -67,7 +67,10 @@ PLACES = {
 def bench(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Bench]:
-    with place_of(request) as url, Bench(tmp_path_factory.mktemp("injection"), FILES, url) as found:
+    with (
+        place_of(request, tmp_path_factory.mktemp("injection")) as place,
+        Bench(place, FILES) as found,
+    ):
         yield found
 
 

@@ -31,7 +31,7 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
     if request.param == "postgres":
         project = with_function("steps: []\n")["project.yaml"]
         files["project.yaml"] = f"{project}database: {{ engine: postgres }}\n"
-    with place_of(request) as url, Bench(tmp_path, files, url) as found:
+    with place_of(request, tmp_path) as place, Bench(place, files) as found:
         yield found
 
 

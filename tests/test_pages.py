@@ -79,7 +79,7 @@ SLOW = settings(
 def bench(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Bench]:
-    with place_of(request) as url, Bench(tmp_path_factory.mktemp("pages"), FILES, url) as found:
+    with place_of(request, tmp_path_factory.mktemp("pages")) as place, Bench(place, FILES) as found:
         for at, team in enumerate(TEAMS):
             found.sql("INSERT INTO teams (id, name) VALUES (?, ?)", team, "ab"[at % 2])
         yield found

@@ -58,7 +58,7 @@ def bench(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Bench]:
     files = {"tables/cells.yaml": CELLS, "tables/all.yaml": ALL}
-    with place_of(request) as url, Bench(tmp_path_factory.mktemp("bench"), files, url) as found:
+    with place_of(request, tmp_path_factory.mktemp("bench")) as place, Bench(place, files) as found:
         for row in ROWS:
             values = [row["id"], row["i"], row["n"], row["s"], row["b"]]
             found.sql("INSERT INTO cells VALUES (?, ?, ?, ?, ?) RETURNING 1", *values)

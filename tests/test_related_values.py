@@ -39,7 +39,10 @@ steps:
 def bench(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Bench]:
-    with place_of(request) as url, Bench(tmp_path_factory.mktemp("related"), TABLES, url) as found:
+    with (
+        place_of(request, tmp_path_factory.mktemp("related")) as place,
+        Bench(place, TABLES) as found,
+    ):
         found.sql("INSERT INTO parents VALUES (1)")
         yield found
 

@@ -54,7 +54,10 @@ Row = dict[str, Any]
 def bench(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Bench]:
-    with place_of(request) as url, Bench(tmp_path_factory.mktemp("relations"), FILES, url) as found:
+    with (
+        place_of(request, tmp_path_factory.mktemp("relations")) as place,
+        Bench(place, FILES) as found,
+    ):
         fill(found)
         yield found
 

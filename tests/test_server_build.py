@@ -77,7 +77,7 @@ def test_a_commit_is_resolved_built_migrated_and_tried(
     assert artifact.stat().st_mode & 0o777 == 0o600
     assert [path.name for path in artifact.parent.iterdir()] == [artifact.name]
     database = str(tmp_path / "data.sqlite")
-    migrated = ask("migrate", digest=built["digest"], database=database)
+    migrated = ask("expand", digest=built["digest"], database=database)
     assert migrated["changes"] == ["create table 'notes'"]
     tried = ask("smoke", artifact=built["artifact"], database=database)
     assert tried["routes"] == 4
@@ -125,7 +125,7 @@ def test_a_refused_migration_comes_back_as_such(ask: Any, tmp_path: Path) -> Non
     project = write_project(tmp_path / "project")
     built = ask("build", source=folder(project), artifacts=str(tmp_path / "a"))
     database = str(tmp_path / "data.sqlite")
-    ask("migrate", digest=built["digest"], database=database)
+    ask("expand", digest=built["digest"], database=database)
     with closing(sqlite3.connect(database, isolation_level=None)) as live:
         live.execute("INSERT INTO notes (title) VALUES ('a word')")
     text = FILES["tables/notes.yaml"].replace("type: string", "type: integer")
@@ -133,7 +133,7 @@ def test_a_refused_migration_comes_back_as_such(ask: Any, tmp_path: Path) -> Non
     built = ask("build", source=folder(project), artifacts=str(tmp_path / "a"))
     assert built["ok"], built["diagnostics"]
     with pytest.raises(MigrationRefused) as caught:
-        ask("migrate", digest=built["digest"], database=database)
+        ask("expand", digest=built["digest"], database=database)
     assert "notes.title" in caught.value.message
     assert caught.value.hint
 
@@ -149,7 +149,7 @@ def test_a_query_that_does_not_fit_the_tables_fails_the_smoke_test(
 
 def test_tables_are_those_of_a_build_of_this_process(ask: Any, tmp_path: Path) -> None:
     with pytest.raises(ServerError, match="'0123456789ab' was not built here"):
-        ask("migrate", digest="0123456789abcdef", database=str(tmp_path / "data.sqlite"))
+        ask("expand", digest="0123456789abcdef", database=str(tmp_path / "data.sqlite"))
     assert list(tmp_path.iterdir()) == []
 
 

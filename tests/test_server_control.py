@@ -2,92 +2,54 @@
 
 from __future__ import annotations
 
-import asyncio
-from datetime import UTC, datetime
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
 
-from bbops.errors import ServerError
-from bbops_server.control.app import create_control
-from bbops_server.reconciler.status import Condition, ServerStatus, Status
+from tests.control import URL, OneProject, Tried, fresh
 
-URL = "http://127.0.0.1:8001"
-SINCE = datetime(2026, 1, 2, tzinfo=UTC)
+__all__ = ["fresh"]
 
-
-FOUND = {
-    "file": "a.yaml", "line": 1, "column": 2, "severity": "warning", "message": "odd",
-    "code": "x", "hint": "",
-}  # fmt: skip
+Ask = Callable[..., httpx.Response]
 
 
-class OneProject:
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-        self.is_wrong = False
+@pytest.fixture
+def ask(fresh: Tried) -> Ask:
+    """Asks while nobody has an account, so that this machine's user may do everything."""
 
-    def server(self) -> ServerStatus:
-        return ServerStatus("/srv/server.yaml", [FOUND] if self.is_wrong else [])
+    def asking(
+        path: str, *, method: str = "GET", headers: dict[str, str] | None = None,
+        source: OneProject | None = None, body: Any = None,
+    ) -> httpx.Response:  # fmt: skip
+        fresh.desk.status = source or OneProject()
+        given = {"accept": "application/json"} | (headers or {})
+        return fresh.browser().call(method, path, headers=given, json=body)
 
-    def projects(self) -> list[Status]:
-        ready = Condition(
-            type="Ready", status=True, reason="Published", message="<b>r1</b> is live", since=SINCE
-        )
-        return [
-            Status("small", "http://127.0.0.1:8000", "main", "main@sha1:b", "main@sha1:a", "a",
-                   [ready], [FOUND], [])
-        ]  # fmt: skip
-
-    def reconcile(self, name: str) -> bool:
-        self.asked.append(name)
-        return name == "small"
-
-    def accept(self, name: str, commit: str) -> bool:
-        if commit != "b" * 7:
-            raise ServerError(f"commit '{commit}' does not wait")
-        self.asked.append(f"{name} {commit}")
-        return name == "small"
-
-    def history(self, name: str) -> Path | None:
-        return None
+    return asking
 
 
-def ask(
-    path: str, *, method: str = "GET", headers: dict[str, str] | None = None,
-    source: OneProject | None = None, body: Any = None,
-) -> httpx.Response:  # fmt: skip
-    async def main() -> httpx.Response:
-        app: Any = create_control(source or OneProject())
-        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url=URL) as client:
-            return await client.request(method, path, headers=headers, json=body)
-
-    return asyncio.run(main())
-
-
-def test_projects_are_listed_with_what_is_live() -> None:
+def test_projects_are_listed_with_what_is_live(ask: Ask) -> None:
     assert ask("/api/projects").json() == [
         {"name": "small", "revision": "main@sha1:a", "url": "http://127.0.0.1:8000", "ready": True}
     ]
 
 
-def test_a_status_tells_conditions_and_diagnostics() -> None:
+def test_a_status_tells_conditions_and_diagnostics(ask: Ask) -> None:
     status = ask("/api/projects/small/status").json()
     assert status["attempted_revision"] == "main@sha1:b"
     assert status["conditions"][0]["since"] == "2026-01-02T00:00:00Z"
     assert status["diagnostics"][0]["file"] == "a.yaml"
 
 
-def test_reconcile_is_accepted_and_passed_on() -> None:
+def test_reconcile_is_accepted_and_passed_on(ask: Ask) -> None:
     source = OneProject()
     answer = ask("/api/projects/small/reconcile", method="POST", source=source)
     assert (answer.status_code, source.asked) == (202, ["small"])
 
 
-def test_a_held_commit_is_accepted_or_the_reason_why_not_is_told() -> None:
+def test_a_held_commit_is_accepted_or_the_reason_why_not_is_told(ask: Ask) -> None:
     source, path = OneProject(), "/api/projects/small/accept"
     taken = ask(path, method="POST", source=source, body={"commit": "b" * 7})
     assert (taken.status_code, source.asked) == (202, ["small bbbbbbb"])
@@ -103,20 +65,20 @@ def test_a_held_commit_is_accepted_or_the_reason_why_not_is_told() -> None:
 @pytest.mark.parametrize(
     ("method", "path"), [("GET", "/api/projects/x/status"), ("POST", "/api/projects/x/reconcile")]
 )
-def test_an_unknown_project_is_404(method: str, path: str) -> None:
+def test_an_unknown_project_is_404(ask: Ask, method: str, path: str) -> None:
     answer = ask(path, method=method)
     assert answer.status_code == 404
     assert answer.json() == {"error": {"code": "notFound", "message": "there is no project 'x'"}}
 
 
-def test_unknown_paths_and_methods_answer_in_the_same_form() -> None:
+def test_unknown_paths_and_methods_answer_in_the_same_form(ask: Ask) -> None:
     assert ask("/nothing").json()["error"]["code"] == "notFound"
     answer = ask("/api/projects", method="DELETE")
     assert answer.status_code == 405
     assert answer.json()["error"]["code"] == "methodNotAllowed"
 
 
-def test_the_front_page_is_text_or_safe_html() -> None:
+def test_the_front_page_is_text_or_safe_html(ask: Ask) -> None:
     text = ask("/")
     assert text.headers["content-type"].startswith("text/plain")
     assert "small  http://127.0.0.1:8000" in text.text
@@ -127,7 +89,7 @@ def test_the_front_page_is_text_or_safe_html() -> None:
     assert "default-src 'none'" in html.headers["content-security-policy"]
 
 
-def test_what_is_wrong_in_the_servers_file_is_told() -> None:
+def test_what_is_wrong_in_the_servers_file_is_told(ask: Ask) -> None:
     source = OneProject()
     assert ask("/api/server", source=source).json()["diagnostics"] == []
     assert "/srv/server.yaml" not in ask("/", source=source).text
@@ -139,10 +101,10 @@ def test_what_is_wrong_in_the_servers_file_is_told() -> None:
         assert "/srv/server.yaml" in page
 
 
-def test_it_describes_itself() -> None:
+def test_it_describes_itself(ask: Ask) -> None:
     paths = ask("/schema/openapi.json").json()["paths"]
     assert set(paths) == {
-        "/api/server",
+        "/api/server", "/api/whoami",
         "/api/projects", "/api/projects/{name}/status", "/api/projects/{name}/reconcile",
         "/api/projects/{name}/accept",
         "/api/projects/{name}/requests",
@@ -150,7 +112,7 @@ def test_it_describes_itself() -> None:
 
 
 @pytest.mark.parametrize("host", ["localhost", "localhost:8001", "127.0.0.1:1", "[::1]:8001"])
-def test_loopback_names_are_served(host: str) -> None:
+def test_loopback_names_are_served(ask: Ask, host: str) -> None:
     assert ask("/api/projects", headers={"host": host}).status_code == 200
 
 
@@ -158,7 +120,7 @@ def test_loopback_names_are_served(host: str) -> None:
     "host",
     ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1", "", "["],
 )
-def test_other_names_are_refused(host: str) -> None:
+def test_other_names_are_refused(ask: Ask, host: str) -> None:
     answer = ask("/api/projects", headers={"host": host})
     assert answer.status_code == 403
     assert answer.json()["error"]["code"] == "forbidden"
@@ -174,14 +136,14 @@ def test_other_names_are_refused(host: str) -> None:
         {"sec-fetch-site": "same-site"},
     ],
 )
-def test_a_change_from_another_site_is_refused(headers: dict[str, str]) -> None:
+def test_a_change_from_another_site_is_refused(ask: Ask, headers: dict[str, str]) -> None:
     source = OneProject()
     path = "/api/projects/small/reconcile"
     answer = ask(path, method="POST", headers=headers, source=source)
     assert (answer.status_code, source.asked) == (403, [])
 
 
-def test_a_change_from_its_own_page_is_taken() -> None:
+def test_a_change_from_its_own_page_is_taken(ask: Ask) -> None:
     headers = {"origin": URL, "sec-fetch-site": "same-origin"}
     answer = ask("/api/projects/small/reconcile", method="POST", headers=headers)
     assert answer.status_code == 202

@@ -41,10 +41,8 @@ steps:
 
 @pytest.fixture(params=DATABASES)
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    with (
-        place_of(request) as url,
-        Bench(tmp_path, {"tables/notes.yaml": NOTES, "functions/add.yaml": ADD}, url) as found,
-    ):
+    files = {"tables/notes.yaml": NOTES, "functions/add.yaml": ADD}
+    with place_of(request, tmp_path) as place, Bench(place, files) as found:
         yield found
 
 

@@ -15,7 +15,7 @@ from tests.workbench import Bench
 
 @pytest.fixture(params=DATABASES)
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    with place_of(request) as url, Bench(tmp_path, FILES, url) as found:
+    with place_of(request, tmp_path) as place, Bench(place, FILES) as found:
         yield found
 
 

@@ -10,6 +10,7 @@ from typing import Any, Self
 from bbops.compile.release import Cache, build
 from bbops.database.migrate import apply
 from bbops.database.open import open_database
+from bbops.database.place import Place
 from bbops.errors import ProjectError
 from bbops.resources.project import Engine
 from bbops.runtime.postgres_rows import own_rows
@@ -18,26 +19,22 @@ from bbops.testing.client import Client, Reply
 from bbops.testing.host import fake_host
 from bbops.tree import MemoryTree
 from tests.conftest import ENV, Files, with_function
-from tests.postgres_tables import make_tables
 
 
 class Bench:
     """A database with the tables of some files; `run` answers by a function of its own."""
 
-    def __init__(self, folder: Path, files: Files, url: str = "") -> None:
-        """Take a folder for a SQLite file, or the URL of a schema on PostgreSQL."""
+    def __init__(self, place: Place, files: Files) -> None:
+        """Take a schema of PostgreSQL, or a folder for a file of SQLite."""
+        place = place / "data.sqlite" if isinstance(place, Path) else place
         self.files, self.cache = files, Cache()
-        self.database: Engine = "postgres" if url else "sqlite"
+        self.database: Engine = "sqlite" if isinstance(place, Path) else "postgres"
         self.loop = asyncio.new_event_loop()
         tree = MemoryTree(with_function("steps: [log: { message: a }]\n") | files)
         project = build(tree, database=self.database).project
         assert project is not None
-        tables = {name: table.model for name, table in project.tables.items()}
-        if url:
-            make_tables(url, tables)
-        else:
-            apply(folder / "data.sqlite", tables)
-        self.door = self.loop.run_until_complete(open_database(url or folder / "data.sqlite"))
+        apply(place, {name: table.model for name, table in project.tables.items()})
+        self.door = self.loop.run_until_complete(open_database(place))
         self.host = fake_host(self.door)
 
     def __enter__(self) -> Self:

@@ -7,10 +7,14 @@ from dataclasses import replace
 
 from bbops.check._outside import Outside
 from bbops.diagnostics import Diagnostic, suggest
+from bbops.expressions.values import Expression
 from bbops.project import Project, Resource
 from bbops.resources.table import Column, Table
 from bbops.runtime.failures import FlowError
 from bbops.runtime.rows import ENCODERS
+from bbops.sql.checks import check_sql
+from bbops.sql.parts import NotInSql
+from bbops.sql.sqlite import SQLITE_CHECK
 
 RESERVED = frozenset({
     "auth", "count", "env", "error", "event", "exists", "false", "headers", "host", "in", "input",
@@ -40,6 +44,23 @@ def _checks(project: Project, table: Resource[Table]) -> Iterator[Diagnostic]:
     for name, check in table.model.checks.items():
         outside.condition(check, "checks", name)
     yield from outside.found
+    if not outside.found:
+        yield from _checks_in_sql(project, table)
+
+
+def _checks_in_sql(project: Project, table: Resource[Table]) -> Iterator[Diagnostic]:
+    """Yield what the database could not look at when it keeps a row."""
+    columns = project.sql_tables[table.name].columns
+    for name, check in table.model.checks.items():
+        if not isinstance(check, Expression):
+            continue
+        try:
+            check_sql(table.name, columns, check, SQLITE_CHECK)
+        except NotInSql as problem:
+            place = table.at(check.mark, problem.offset) if check.mark else None
+            yield Diagnostic(
+                place or table.place("checks", name), "not-in-sql", problem.message, problem.hint
+            )
 
 
 def _key(table: Resource[Table]) -> Iterator[Diagnostic]:

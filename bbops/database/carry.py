@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from bbops.database import shape
 from bbops.database.conversions import guess_type
 from bbops.database.renames import Renames
-from bbops.database.values import Stored, encode, stamp
+from bbops.database.values import Stored, encode, literal, stamp
 from bbops.database.words import Words
 from bbops.resources.table import Column, Table
 
@@ -30,6 +30,8 @@ class Carried:
     new_type: str
     filler: str | None
     """SQL of the value that stands in for a missing one; None where nothing may."""
+    shown: str
+    """The same, as people are told it."""
     nullable: bool
     value: str = "NULL"
     """The converted value, as an expression over the live row."""
@@ -95,18 +97,19 @@ class Carrier:
 
     def _carried(self, column: Column, origin: str, held: Mapping[str, shape.Column]) -> Carried:
         there = held.get(origin)
-        filler = self._filler(column)
+        stored = self._filler(column)
+        filler = None if stored is None else self.words.literal(stored, column.type)
+        fills = filler, literal(stored), column.nullable
         if there is None:
             missing = self.words.literal(None, column.type)
-            return Carried("", column.type, column.type, filler, column.nullable, missing)
+            return Carried("", column.type, column.type, *fills, missing)
         old = there.kind or guess_type(self.words.storage, there.type, column.type)
         value = self.convert(f'"{origin}"', old, column.type)
-        return Carried(origin, old, column.type, filler, column.nullable, value)
+        return Carried(origin, old, column.type, *fills, value)
 
-    def _filler(self, column: Column) -> str | None:
-        stored: Stored = None
+    def _filler(self, column: Column) -> Stored:
         if column.default is not None:
-            stored = encode(column.type, column.default)
-        elif column.auto in {"created", "updated"} and not column.nullable:
-            stored = stamp(column.type, self.now)
-        return None if stored is None else self.words.literal(stored, column.type)
+            return encode(column.type, column.default)
+        if column.auto in {"created", "updated"} and not column.nullable:
+            return stamp(column.type, self.now)
+        return None

@@ -11,6 +11,8 @@ from typing import Final, Literal
 from bbops.database.preflight import Rows
 
 Risk = Literal["safe", "destructive", "impossible"]
+When = Literal["", "before", "at", "after", "hidden"]
+"""Relative to the swap; `hidden` is what goes from sight after it, and keeps its values."""
 
 _ORDER: Final = {
     kind: place
@@ -20,13 +22,19 @@ _ORDER: Final = {
 }
 _SEVERITY: Final = {"impossible": 0, "destructive": 1, "safe": 2}
 _NONE: Final = Rows()
+_SAID: Final = {
+    "at": " at the swap",
+    "after": " after the swap",
+    "hidden": " hidden after the swap",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """One difference; `what` is a column or an index of the table, or empty for the table.
 
-    As text it reads `drop column 'notes.done' (3 rows would lose their value: id 1, 2, 3)`.
+    As text it reads `drop column 'notes.done' (3 rows would lose their value: id 1, 2, 3)`; what
+    comes before the swap, or in one go, does not say so.
     """
 
     kind: str
@@ -37,12 +45,19 @@ class Change:
     """Follows the number of `rows`, if there are any."""
     rows: Rows = _NONE
     cure: str = ""
+    phase: When = ""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What tells it from every other change of a plan."""
+        return self.kind, self.table, self.what
 
     def __str__(self) -> str:
         name = f"{self.table}.{self.what}" if self.what else self.table
         why = f"{self.rows.count} {self.why}" if self.rows else self.why
         why = f"{why}: {self.rows.keys}" if self.rows.keys else why
-        return f"{self.kind} '{name}' ({why})" if why else f"{self.kind} '{name}'"
+        said = f"{self.kind} '{name}' ({why})" if why else f"{self.kind} '{name}'"
+        return said + _SAID.get(self.phase, "")
 
 
 def sort_changes(found: Iterable[Change]) -> tuple[Change, ...]:

@@ -124,7 +124,7 @@ class _Judge:
         carried = self._rows.carried[table].columns[name]
         nulls = self._rows.find_live(table, f'"{carried.origin}" IS NULL')
         if carried.filler is not None:
-            yield _losing(change, nulls, f"rows hold null and would get {carried.filler}")
+            yield _losing(change, nulls, f"rows hold null and would get {carried.shown}")
             yield from self._collisions(change)
         else:
             cure = f"fill '{table}.{name}' in these rows first, or give it a default"

@@ -77,6 +77,10 @@ class Conversions(ABC):
         """Return SQL for `value` as the new type; null where it does not fit."""
 
     @abstractmethod
+    def strictly(self, value: str, old: str, new: str) -> str:
+        """Return SQL for `value` as the new type, which fails where it does not fit."""
+
+    @abstractmethod
     def kept(self, value: str, old: str, new: str) -> str:
         """Return the SQL condition that a value, which can be converted, would come back."""
 

@@ -44,6 +44,14 @@ class LiveTables(ABC):
         """Write down what was applied."""
 
     @abstractmethod
+    def read_note(self, name: str) -> str:
+        """Return a text that was written down beside the tables; empty without one."""
+
+    @abstractmethod
+    def write_note(self, name: str, text: str) -> None:
+        """Write a text down, in place of the one before."""
+
+    @abstractmethod
     def make_own_tables(self) -> None:
         """Make what is missing of the tables that bbops keeps for itself."""
 
@@ -52,18 +60,21 @@ class LiveTables(ABC):
         """Return the conversions of these columns: live table, live column, old and new type."""
 
     @abstractmethod
+    def lock(self, tables: Collection[str]) -> None:
+        """Keep others from these tables until the transaction ends."""
+
+    @abstractmethod
     def make_renames(self, renames: Renames) -> None:
         """Make all renames; our own names of indexes and rules may stay the old ones."""
 
     @abstractmethod
     def alter(
         self,
-        have: shape.Shape,
         want: shape.Shape,
         differences: Collection[Difference],
         carried: Mapping[str, Carry],
     ) -> None:
-        """Make the live tables the declared ones; see `bbops.database.shape.differ`."""
+        """Make the live tables, renamed by now, the declared ones."""
 
     @abstractmethod
     def insert_missing(

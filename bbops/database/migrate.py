@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 from bbops.database.carry import Carrier
 from bbops.database.changes import Change, hash_changes
+from bbops.database.checks import write_checks
 from bbops.database.compare import Comparison
 from bbops.database.conversions import guess_type
 from bbops.database.live_tables import LiveTables
-from bbops.database.opened import read_tables, write_tables
+from bbops.database.opened import Opened, read_tables, write_tables
+from bbops.database.place import Place
 from bbops.database.preflight import Preflight
 from bbops.database.renames import Renames, Types, find_renames, with_kinds, with_renames
 from bbops.database.seed import seed
@@ -22,6 +23,7 @@ from bbops.database.shape import Difference, Shape, differ
 from bbops.database.words import Words
 from bbops.errors import DatabaseError, MigrationRefused
 from bbops.resources.table import Table
+from bbops.sql.sqlite import SQLITE_CHECK
 
 _FORMAT: Final = 2  # count up when the same tables are described to a database in another way
 
@@ -34,6 +36,7 @@ class Migration:
     spec_hash: str
     differences: tuple[Difference, ...] = field(default=(), compare=False)
     """Of the tables once they are renamed; also those that nobody needs to be told."""
+    renames: Renames = field(default_factory=Renames, compare=False)
     base: str = ""
     """The live tables: their hash, and when they became what they are."""
 
@@ -58,12 +61,17 @@ class Migration:
         return tuple(change for change in self.changes if change.risk != "safe")
 
     @property
+    def losing_tables(self) -> set[str]:
+        """The live names of the tables that lose something."""
+        return {self.renames.old_table(change.table) for change in self.losses}
+
+    @property
     def is_waiting(self) -> bool:
         """Whether an approval is all that it lacks."""
         return bool(self.losses) and self.losses == self.refused
 
 
-def plan(place: Path, tables: Mapping[str, Table]) -> Migration:
+def plan(place: Place, tables: Mapping[str, Table]) -> Migration:
     """Return what `apply` would do to the database as it is now; changes and creates nothing.
 
     Under a millisecond when the tables are those of the last `apply`, else some milliseconds and
@@ -74,10 +82,10 @@ def plan(place: Path, tables: Mapping[str, Table]) -> Migration:
         MigrationRefused: a default or an enum does not fit, or two indexes share a name.
     """
     with read_tables(place) as live:
-        return _plan(live, tables)
+        return plan_on(live, tables)
 
 
-def apply(place: Path, tables: Mapping[str, Table], approved: Collection[str] = ()) -> Migration:
+def apply(place: Place, tables: Mapping[str, Table], approved: Collection[str] = ()) -> Migration:
     """Bring the database to the declared tables in one transaction, insert seed rows.
 
     Makes a file that is missing. Waits for other writers: call it where blocking is allowed. What
@@ -96,14 +104,45 @@ def apply(place: Path, tables: Mapping[str, Table], approved: Collection[str] = 
         DatabaseError: the database cannot be written.
     """
     with write_tables(place) as opened:
-        planned = _plan(opened.live, tables) if approved else None
-        if planned and planned.is_waiting and planned.hash in approved:
-            opened.keep(planned.hash)
-        with opened.transaction():
-            return _apply(opened.live, tables, approved)
+        planned = opened.look(lambda: plan_on(opened.live, tables))
+        if planned.is_waiting and planned.hash in approved:
+            opened.keep(planned.hash, planned.losing_tables)
+        elif planned.refused:
+            raise refusal(planned)
+        carry_out(opened, tables, planned)
+        return planned
 
 
-def insert_seed(place: Path) -> dict[str, int]:
+def carry_out(
+    opened: Opened,
+    tables: Mapping[str, Table],
+    planned: Migration,
+    also: Callable[[], None] = lambda: None,
+) -> None:
+    """Make a plan whatever it loses, in one transaction, and insert seed rows.
+
+    Args:
+        opened: since before the plan was made.
+        tables: those of the plan.
+        planned: what `plan_on` returned for them.
+        also: what to write down in the same transaction.
+
+    Raises:
+        MigrationRefused: rows that came meanwhile, or seed rows, break a rule.
+        DatabaseError: the database cannot be written.
+    """
+    live = opened.live
+
+    def work() -> None:
+        _apply(live, tables, planned)
+        also()
+
+    if planned.differences:
+        opened.prepare(planned.differences, live.words.describe(tables))
+    opened.transact(work)
+
+
+def insert_seed(place: Place) -> dict[str, int]:
     """Insert the seed rows of the last applied tables that are missing, in one transaction.
 
     Returns:
@@ -113,17 +152,20 @@ def insert_seed(place: Path) -> dict[str, int]:
         MigrationRefused: a row breaks a rule.
         DatabaseError: the database cannot be written, or no project's tables were made in it.
     """
-    with write_tables(place) as opened, opened.transaction():
-        return _insert_seed(opened.live, place)
+    with write_tables(place) as opened:
+        live = opened.live
+        return opened.transact(lambda: _insert_seed(live, place))
 
 
-def _plan(live: LiveTables, tables: Mapping[str, Table]) -> Migration:
-    spec_hash = _hash(_spec(tables))
+def plan_on(live: LiveTables, tables: Mapping[str, Table]) -> Migration:
+    """Return what leads from the live tables to these; as `plan`."""
+    spec_hash = hash_of(tables)
     recorded_hash, spec, applied_at = live.recorded()
     if recorded_hash == spec_hash:
         return Migration((), spec_hash)
     found = _compare(live, tables, _types(spec))
-    return Migration(found.changes(), spec_hash, found.differences, recorded_hash + applied_at)
+    base = recorded_hash + applied_at
+    return Migration(found.changes(), spec_hash, found.differences, found.renames, base)
 
 
 def _compare(live: LiveTables, tables: Mapping[str, Table], types: Types) -> Comparison:
@@ -159,32 +201,27 @@ def _changed_types(
     return found
 
 
-def _apply(live: LiveTables, tables: Mapping[str, Table], approved: Collection[str]) -> Migration:
-    migration = _plan(live, tables)
-    if not (migration.is_waiting and migration.hash in approved):
-        _refuse(migration)
+def _apply(live: LiveTables, tables: Mapping[str, Table], migration: Migration) -> None:
     live.make_own_tables()
     recorded_hash, spec, _ = live.recorded()
     now = live.now()
     if not migration.is_empty:
         _make(live, tables, _types(spec), migration.differences)
     if recorded_hash != migration.spec_hash:
-        live.record(migration.spec_hash, _spec(tables), now)
+        live.record(migration.spec_hash, describe(tables), now)
     if any(seed(live, tables, now).values()) or not migration.is_empty:
         live.finish_rows(tables)
-    return migration
 
 
-def _refuse(migration: Migration) -> None:
-    if not migration.refused:
-        return
+def refusal(migration: Migration) -> MigrationRefused:
+    """Return the error that says which changes are not made, and the cure of each."""
     listed = "\n".join(f"  {change}" for change in migration.refused)
     cures = dict.fromkeys(change.cure for change in migration.refused if change.cure)
     if migration.is_waiting:
         cures[f"approve it with 'bbops db approve {migration.hash}', or keep what is there"] = None
     elif migration.losses:
         cures["keep what is there and add a new column or table beside it"] = None
-    raise MigrationRefused(
+    return MigrationRefused(
         f"these changes of tables are not made unasked:\n{listed}", hint="; ".join(cures)
     )
 
@@ -199,30 +236,45 @@ def _make(
     before = with_kinds(live.read(), types)
     renames = find_renames(before, tables)
     live.make_renames(renames)
+    live.lock({one.table for one in differences if one.kind != "add table"})
     have = with_renames(before, renames)
     conversions = live.convert(_changed_types(live.words, have, want, differences, Renames()))
-    carrier = Carrier(live.words, conversions.converted, live.now())
-    live.alter(have, want, differences, carrier.carry(have, tables, Renames()))
+    carrier = Carrier(live.words, conversions.strictly, live.now())
+    live.alter(want, differences, carrier.carry(have, tables, Renames()))
     left = differ(live.read(), want)
     if left:
         listed = ", ".join(f"{one.kind} '{one.table}.{one.what}'".rstrip(".") for one in left)
         raise MigrationRefused(f"the tables differ from the declared ones afterwards: {listed}")
 
 
-def _spec(tables: Mapping[str, Table]) -> str:
+def describe(tables: Mapping[str, Table]) -> str:
+    """Return all that a database holds of declared tables, as JSON that `tables_of` reads."""
     dumped = {
         name: table.model_dump(
             mode="json", by_alias=True, exclude_defaults=True, exclude={"checks"}
-        )  # the database does not hold these yet
+        )
         for name, table in tables.items()
     }
+    checks = {  # beside the tables: expressions have no JSON
+        name: [rule.sql for rule in write_checks(name, table, SQLITE_CHECK)]
+        for name, table in tables.items()
+        if table.checks
+    }
     return json.dumps(
-        {"format": _FORMAT, "tables": dumped}, sort_keys=True, separators=(",", ":"), default=str
-    )
+        {"format": _FORMAT, "tables": dumped, "checks": checks},
+        sort_keys=True, separators=(",", ":"), default=str,
+    )  # fmt: skip
 
 
-def _hash(spec: str) -> str:
-    return hashlib.sha256(spec.encode()).hexdigest()
+def tables_of(description: str) -> dict[str, Table]:
+    """Return the tables that `describe` has described; of an empty text, none."""
+    found = json.loads(description)["tables"] if description else {}
+    return {name: Table.model_validate(table) for name, table in found.items()}
+
+
+def hash_of(tables: Mapping[str, Table]) -> str:
+    """Return what the record of a database that has these tables says."""
+    return hashlib.sha256(describe(tables).encode()).hexdigest()
 
 
 def _types(spec: str) -> dict[str, dict[str, str]]:
@@ -234,14 +286,13 @@ def _types(spec: str) -> dict[str, dict[str, str]]:
     }
 
 
-def _insert_seed(live: LiveTables, place: Path) -> dict[str, int]:
+def _insert_seed(live: LiveTables, place: Place) -> dict[str, int]:
     spec = live.recorded()[1]
     if not spec:
         raise DatabaseError(
             f"'{place}' has no tables of a project yet", hint="the first release makes them"
         )
-    declared = json.loads(spec)["tables"]
-    tables = {name: Table.model_validate(table) for name, table in declared.items()}
+    tables = tables_of(spec)
     added = seed(live, tables, live.now())
     if any(added.values()):
         live.finish_rows(tables)

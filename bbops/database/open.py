@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from bbops.database.postgres.address import is_url
+from bbops.database.place import Place
 from bbops.database.sqlite import Sqlite
 from bbops.errors import DatabaseError
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 async def open_database(
-    place: str | Path, *, durability: Literal["normal", "full"] = "normal"
+    place: Place, *, durability: Literal["normal", "full"] = "normal"
 ) -> Sqlite | Postgres:
-    """Open a file, or the database that a URL names; both are the door `bbops.host.Database`.
+    """Open a file or a schema; both are the door `bbops.host.Database`.
 
     Args:
         durability: `full`: what was committed survives a power cut.
@@ -24,8 +24,8 @@ async def open_database(
     Raises:
         DatabaseError: it cannot be opened, or what opens it is not installed.
     """
-    if not is_url(place):
-        return await Sqlite.open(Path(place), durability=durability)
+    if isinstance(place, Path):
+        return await Sqlite.open(place, durability=durability)
     try:
         from bbops.database.postgres.driver import Postgres  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
@@ -33,4 +33,4 @@ async def open_database(
             raise
         hint = "pip install 'bbops[postgres]'"
         raise DatabaseError("a PostgreSQL database needs asyncpg", hint=hint) from None
-    return await Postgres.open(str(place), durability=durability)
+    return await Postgres.open(place, durability=durability)

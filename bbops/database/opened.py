@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Protocol
+from time import monotonic
+from typing import Final, Protocol, TypeVar
 
+from bbops.database import shape
 from bbops.database.connection import connect
 from bbops.database.gate import Gate
 from bbops.database.keep import keep_copy
 from bbops.database.live_tables import LiveTables
+from bbops.database.place import Place
+from bbops.database.shape import Difference
 from bbops.database.sqlite_tables import SqliteTables
 from bbops.errors import DatabaseError
+
+_OPERATIONS_PER_LOOK: Final = 100_000
+
+T = TypeVar("T")
 
 
 class Opened(Protocol):
@@ -21,22 +29,40 @@ class Opened(Protocol):
 
     live: LiveTables
 
-    def keep(self, name: str) -> object:
-        """Keep a copy of all data, told apart by a name, before something of it is lost."""
+    def look(self, work: Callable[[], T]) -> T:
+        """Do what only looks."""
         ...
 
-    def transaction(self) -> AbstractContextManager[None]:
-        """Return a transaction: what is done within is done wholly or not at all."""
+    def keep(self, name: str, tables: Collection[str]) -> None:
+        """Keep what these tables hold, told apart by a name, before something of it is lost."""
+        ...
+
+    def limit(self, until: float) -> None:
+        """Let work fail that is not done by then, by the monotonic clock."""
+        ...
+
+    def prepare(self, differences: Collection[Difference], want: shape.Shape) -> None:
+        """Do what may be done before the transaction, and is better done there."""
+        ...
+
+    def transact(self, work: Callable[[], T]) -> T:
+        """Do work wholly or not at all; it may be tried again."""
         ...
 
 
 @contextmanager
-def read_tables(place: Path) -> Iterator[LiveTables]:
+def read_tables(place: Place) -> Iterator[LiveTables]:
     """Yield the tables of a database, to look at; it stays as it is, also when it is missing.
 
     Raises:
         DatabaseError: it cannot be read.
     """
+    if not isinstance(place, Path):
+        from bbops.database.postgres import opened  # noqa: PLC0415 - its drivers are an extra
+
+        with opened.read_tables(place) as live:
+            yield live
+        return
     missing = not place.exists()
     with (
         closing(_in_memory() if missing else connect(place, reads=True)) as connection,
@@ -46,12 +72,18 @@ def read_tables(place: Path) -> Iterator[LiveTables]:
 
 
 @contextmanager
-def write_tables(place: Path) -> Iterator[Opened]:
+def write_tables(place: Place) -> Iterator[Opened]:
     """Yield a database to change; waits for those that change it now. A missing file is made.
 
     Raises:
         DatabaseError: it cannot be written.
     """
+    if not isinstance(place, Path):
+        from bbops.database.postgres import opened  # noqa: PLC0415 - its drivers are an extra
+
+        with opened.write_tables(place) as found:
+            yield found
+        return
     gate = Gate(place)
     with (
         closing(gate), gate, closing(connect(place, create=True)) as connection,
@@ -67,18 +99,28 @@ class _OpenedFile:
         self.live: LiveTables = SqliteTables(connection)
         self._path, self._connection = path, connection
 
-    def keep(self, name: str) -> object:
-        return keep_copy(self._connection, self._path, name)
+    def look(self, work: Callable[[], T]) -> T:
+        return work()
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def keep(self, name: str, tables: Collection[str]) -> None:
+        del tables  # a file is kept whole
+        keep_copy(self._connection, self._path, name)
+
+    def limit(self, until: float) -> None:
+        self._connection.set_progress_handler(lambda: monotonic() > until, _OPERATIONS_PER_LOOK)
+
+    def prepare(self, differences: Collection[Difference], want: shape.Shape) -> None:
+        """Nothing: whoever writes waits for the gate all the while."""
+
+    def transact(self, work: Callable[[], T]) -> T:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
-            yield
+            done = work()
             self._connection.execute("COMMIT")
         except BaseException:
             self._connection.rollback()
             raise
+        return done
 
 
 def _in_memory() -> sqlite3.Connection:

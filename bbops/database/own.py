@@ -18,6 +18,10 @@ CREATE TABLE IF NOT EXISTS _bbops_api_keys (
   channels TEXT, claims TEXT, created_at REAL NOT NULL, expires_at REAL, revoked_at REAL
 ) STRICT, WITHOUT ROWID
 """
+_NOTES: Final = (
+    "CREATE TABLE IF NOT EXISTS _bbops_notes (name TEXT PRIMARY KEY, text TEXT NOT NULL)"
+    " STRICT, WITHOUT ROWID"
+)
 
 
 def make_own_tables(live: sqlite3.Connection) -> None:
@@ -29,3 +33,4 @@ def make_own_tables(live: sqlite3.Connection) -> None:
             f" ON _bbops_refresh_tokens ({column})"
         )
     live.execute(_API_KEYS)
+    live.execute(_NOTES)

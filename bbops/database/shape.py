@@ -45,7 +45,8 @@ class Column:
     Attributes:
         type: as the database writes it.
         kind: the type that tables declare; empty where it is not on record.
-        default: as `bbops.database.values.literal` writes it.
+        default: as `bbops.database.values.literal` writes it, whatever the database.
+        default_sql: as the database writes it; of declared columns.
         is_stamped: its default is nobody's business: a column that joined a table with rows keeps
             the time of its migration.
         counts: it gives each new row the next number.
@@ -55,6 +56,7 @@ class Column:
     kind: str = ""
     nullable: bool = False
     default: str | None = None
+    default_sql: str | None = field(default=None, compare=False)
     is_stamped: bool = False
     counts: bool = False
     rules: frozenset[Rule] = frozenset()

@@ -26,6 +26,7 @@ _RECORD: Final = (
     " hash TEXT NOT NULL, spec TEXT NOT NULL, applied_at TEXT NOT NULL) STRICT"
 )
 _IS_RECORDED: Final = "SELECT 1 FROM sqlite_master WHERE name = '_bbops_schema'"
+_HAS_NOTES: Final = "SELECT 1 FROM sqlite_master WHERE name = '_bbops_notes'"
 _NOW: Final = "SELECT strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z'"
 # Virtual tables, and those they keep for themselves, are left alone: nobody declares them.
 _TABLES: Final = (
@@ -83,6 +84,19 @@ class SqliteTables(LiveTables):
             (spec_hash, spec, now),
         )
 
+    def read_note(self, name: str) -> str:
+        if not self._live.execute(_HAS_NOTES).fetchone():
+            return ""
+        row = self._live.execute("SELECT text FROM _bbops_notes WHERE name = ?", (name,)).fetchone()
+        return str(row[0]) if row else ""
+
+    def write_note(self, name: str, text: str) -> None:
+        self._live.execute(
+            "INSERT INTO _bbops_notes (name, text) VALUES (?, ?)"
+            " ON CONFLICT (name) DO UPDATE SET text = excluded.text",
+            (name, text),
+        )
+
     def make_own_tables(self) -> None:
         make_own_tables(self._live)
 
@@ -91,18 +105,20 @@ class SqliteTables(LiveTables):
         add_conversions(self._live)
         return SqliteConversions()
 
+    def lock(self, tables: Collection[str]) -> None:
+        """Nobody else writes to a file inside its transaction."""
+
     def make_renames(self, renames: Renames) -> None:
         for statement in renames.statements():
             self._live.execute(statement)
 
     def alter(
         self,
-        have: shape.Shape,
         want: shape.Shape,
         differences: Collection[Difference],
         carried: Mapping[str, Carry],
     ) -> None:
-        Alteration(self._live, want, differences, carried).make(have)
+        Alteration(self._live, want, differences, carried).make(self.read())
 
     def insert_missing(
         self, table: str, row: Mapping[str, tuple[Stored, str]], key: Collection[str]

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from bbops.database import shape
-from bbops.database.conversions import Conversions, convert_or_null, is_kept, reads_as
+from bbops.database.conversions import Conversions, convert, convert_or_null, is_kept, reads_as
 from bbops.database.values import Stored, literal
 from bbops.database.words import Words
+from bbops.sql.sqlite import SQLITE_CHECK
 
 _STORAGE: Final = {
     "integer": "INTEGER", "bigint": "INTEGER", "boolean": "INTEGER",
@@ -19,6 +20,8 @@ _STORAGE: Final = {
 
 class SqliteWords(Words):
     """STRICT tables; references may form circles."""
+
+    dialect = SQLITE_CHECK
 
     def storage(self, column_type: str) -> str:
         return _STORAGE.get(column_type, "TEXT")
@@ -37,12 +40,17 @@ class SqliteWords(Words):
 
 
 class SqliteConversions(Conversions):
-    """Conversions by two functions; see `add_conversions`."""
+    """Conversions by functions; see `add_conversions`."""
 
     def converted(self, value: str, old: str, new: str) -> str:
         if reads_as(old, new):
             return value
         return f"bbops_convert({value}, {literal(old)}, {literal(new)})"
+
+    def strictly(self, value: str, old: str, new: str) -> str:
+        if reads_as(old, new):
+            return value
+        return f"bbops_convert_strictly({value}, {literal(old)}, {literal(new)})"
 
     def kept(self, value: str, old: str, new: str) -> str:
         return f"bbops_is_kept({value}, {literal(old)}, {literal(new)})"
@@ -50,6 +58,7 @@ class SqliteConversions(Conversions):
 
 def add_conversions(connection: sqlite3.Connection) -> None:
     """Give a connection the functions that `SqliteConversions` speaks of."""
+    connection.create_function("bbops_convert_strictly", 3, convert, deterministic=True)
     connection.create_function("bbops_convert", 3, convert_or_null, deterministic=True)
     connection.create_function("bbops_is_kept", 3, is_kept, deterministic=True)
 

@@ -132,6 +132,9 @@ def _check(name: str, connection: sqlite3.Connection, sql: str) -> DatabaseFailu
     query = "SELECT name FROM sqlite_master WHERE type = 'table' AND instr(sql, ?)"
     owners = connection.execute(query, (f"CONSTRAINT {name} ",)).fetchall()
     table = owners[0][0] if owners else target(sql)[1]
+    if name.startswith(f"ct_{table}_"):
+        check = name.removeprefix(f"ct_{table}_")[:-9]
+        return DatabaseFailure("check", table, (), f"the row breaks the check '{check}'")
     column = name.removeprefix(f"ck_{table}_")[:-9] if name.startswith(f"ck_{table}_") else ""
     message = f"'{column}' breaks a rule of its column" if column else "the row breaks a rule"
     return DatabaseFailure("check", table, (column,) if column else (), message)

@@ -8,15 +8,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from bbops.database import shape
+from bbops.database.checks import write_checks
 from bbops.database.values import Stored, encode, literal
 from bbops.errors import MigrationRefused
 from bbops.resources.table import Column, Table
+from bbops.sql.dialect import Dialect
 
 _ON_DELETE: Final = {"restrict": "RESTRICT", "cascade": "CASCADE", "setNull": "SET NULL"}
 
 
 class Words(ABC):
-    """The words of one database."""
+    """The words of one database; `dialect` writes the checks of tables."""
+
+    dialect: Dialect
 
     @abstractmethod
     def storage(self, column_type: str) -> str:
@@ -49,17 +53,20 @@ class Words(ABC):
 
     def _table(self, name: str, table: Table) -> shape.Table:
         columns = {key: self._column(name, key, column) for key, column in table.columns.items()}
-        return shape.Table(columns, table.key, dict(_indexes(name, table)))
+        rules = frozenset(write_checks(name, table, self.dialect))
+        return shape.Table(columns, table.key, dict(_indexes(name, table)), rules)
 
     def _column(self, table: str, name: str, column: Column) -> shape.Column:
-        default = None
+        default = default_sql = None
         if column.default is not None:
-            default = literal(_encode(column, column.default, f"the default of '{table}.{name}'"))
+            stored = _encode(column, column.default, f"the default of '{table}.{name}'")
+            default, default_sql = literal(stored), self.literal(stored, column.type)
         return shape.Column(
             self.storage(column.type),
             column.type,
             nullable=column.nullable,
             default=default,
+            default_sql=default_sql,
             is_stamped=column.auto is not None,
             counts=column.auto == "increment",
             rules=frozenset(self._rules(table, name, column)),

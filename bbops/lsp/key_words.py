@@ -298,7 +298,7 @@ KEYS = {
 
 LATER = frozenset({
     "Auth.schemes", "Auth.keys", "Project.errors", "Project.session", "Project.review",
-    "Project.frontend", "Table.checks",
+    "Project.frontend",
     "Function.output", "Endpoint.files", "Endpoint.maxBody", "Endpoint.idempotency",
     "Endpoint.history", "Task", "Trigger", "Realtime", "Agent", "Addon", "Emit", "Publish",
 })  # fmt: skip

@@ -123,4 +123,14 @@ class _Sqlite(Dialect):
         return ""
 
 
+class _SqliteCheck(_Sqlite):
+    """In a CHECK: other programs, which have no collation of ours, must be able to write rows."""
+
+    by_value = ""
+
+    def column(self, sql: str, of: str) -> str:
+        return f"CAST({sql} AS NUMERIC)" if of == "decimal" else sql
+
+
 SQLITE = _Sqlite()
+SQLITE_CHECK = _SqliteCheck()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 
 from bbops.errors import ServerError
+from bbops_server.settings import Settings, is_loopback
 
 BACKLOG = 2048
 
@@ -36,6 +37,21 @@ def bind(host: str, port: int, *, option: str) -> socket.socket:
         raise _cannot_bind(host, port, error, option) from None
     bound.setblocking(False)  # noqa: FBT003 - its only argument
     return bound
+
+
+def require_https(settings: Settings) -> None:
+    """Refuse a control plane that people of other machines would reach without https.
+
+    Raises:
+        ServerError: says what to do.
+    """
+    if is_loopback(settings.control_host) or settings.control_shown.startswith("https://"):
+        return
+    raise ServerError(
+        f"the control plane would listen on '{settings.control_host}' without https",
+        hint="let a proxy answer https, and say its address: --control-url https://…, or "
+        "'urls: {control: https://…}' in server.yaml",
+    )
 
 
 def _cannot_bind(host: str, port: int, error: OSError, option: str) -> ServerError:

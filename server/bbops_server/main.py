@@ -7,17 +7,19 @@ import signal
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from socket import socket
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from bbops_server.binding import bind
+from bbops.errors import BbopsError
+from bbops_server.binding import bind, require_https
 from bbops_server.host.log import start_logging
 from bbops_server.live.plane import Plane
 from bbops_server.reconciler.status import StatusSource
 from bbops_server.settings import Settings
 
 if TYPE_CHECKING:
-    from bbops_server.serving import Server
+    from bbops_server.control.opening import Control
 
 GRACE_SECONDS = 10.0
 """How long requests under way may take once the server was told to stop."""
@@ -43,9 +45,10 @@ async def run(settings: Settings, load: Callable[[], Make]) -> None:
         load: imports what `Make` needs; it runs in a thread while the processes start.
 
     Raises:
-        ServerError: a port is taken, or a process does not start.
+        BbopsError: a port is taken, a process does not start, or the state cannot be used.
     """
     start_logging()
+    require_https(settings)
     stopped = asyncio.Event()
     _on_signal(stopped.set)
     with ExitStack() as sockets:
@@ -56,10 +59,10 @@ async def run(settings: Settings, load: Callable[[], Make]) -> None:
         ports = data.getsockname()[1], control.getsockname()[1]
         plane = Plane(replace(settings, port=ports[0], control_port=ports[1]), data)
         loading = asyncio.gather(asyncio.to_thread(load), asyncio.to_thread(_load_control))
-        (make, serve_control), _ = await asyncio.gather(loading, plane.start())
+        (make, open_control), _ = await asyncio.gather(loading, plane.start())
         following = make(plane)
-        parts = Parts(plane, serve_control(following), following, Sockets(data, control))
-        await _serve(parts, stopped)
+        opened = await _open(plane, partial(open_control, plane, following))
+        await _serve(Parts(plane, opened, following, Sockets(data, control)), stopped)
 
 
 class Sockets(NamedTuple):
@@ -73,22 +76,29 @@ class Parts(NamedTuple):
     """What runs until the server is told to stop."""
 
     plane: Plane
-    control: Server
+    control: Control
     following: Following
     sockets: Sockets
 
 
-def _load_control() -> Callable[[StatusSource], Server]:
-    """Import Litestar and uvicorn, which takes as long as a process takes to start."""
-    from bbops_server.control.app import create_control  # noqa: PLC0415
-    from bbops_server.serving import Server  # noqa: PLC0415
+def _load_control() -> Callable[[Plane, StatusSource], Control]:
+    """Import Litestar and SQLAlchemy, which takes as long as a process takes to start."""
+    from bbops_server.control.opening import open_control  # noqa: PLC0415
 
-    return lambda status: Server(create_control(status))
+    return open_control
+
+
+async def _open(plane: Plane, opening: Callable[[], Control]) -> Control:
+    try:
+        return await asyncio.to_thread(opening)
+    except BbopsError:
+        await plane.stop(0)
+        raise
 
 
 async def _serve(parts: Parts, stopped: asyncio.Event) -> None:
     plane, control, following, sockets = parts
-    serving = control.start(sockets.control)
+    serving = control.server.start(sockets.control)
     work = asyncio.create_task(following.run())
     told = asyncio.create_task(stopped.wait())
     await asyncio.wait({told, work, serving}, return_when=asyncio.FIRST_COMPLETED)

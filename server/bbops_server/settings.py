@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -10,9 +11,44 @@ from urllib.parse import urlsplit
 Durability = Literal["normal", "full"]
 
 CONTROL_HOST = "127.0.0.1"
-"""The control plane answers this machine only."""
+"""Where the control plane listens unless it is told otherwise."""
 
 MAX_WORKERS = 64
+
+_HERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not bound
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """Another place people sign in at.
+
+    Attributes:
+        name: as it stands in addresses and beside identities.
+        issuer: its address; of GitHub, that of GitHub.
+        secret_env: the variable, or stored value, that holds our secret there.
+        joins_by_email: whether it may sign somebody in whose verified address it vouches for.
+    """
+
+    name: str
+    kind: Literal["oidc", "github"]
+    issuer: str
+    client_id: str
+    secret_env: str
+    joins_by_email: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who may come to the control plane, and how they are known.
+
+    Attributes:
+        signup: whether anybody may make an account, or only who is invited.
+        proxies: whose word about a client's address is taken.
+    """
+
+    signup: Literal["invitation", "open"] = "invitation"
+    proxies: tuple[str, ...] = ()
+    providers: tuple[Provider, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +57,7 @@ class Settings:
 
     A port of 0 means any free one; `main.run` puts the found one in its place. `data_shown` and
     `control_shown` are the addresses people are told, where those are others than this machine's.
+    `setup_url` makes the first account; empty when there is one.
     """
 
     state: Path
@@ -32,17 +69,29 @@ class Settings:
     mode: Literal["serve", "dev"] = "serve"
     data_shown: str = ""
     control_shown: str = ""
+    access: Access = Access()
+    setup_url: str = field(default="", repr=False)
 
     @property
     def data_url(self) -> str:
         """Where the projects' routes are reached."""
-        here = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not bound
-        return self.data_shown or _url(here.get(self.host, self.host), self.port)
+        return self.data_shown or _url(_HERE.get(self.host, self.host), self.port)
 
     @property
     def control_url(self) -> str:
         """Where the control plane is reached."""
-        return self.control_shown or _url(self.control_host, self.control_port)
+        return self.control_shown or self.control_here
+
+    @property
+    def control_here(self) -> str:
+        """Where this machine itself reaches the control plane."""
+        return _url(_HERE.get(self.control_host, self.control_host), self.control_port)
+
+    @property
+    def is_for_this_machine(self) -> bool:
+        """Whether nobody elsewhere is meant to reach the control plane."""
+        named = urlsplit(self.control_shown).hostname if self.control_shown else None
+        return is_loopback(self.control_host) and (named is None or is_loopback(named))
 
     def url_of(self, project: ProjectSettings) -> str:
         """Return where a project is reached, under the first of its hosts."""
@@ -72,3 +121,11 @@ class ProjectSettings:
 
 def _url(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a name or an address, without a port, is this machine's to itself."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,1 +1,1 @@
-"""PostgreSQL. Nothing here is imported before a project is served from one."""
+"""PostgreSQL: a project's tables in a schema of their own. Needs the extra `postgres`."""

@@ -6,7 +6,7 @@ from typing import Final, Literal, TypeAlias
 
 import asyncpg
 
-from bbops.database.postgres.address import check_url, shown
+from bbops.database.place import PostgresPlace
 from bbops.database.postgres.codecs import use_codecs
 from bbops.errors import DatabaseError
 
@@ -21,7 +21,7 @@ _CASE: Final = ((18, '"pg_unicode_fast"'), (17, '"pg_c_utf8"'), (0, '"und-x-icu"
 
 
 async def connect(
-    url: str, *, reads: bool = False, durability: Literal["normal", "full"] = "normal"
+    place: PostgresPlace, *, reads: bool = False, durability: Literal["normal", "full"] = "normal"
 ) -> Connection:
     """Open a connection; see `codecs` for what values are on it.
 
@@ -30,10 +30,9 @@ async def connect(
         durability: `full` waits for the disk at each commit, whatever the server's setting.
 
     Raises:
-        DatabaseError: the URL is wrong, or the server is too old or does not keep UTF-8.
+        DatabaseError: the server is too old, or does not keep UTF-8.
         OSError, asyncpg.PostgresError: it cannot be reached, or refuses us.
     """
-    check_url(url)
     settings = {
         "application_name": "bbops", "timezone": "UTC", "jit": "off", "extra_float_digits": "1",
         "statement_timeout": f"{LONGEST_STATEMENT_SECONDS}s",
@@ -43,12 +42,12 @@ async def connect(
     if durability == "full":
         settings["synchronous_commit"] = "on"
     connection = await asyncpg.connect(
-        url, timeout=CONNECT_SECONDS, server_settings=settings,
+        place.address, timeout=CONNECT_SECONDS, server_settings=settings,
         statement_cache_size=_KEPT_STATEMENTS, max_cached_statement_lifetime=0,
         max_cacheable_statement_size=0,
     )  # fmt: skip
     try:
-        _check_server(connection, url)
+        _check_server(connection, place)
         await use_codecs(connection)
     except BaseException:
         connection.terminate()
@@ -62,12 +61,14 @@ def case_collation(connection: Connection) -> str:
     return next(name for since, name in _CASE if version >= since)
 
 
-def _check_server(connection: Connection, url: str) -> None:
+def _check_server(connection: Connection, place: PostgresPlace) -> None:
     version = connection.get_server_version()
     if version.major < OLDEST:
-        message = f"PostgreSQL {version.major} at '{shown(url)}' is too old"
-        raise DatabaseError(f"{message}, expected {OLDEST} or newer")
+        message = f"PostgreSQL {version.major} is too old, expected {OLDEST} or newer"
+        raise DatabaseError(f"cannot open {place}: {message}")
     encoding = connection.get_settings().server_encoding
     if encoding != "UTF8":
-        message = f"database '{shown(url)}' has the encoding {encoding}, expected UTF8"
-        raise DatabaseError(message, hint="make it with CREATE DATABASE … ENCODING 'UTF8'")
+        message = f"its encoding is {encoding}, expected UTF8"
+        raise DatabaseError(
+            f"cannot open {place}: {message}", hint="make it with CREATE DATABASE … ENCODING 'UTF8'"
+        )

@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeVar
 
 import asyncpg
 
-from bbops.database.postgres.address import shown
+from bbops.database.place import PostgresPlace
 from bbops.database.postgres.connection import Connection, case_collation, connect
 from bbops.database.postgres.pool import Pool
 from bbops.database.postgres.running import bounded_maps, run
@@ -42,31 +42,33 @@ class Postgres:
     refuse to write. Statements have `?` for their parameters, as on every database.
     """
 
-    def __init__(self, url: str, durability: Literal["normal", "full"], case: str) -> None:
+    def __init__(
+        self, place: PostgresPlace, durability: Literal["normal", "full"], case: str
+    ) -> None:
         """Use `open`. Args: `case`: the collation for upper and lower case."""
         self._case = case
-        self._readers = Pool(lambda: connect(url, reads=True), _READERS)
-        self._writers = Pool(lambda: connect(url, durability=durability), _WRITERS)
+        self._readers = Pool(lambda: connect(place, reads=True), _READERS)
+        self._writers = Pool(lambda: connect(place, durability=durability), _WRITERS)
         self._texts: dict[str, Text] = {}
         self._columns: dict[tuple[str, str], tuple[str, ...]] = {}
 
     @classmethod
-    async def open(cls, url: str, *, durability: Literal["normal", "full"] = "normal") -> Postgres:
-        """Open the database that a URL names; its search_path chooses the schema.
+    async def open(
+        cls, place: PostgresPlace, *, durability: Literal["normal", "full"] = "normal"
+    ) -> Postgres:
+        """Open a schema.
 
         Raises:
             DatabaseError: it cannot be reached, or is too old or of another encoding.
         """
         try:
-            connection = await connect(url, reads=True)
-        except DatabaseError:
-            raise
+            connection = await connect(place, reads=True)
         except ERRORS as error:
-            # a wrong password is named by PostgreSQL without it; nothing else holds one
+            # PostgreSQL names a wrong password without it; other words might hold the URL
             words = str(error) if isinstance(error, asyncpg.PostgresError) else _named(error)
-            message = f"cannot open database '{shown(url)}': {words}"
-            raise DatabaseError(message, hint="see that the server runs, and the URL") from None
-        database = cls(url, durability, case_collation(connection))
+            hint = "see that the server runs, and that DATABASE_URL names it"
+            raise DatabaseError(f"cannot open {place}: {words}", hint=hint) from None
+        database = cls(place, durability, case_collation(connection))
         await connection.close()
         return database
 

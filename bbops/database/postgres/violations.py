@@ -135,6 +135,9 @@ async def _violation(error: Any, sql: str, columns_of: LookUp) -> Exception:
         named = ", ".join(f"'{column}'" for column in columns)
         message = f"a row with this {named} exists already"
         return DatabaseFailure("unique", table, columns, message)
+    if isinstance(error, asyncpg.CheckViolationError) and rule.startswith(f"ct_{table}_"):
+        check = rule.removeprefix(f"ct_{table}_")[:-9]
+        return DatabaseFailure("check", table, (), f"the row breaks the check '{check}'")
     if isinstance(error, asyncpg.CheckViolationError):
         one = columns[0] if len(columns) == 1 else ""
         message = f"'{one}' breaks a rule of its column" if one else "the row breaks a rule"

@@ -1,7 +1,7 @@
 """What the build process does. Whatever goes wrong is an answer; the process goes on.
 
-Most of it happens on one thread, which owns the repositories and the caches; the smoke test and
-what waits for a network, each mirror on a thread of its own, do not hold it up.
+Most of it happens on one thread, which owns the repositories and the caches; the smoke test, what
+changes tables, and what waits for a network, each mirror on a thread of its own, do not hold it up.
 """
 
 from __future__ import annotations
@@ -10,28 +10,21 @@ import asyncio
 import os
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from bbops.compile.release import Built, build, declared_env
-from bbops.database import migrate
 from bbops.diagnostics import Diagnostic
-from bbops.errors import MigrationRefused, ServerError
+from bbops.errors import ServerError
 from bbops.git.command import end_all
-from bbops.resources.table import Table
-from bbops_server.approvals import close_approval, keep_waiting, read_approved
 from bbops_server.build.gate import MOST_TOLD, Gate
 from bbops_server.build.smoke import try_release
 from bbops_server.build.sources import Mirrors, Source, Sources
+from bbops_server.build.tables import TablesAtWork
 from bbops_server.host.files import replace_file
 from bbops_server.host.log import start_logging
 from bbops_server.messages import Channel, Frame, answer_all
-
-_BUILDS_KEPT = 2
-"""Of each project, between the build and the migration that follows it."""
-
-Tables = Mapping[str, Table]
 
 
 class Builder:
@@ -39,7 +32,7 @@ class Builder:
 
     def __init__(self) -> None:
         self._sources, self._mirrors, self._gate = Sources(), Mirrors(), Gate()
-        self._tables: dict[Path, dict[str, Tables]] = {}
+        self._tables = TablesAtWork()
         self._thread = ThreadPoolExecutor(1, "bbops-build")
         self._git_threads: dict[str, ThreadPoolExecutor] = {}
 
@@ -51,6 +44,8 @@ class Builder:
         """
         if request["do"] == "smoke":
             return dict(await try_release(Path(request["artifact"]), Path(request["database"])))
+        if self._tables.knows(request["do"]):
+            return await self._tables.handle(request)
         if request["do"] == "test":
             return await self._test(Path(request["state"]), request["digest"])
         if request["do"] == "end test":
@@ -59,6 +54,7 @@ class Builder:
         if request["do"] == "stop":
             end_all()  # nothing that is under way there is needed now
             await self._gate.close()
+            await self._tables.close()
         loop, work = asyncio.get_running_loop(), self._work(request)
         is_online = request["do"] == "fetch"
         thread = self._git_thread(request["mirror"]) if is_online else self._thread
@@ -78,7 +74,6 @@ class Builder:
             "descends": lambda: self._descends(request),
             "resolve": lambda: self._sources.resolve(request["repository"], request["branch"]),
             "build": lambda: self._build(request["source"], Path(request["artifacts"])),
-            "migrate": lambda: self._migrate(request),
             "stop": dict,  # its turn comes when everything before it is done
         }
         if request["do"] not in verbs:
@@ -127,7 +122,7 @@ class Builder:
             ) from None
         settings = built.project.settings.model
         tables = {name: found.model for name, found in built.project.tables.items()}
-        self._remember(artifacts.parent, built.digest, tables)
+        self._tables.remember(artifacts.parent, built.digest, tables)
         return {
             "artifact": str(path),
             "env": declared_env(built.project),
@@ -135,30 +130,6 @@ class Builder:
             "durability": settings.database.durability,
             "gate": self._gate.keep(artifacts.parent, built),
         }
-
-    def _remember(self, state: Path, digest: str, tables: Tables) -> None:
-        kept = self._tables.setdefault(state, {})
-        kept.pop(digest, None)
-        kept[digest] = tables
-        while len(kept) > _BUILDS_KEPT:
-            del kept[next(iter(kept))]
-
-    def _migrate(self, request: Frame) -> Frame:
-        state = Path(request["database"]).parent
-        tables = self._tables.get(state, {}).get(request["digest"])
-        if tables is None:  # it was built by the process before this one
-            digest = request["digest"][:12]
-            raise ServerError(f"release '{digest}' was not built here", hint="build it again")
-        try:
-            migration = migrate.apply(Path(request["database"]), tables, read_approved(state))
-        except MigrationRefused:
-            planned = migrate.plan(Path(request["database"]), tables)
-            if planned.is_waiting:
-                keep_waiting(state, planned)
-            raise
-        if migration.losses:
-            close_approval(state, migration.hash)
-        return {"changes": [str(change) for change in migration.changes]}
 
 
 def describe(diagnostic: Diagnostic) -> Frame:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import click
 
@@ -29,6 +30,20 @@ def address_options(function: F) -> F:
     ):  # fmt: skip
         function = option(function)
     return function
+
+
+def check_url(_: click.Context, __: click.Parameter, value: str) -> str:
+    """Return the address of an option without a slash at its end.
+
+    Raises:
+        click.BadParameter: it is no address of https.
+    """
+    parts = urlsplit(value)
+    if value and (parts.scheme != "https" or not parts.hostname or parts.path not in {"", "/"}):
+        raise click.BadParameter(
+            f"expected an address such as https://bbops.example.com, got '{value}'"
+        )
+    return value.rstrip("/")
 
 
 def require_platform() -> None:

@@ -72,6 +72,8 @@ class Terminal:
         self.url = event.url
         say(f"{click.style('serving', bold=True)}  {event.source}")
         say(f"         {event.url} is the API, {event.control_url} the control plane")
+        if event.setup_url:
+            say(f"         {event.setup_url} makes the first account")
 
     def live(self, event: Published, name: str) -> None:
         """Say that a release is live, and what that changed."""

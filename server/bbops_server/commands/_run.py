@@ -87,4 +87,6 @@ def run_file(settings: Settings, file: ServerFile, options: Options, *, as_json:
 
 
 def _serving(plane: Plane, source: str) -> Serving:
-    return Serving(plane.settings.data_url, plane.settings.control_url, source)
+    settings = plane.settings
+    setup_url = settings.setup_url if settings.mode == "serve" else ""
+    return Serving(settings.data_url, settings.control_url, source, setup_url)

@@ -153,6 +153,45 @@ def approve_migration(plan: str, project: str | None, state: Path | None) -> Non
         say(f"{click.style('approved', fg='green', bold=True)}  {printable(loss.change)}")
 
 
+@command.command("narrow", short_help="Finish a migration, and delete what is hidden.")
+@of_project
+@where_state
+@click.option("--dry-run", is_flag=True, help="Only show what would be deleted.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was deleted, as JSON.")
+def narrow_data(project: str | None, state: Path | None, *, dry_run: bool, as_json: bool) -> None:
+    """Put the live release's rules in force, and delete for good what is hidden.
+
+    Hidden are columns and tables that no release declares any more; a commit that declares them
+    again has them back with their values. A running server goes on. The data is kept as it was
+    beside it, as data.sqlite.before-TIME, if a value is lost.
+
+    Exits with 2 when rows break a rule: change them, then run it again.
+    """
+    data = data_of(project, state)
+    from bbops.database.rollout import delete_hidden, find_hidden  # noqa: PLC0415 - after --help
+
+    keep = stamp()
+    found = find_hidden(data) if dry_run else delete_hidden(data, keep)
+    kept = not dry_run and any(one.rows for one in found)
+    if found and not dry_run:
+        from bbops_server.approvals import look_again  # noqa: PLC0415 - after --help
+
+        look_again(data.parent)
+    if as_json:
+        names = {str(one): one.rows for one in found}
+        told = {"hidden": names} if dry_run else {"deleted": names}
+        where = str(data.with_name(f"{DATA}.before-{keep}")) if kept else None
+        click.echo(json.dumps(told if dry_run else {**told, "kept": where}))
+        return
+    verb = "hidden" if dry_run else click.style("deleted", fg="green", bold=True)
+    for one in found:
+        say(f"{verb}  {printable(str(one))}, {rows(one.rows)} with a value")
+    if kept:
+        say(f"         what was there is kept in '{printable(str(data))}.before-{keep}'")
+    if not found:
+        say("nothing is hidden")
+
+
 @command.command("shell", short_help="Run SQL on the data.")
 @click.argument("statement", required=False)
 @of_project

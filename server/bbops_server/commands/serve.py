@@ -9,10 +9,16 @@ import click
 from click.core import ParameterSource
 
 from bbops.errors import BbopsError, ProjectError
-from bbops_server.commands._options import address_options, require_platform, state_folder
+from bbops_server.commands._options import (
+    address_options,
+    check_url,
+    require_platform,
+    state_folder,
+)
+from bbops_server.settings import CONTROL_HOST
 
-_OF_SERVER = ("host", "port", "control_port", "workers")
-_OF_PROJECT = ("branch", "path")
+_OF_SERVER = ("host", "port", "control_host", "control_port", "workers")
+_OF_PROJECT = ("branch", "path", "control_url")
 
 
 @click.command("serve")
@@ -29,6 +35,17 @@ _OF_PROJECT = ("branch", "path")
     help="How often a repository elsewhere is looked at.",
 )
 @click.option(
+    "--control-host", default=CONTROL_HOST, show_default=True, metavar="ADDRESS",
+    help="Address the control plane listens on; others than loopback take --control-url.",
+)  # fmt: skip
+@click.option(
+    "--control-url",
+    default="",
+    metavar="URL",
+    callback=check_url,
+    help="The https address people reach the control plane at, through a proxy.",
+)
+@click.option(
     "--workers", default=1, show_default=True, metavar="N", type=click.IntRange(1, 64),
     help="Processes that answer requests.",
 )  # fmt: skip
@@ -36,7 +53,8 @@ _OF_PROJECT = ("branch", "path")
 @click.pass_context
 def command(
     context: click.Context, repository: str, host: str, port: int, control_port: int,
-    state: Path | None, branch: str, path: str, poll: float, workers: int, *, as_json: bool,
+    state: Path | None, branch: str, path: str, poll: float, control_host: str, control_url: str,
+    workers: int, *, as_json: bool,
 ) -> None:  # fmt: skip
     """Serve REPOSITORY (by default this folder) and follow its branch.
 
@@ -71,7 +89,10 @@ def command(
     else:
         state = state_folder(Path.cwd(), state)
         source = RemoteSource(address, branch, state / "mirror", path=path, every_seconds=poll)
-    settings = Settings(state, host=host, port=port, control_port=control_port, workers=workers)
+    settings = Settings(
+        state, host=host, port=port, control_host=control_host, control_port=control_port,
+        workers=workers, control_shown=control_url,
+    )  # fmt: skip
     project = ProjectSettings(state, branch=branch, path=path)
     run_project(settings, project, source, as_json=as_json)
 
@@ -103,8 +124,10 @@ def serve_file(
     given = given_options(context)
     for name in _OF_PROJECT:
         if name in given:
+            key = "urls.control" if name == "control_url" else name
+            option = name.replace("_", "-")
             raise BbopsError(
-                f"'--{name}' is an option of one project", hint=f"say '{name}' in '{path.name}'"
+                f"'--{option}' is an option of one project", hint=f"say '{key}' in '{path.name}'"
             )
     read = read_file(path)
     if read.file is None:

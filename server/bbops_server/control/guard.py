@@ -1,18 +1,32 @@
-"""Refuse what a web page elsewhere could make a browser send to this machine.
+"""Refuse what a web page elsewhere could make a browser send to the control plane.
 
-A page whose name is rebound to 127.0.0.1 shows by its Host header, a form or script of another
+A page whose name is rebound to its address shows by the Host header, a form or script of another
 site by Origin or Sec-Fetch-Site.
 """
 
 from __future__ import annotations
 
-from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
+from bbops_server.settings import is_loopback
+
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_HEADERS = {
+    b"content-security-policy": (
+        b"default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; "
+        b"frame-ancestors 'none'"
+    ),
+    b"cache-control": b"no-store",
+    b"referrer-policy": b"same-origin",
+    b"x-content-type-options": b"nosniff",
+    b"x-frame-options": b"DENY",
+}
+"""Of every answer that has none. `no-referrer` would make forms come with `Origin: null`."""
+
+_HSTS = {b"strict-transport-security": b"max-age=31536000"}
 
 
 class Guard:
@@ -23,24 +37,45 @@ class Guard:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer 403, or pass the request on."""
-        reason = find_reason(scope) if scope["type"] in {"http", "websocket"} else None
-        if reason is None:
+        if scope["type"] not in {"http", "websocket"}:
             await self._app(scope, receive, send)
+            return
+        url = scope["litestar_app"].state.desk.settings.control_url
+        reason, sending = find_reason(scope, url), _adding_headers(send, url)
+        if reason is None:
+            await self._app(scope, receive, sending)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
         else:
-            await _forbid(send, reason)
+            await _forbid(sending, reason)
 
 
-def find_reason(scope: Any) -> str | None:
-    """Return why a request is refused, None when it is not."""
+def _adding_headers(send: Any, control_url: str) -> Any:
+    added = _HEADERS | (_HSTS if control_url.startswith("https:") else {})
+
+    async def sending(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            given = {name for name, _ in message["headers"]}
+            more = [one for one in added.items() if one[0] not in given]
+            message = {**message, "headers": [*message["headers"], *more]}
+        await send(message)
+
+    return sending
+
+
+def find_reason(scope: Any, control_url: str) -> str | None:
+    """Return why a request is refused, None when it is not.
+
+    Args:
+        control_url: the address people are told, whose host is answered beside this machine's.
+    """
     headers: dict[bytes, list[bytes]] = {}
     for name, value in scope["headers"]:
         headers.setdefault(name, []).append(value)
     hosts = headers.get(b"host", [])
     host = hosts[0].decode("latin-1") if len(hosts) == 1 else ""
-    if not is_loopback(host):
-        return "this address answers only under the name of this machine itself, such as localhost"
+    if not is_here(host) and host.lower() != urlsplit(control_url).netloc.lower():
+        return "this address answers only under its own name; of this machine that is localhost"
     if scope.get("method") in _READING:  # a websocket has no method
         return None
     sites = headers.get(b"sec-fetch-site", [])
@@ -53,11 +88,10 @@ def find_reason(scope: Any) -> str | None:
     return None
 
 
-def is_loopback(host: str) -> bool:
+def is_here(host: str) -> bool:
     """Return whether a Host header names this machine to itself."""
     try:
-        name = urlsplit(f"//{host}").hostname or ""
-        return name == "localhost" or ip_address(name).is_loopback
+        return is_loopback(urlsplit(f"//{host}").hostname or "")
     except ValueError:
         return False
 

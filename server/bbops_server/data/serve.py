@@ -50,6 +50,13 @@ class DataProcess:
             self._live(request).swap(request["name"])
         elif verb == "refuse":
             self._live(request).refuse(request["diagnostics"])
+        elif verb == "hold":
+            seconds, drain_seconds = request["seconds"], request["drain_seconds"]
+            await self._live(request).hold(seconds=seconds, drain_seconds=drain_seconds)
+        elif verb == "go on":
+            self._live(request).go_on()
+        elif verb == "drain":
+            await self._live(request).drain()
         elif verb == "arrange":
             self._arrange(request)
         elif verb == "listen":
@@ -59,6 +66,11 @@ class DataProcess:
         elif verb != "status":
             raise ServerError(f"a data process has no '{verb}'")
         return self._status()
+
+    def give_up(self) -> None:
+        """Let nothing wait for a parent that is gone."""
+        for live in self._directory.projects.values():
+            live.give_up()
 
     async def stop(self, grace_seconds: float) -> None:
         """Accept no more requests, answer those under way, close the databases."""
@@ -130,6 +142,7 @@ async def _run(control: int, listening: int, shared: Sequence[int]) -> None:
     # a request leaves no circle behind, and a thousand under way are no garbage
     gc.set_threshold(20_000, 20, 20)
     await answer_all(channel, process.handle)
+    process.give_up()
     await process.stop(ORPHAN_GRACE_SECONDS)
 
 

@@ -59,7 +59,10 @@ class DataPlane(Litestar):
             return
         if live is None and (live := self._directory.find(scope)) is None:
             await _send(scope, send, 404, _NO_PROJECT, [])
-        elif live.refusal is not None:
+            return
+        if live.held is not None:
+            await live.held.wait()
+        if live.refusal is not None:
             await _send(scope, send, 503, live.refusal, [_NO_STORE, *_release(live)])
         elif live.release is None:
             await _send(scope, send, 503, _NOT_READY, [_NO_STORE, (b"retry-after", b"1")])

@@ -6,7 +6,8 @@ import asyncio
 import logging
 import socket
 from collections import defaultdict
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -23,6 +24,12 @@ BUILD_NICENESS = 10
 LINK_SECONDS = 60.0
 WORD_SECONDS = 10.0
 """How long a process may take for what is only a word."""
+
+HOLD_SECONDS = 10.0
+"""How long a project's requests wait at most while its names and types change."""
+
+HOLD_DRAIN_SECONDS = 3.0
+"""How much of that those under way have to end."""
 
 _log = logging.getLogger(__name__)
 
@@ -85,6 +92,7 @@ class Plane:
         self._arrangement = Arrangement({"": EVERYWHERE})
         self._links: dict[str, Link] = {}
         self._refusals: dict[str, list[Mapping[str, Any]]] = {}
+        self._held: dict[str, float] = {}
         self._publishing: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._build = LivingChild(_start_build, is_quiet_at_work=True)
 
@@ -142,14 +150,61 @@ class Plane:
             BbopsError: a process cannot link it; the release before goes on serving in all.
         """
         link = Link(artifact, name, project, database, durability, detailed, env)
-        async with self._publishing[project]:
-            self._require(project)
+        await self.link(link)
+        await self.swap(link)
+
+    async def link(self, link: Link) -> None:
+        """Link a release in every data process, beside the one that is live.
+
+        Raises:
+            BbopsError: a process cannot link it.
+        """
+        async with self._publishing[link.project]:
+            self._require(link.project)
             await _all(_tell(child, link.request()) for child in self._data)
-            self._require(project)
+
+    async def swap(self, link: Link) -> None:
+        """Let the linked release answer in every data process; returns when it is live.
+
+        Raises:
+            BbopsError: a process does not answer; one that is new links and swaps by itself.
+        """
+        async with self._publishing[link.project]:
+            self._require(link.project)
             # from here on, a process that takes the place of a dead one begins with this release
-            self._links[project] = link
-            self._refusals.pop(project, None)
+            self._links[link.project] = link
+            self._refusals.pop(link.project, None)
             await _all(_swap(child, link) for child in self._data)
+
+    @asynccontextmanager
+    async def held(self, project: str) -> AsyncIterator[float]:
+        """Let a project's new requests wait while the block runs, and those under way end.
+
+        Yields:
+            Until when they wait, on the loop's clock; then they go on by themselves.
+
+        Raises:
+            BbopsError: a process does not answer; in all of them requests go on.
+        """
+        until = asyncio.get_running_loop().time() + HOLD_SECONDS
+        self._held[project] = until
+        try:
+            await _all(_hold(child, project, until) for child in self._data)
+            yield until
+        finally:
+            self._held.pop(project, None)
+            going_on = {"do": "go on", "project": project}
+            asked = (child.ask(going_on, timeout_seconds=WORD_SECONDS) for child in self._data)
+            await asyncio.gather(*asked, return_exceptions=True)
+
+    async def drain(self, project: str) -> None:
+        """Return once no release before the live one answers a request, or they are late.
+
+        Raises:
+            BbopsError: a process does not answer.
+        """
+        asking = {"do": "drain", "project": project}
+        await _all(_tell(child, asking) for child in self._data)
 
     async def refuse(self, diagnostics: Sequence[Mapping[str, Any]], project: str = "") -> None:
         """Answer every route of a project with these until its next `publish`; for `dev`."""
@@ -191,6 +246,8 @@ class Plane:
             await self._begin_with(child, link)
         for project, diagnostics in tuple(self._refusals.items()):
             await child.ask(_refusal(project, diagnostics), timeout_seconds=WORD_SECONDS)
+        for project, until in tuple(self._held.items()):
+            await _hold(child, project, until)
         await child.ask({"do": "listen"}, timeout_seconds=LINK_SECONDS)
 
     async def _begin_with(self, child: Child, link: Link) -> None:
@@ -221,6 +278,14 @@ async def _start_build() -> Child:
 
 def _refusal(project: str, diagnostics: Sequence[Mapping[str, Any]]) -> Frame:
     return {"do": "refuse", "project": project, "diagnostics": list(diagnostics)}
+
+
+async def _hold(child: Child | LivingChild, project: str, until: float) -> None:
+    seconds = until - asyncio.get_running_loop().time()
+    request = {
+        "do": "hold", "project": project, "seconds": seconds, "drain_seconds": HOLD_DRAIN_SECONDS,
+    }  # fmt: skip
+    await child.ask(request, timeout_seconds=WORD_SECONDS)
 
 
 async def _tell(child: LivingChild, request: Frame) -> None:

@@ -28,6 +28,7 @@ DRAIN_SECONDS = 30.0
 """A release with a request older than this is left to the garbage collector."""
 
 _LOOK_SECONDS = 0.05
+_HOLD_LOOK_SECONDS = 0.002
 
 
 class Live:
@@ -40,6 +41,7 @@ class Live:
         self.release: Release | None = None
         self.project = ""
         self.refusal: bytes | None = None
+        self.held: asyncio.Event | None = None
         self._doors, self._http = (clock, random, log), http
         self._linked: tuple[Release, str] | None = None
         self._databases: dict[tuple[Path, Durability], Sqlite] = {}
@@ -97,11 +99,47 @@ class Live:
         old = self.release
         self.release, self.project = self._linked
         self._linked = self.refusal = None
+        self.go_on()
         if old is not None:
             self._old.add(old)
             task = asyncio.create_task(_drain(old))
             self._drains.add(task)
             task.add_done_callback(self._drains.discard)
+
+    async def hold(self, *, seconds: float, drain_seconds: float) -> None:
+        """Let new requests wait, and return once those under way have ended, or are late.
+
+        What waits goes on with the next `swap` or `go_on`, or after so many seconds by itself: then
+        the release that was live goes on.
+        """
+        loop = asyncio.get_running_loop()
+        held = self.held = self.held or asyncio.Event()
+        loop.call_later(seconds, self.go_on, held)
+        until = loop.time() + drain_seconds
+        while self.in_flight and loop.time() < until:  # noqa: ASYNC110 - as in `_drain`
+            await asyncio.sleep(_HOLD_LOOK_SECONDS)
+
+    def go_on(self, held: asyncio.Event | None = None) -> None:
+        """Let what waits go on, if it waits for what was held then."""
+        if self.held is not None and held in {None, self.held}:
+            self.held.set()
+            self.held = None
+
+    def give_up(self) -> None:
+        """Answer what waits that there is no release: nobody is left to say which one it is for."""
+        if self.held is not None:
+            self.release = None
+            self.go_on()
+
+    async def drain(self) -> None:
+        """Return once the releases before have answered their last request, or are late."""
+        if self._drains:
+            await asyncio.wait(self._drains)
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests are under way, of this release and those before."""
+        return sum(one.in_flight for one in (*self._old, *filter(None, [self.release])))
 
     def refuse(self, diagnostics: Sequence[Mapping[str, Any]]) -> None:
         """Answer every project route with these diagnostics until the next swap; for `dev`."""

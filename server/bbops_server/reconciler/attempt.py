@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from bbops_server.host.secrets import Secrets
-from bbops_server.live.plane import Plane
+from bbops_server.live.plane import Link, Plane
 from bbops_server.reconciler.sources import Source
 from bbops_server.settings import ProjectSettings
+
+RESTORED: Final = {"is_done": True, "is_behind": False, "switches": False, "hidden": []}
+"""What happens to the tables of a release that was live before."""
+
+
+async def nothing() -> None:
+    """Do nothing."""
 
 
 @dataclass(slots=True)
@@ -22,6 +29,10 @@ class Attempt:
     built: dict[str, Any] = field(default_factory=dict)
     env: dict[str, str | None] = field(default_factory=dict)
     changes: list[str] = field(default_factory=list)
+    plan: dict[str, Any] = field(default_factory=lambda: dict(RESTORED))
+    link: Link | None = None
+    finish_narrowing: Callable[[], Awaitable[None]] = nothing
+    """Bring what the publication before has left to do in the tables to an end."""
 
     @property
     def release(self) -> str:
@@ -68,6 +79,11 @@ class Workshop:
     def record(self) -> Path:
         """What went live last."""
         return self.project.state / "publication.json"
+
+    @property
+    def intention(self) -> Path:
+        """What goes live with a change of names and types, should the server end in between."""
+        return self.project.state / "publication-next.json"
 
     @property
     def accepted(self) -> Path:

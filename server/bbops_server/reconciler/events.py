@@ -11,11 +11,15 @@ from bbops_server.reconciler.status import Stalled
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """Said once, when every process runs: where the API and the control plane are."""
+    """Said once, when every process runs: where the API and the control plane are.
+
+    `setup_url` makes the first account; empty when there is one.
+    """
 
     url: str
     control_url: str
     source: str
+    setup_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,11 @@ from typing import Any
 from bbops.errors import BbopsError, GitError
 from bbops_server.approvals import stamp_approvals
 from bbops_server.reconciler.attempt import Attempt, Stage, Workshop
-from bbops_server.reconciler.events import Found, Published, Report
+from bbops_server.reconciler.events import Event, Found, Published, Report
 from bbops_server.reconciler.history import accept, missing_branch
-from bbops_server.reconciler.record import read_record, record
-from bbops_server.reconciler.stages import BUILDING, FROM_MIGRATION, TESTING, fill_env, swap
+from bbops_server.reconciler.narrowing import Narrowing
+from bbops_server.reconciler.record import read_live, record
+from bbops_server.reconciler.stages import BUILDING, CHANGING, RESTORING, TESTING
 from bbops_server.reconciler.status import Stalled, StatusBoard
 from bbops_server.settings import ProjectSettings
 
@@ -47,6 +48,7 @@ class Reconciler:
         self.retries = 0
         self.overtaken = 0
         self.finishing: asyncio.Task[None] | None = None
+        self.narrowing = Narrowing(lambda: self.workshop, self.board, self.tell)
 
     def reconcile(self) -> None:
         """Ask for an attempt now."""
@@ -67,12 +69,15 @@ class Reconciler:
         """Serve the last good release, then follow the source until cancelled."""
         await self.restore()
         tried: object = None
-        while True:
-            stamp = await self.stamp()
-            if stamp is not None and stamp != tried:
-                tried = await self.attempt(stamp)
-            else:
-                tried = await self.wait(tried)
+        try:
+            while True:
+                stamp = await self.stamp()
+                if stamp is not None and stamp != tried:
+                    tried = await self.attempt(stamp)
+                else:
+                    tried = await self.wait(tried)
+        finally:
+            self.narrowing.stop()
 
     async def wait(self, tried: object) -> object:
         """Sleep until the next look; return None to make the next look an attempt."""
@@ -117,14 +122,14 @@ class Reconciler:
 
     async def restore(self) -> None:
         """Serve what was live before the restart, from its artifact alone."""
-        data = await asyncio.to_thread(read_record, self.workshop)
-        if data is None:
-            return
         with contextlib.suppress(OSError, KeyError, ValueError, BbopsError, Stalled):
+            data = await read_live(self.workshop)
+            if data is None:
+                return
             attempt = Attempt(data["revision"], {}, data)
             if not self.workshop.plane.is_live(self.workshop.project.name):
-                await fill_env(attempt, self.workshop)
-                await swap(attempt, self.workshop)
+                for _, stage in RESTORING:
+                    await stage(attempt, self.workshop)
             self.board.restored(data["project"], data["revision"], attempt.release)
 
     async def attempt(self, stamp: Stamp) -> object:
@@ -180,9 +185,14 @@ class Reconciler:
 
     async def finish(self, attempt: Attempt, began: float) -> None:
         """Do what must not be left half done, even when the loop is cancelled meanwhile."""
-        await self.stages(attempt, FROM_MIGRATION)
+        await self.stages(attempt, CHANGING)
         unremembered = await self.remember(attempt)
+        if not attempt.plan["is_done"]:
+            await self.narrowing.settle()
         self.published(attempt, 1000 * (perf_counter() - began))
+        self.board.hide(attempt.plan["hidden"])
+        if attempt.plan["is_behind"] or not attempt.plan["is_done"]:
+            self.narrowing.start()
         if unremembered is not None:
             await self.refuse(unremembered)
 
@@ -191,7 +201,7 @@ class Reconciler:
         if found is None:
             raise missing_branch(self.workshop, self.board.applied)
         self.board.begin(found[0])
-        return Attempt(*found)
+        return Attempt(*found, finish_narrowing=self.narrowing.finish)
 
     async def stages(self, attempt: Attempt, stages: tuple[tuple[str, Stage], ...]) -> None:
         for reason, stage in stages:
@@ -229,6 +239,10 @@ class Reconciler:
         if self.workshop.mode == "dev":
             found = stalled.diagnostics or [stalled.as_diagnostic()]
             await self.workshop.plane.refuse(found, self.workshop.project.name)
+
+    def tell(self, event: Event) -> None:
+        """Report by whatever way is in force by then."""
+        self.report(event)
 
     def stall(self, stalled: Stalled) -> None:
         if self.board.stall(stalled):

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from bbops.errors import ServerError
 from bbops_server.host.files import replace_file
 from bbops_server.reconciler.attempt import Attempt, Workshop
 from bbops_server.reconciler.status import Stalled
 
 ARTIFACTS_KEPT = 20
+
+RELEASE_SECONDS = 60
+"""How long the build process may take to say which release the tables are for."""
 
 
 async def record(attempt: Attempt, at: Workshop) -> None:
@@ -20,15 +25,10 @@ async def record(attempt: Attempt, at: Workshop) -> None:
     Raises:
         Stalled: the state folder cannot be written; a restart would serve what was live before.
     """
-    built = attempt.built
-    data = {
-        "revision": attempt.revision, "release": attempt.release, "digest": built["digest"],
-        "artifact": built["artifact"], "env": built["env"], "durability": built["durability"],
-        "project": built["project"], "source": at.source.shown,
-    }  # fmt: skip
     try:
-        replace_file(at.record, msgspec.json.encode(data))
-        prune(at.artifacts, built["digest"])
+        replace_file(at.record, msgspec.json.encode(_describe(attempt, at)))
+        at.intention.unlink(missing_ok=True)
+        prune(at.artifacts, attempt.built["digest"])
     except OSError as error:
         raise Stalled(
             "StateNotWritable",
@@ -39,10 +39,50 @@ async def record(attempt: Attempt, at: Workshop) -> None:
         ) from None
 
 
+def intend(attempt: Attempt, at: Workshop) -> None:
+    """Write what is about to go live together with a change of the tables.
+
+    Raises:
+        ServerError: the state folder cannot be written.
+    """
+    try:
+        replace_file(at.intention, msgspec.json.encode(_describe(attempt, at)))
+    except OSError as error:
+        reason = (error.strerror or "no reason given").lower()
+        raise ServerError(f"cannot write '{at.intention}': {reason}") from None
+
+
+async def read_live(at: Workshop) -> dict[str, Any] | None:
+    """Return what was live last, or what the tables have been changed for since.
+
+    None when nothing was or nobody knows.
+    """
+    intended = await asyncio.to_thread(_read, at.intention)
+    if intended is not None:
+        asked = {"do": "release", "database": str(at.database)}
+        found = await at.plane.build.ask(asked, timeout_seconds=RELEASE_SECONDS)
+        if found["digest"] == intended["digest"]:
+            return intended
+    return await asyncio.to_thread(read_record, at)
+
+
+def _describe(attempt: Attempt, at: Workshop) -> dict[str, Any]:
+    built = attempt.built
+    return {
+        "revision": attempt.revision, "release": attempt.release, "digest": built["digest"],
+        "artifact": built["artifact"], "env": built["env"], "durability": built["durability"],
+        "project": built["project"], "source": at.source.shown,
+    }  # fmt: skip
+
+
 def read_record(at: Workshop) -> dict[str, Any] | None:
     """Return what was live last, None when nothing was or nobody knows."""
+    return _read(at.record)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
     try:
-        return msgspec.json.decode(at.record.read_bytes(), type=dict[str, Any])
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except (OSError, msgspec.MsgspecError):
         return None
 

@@ -1,7 +1,7 @@
 """The stages of a publication, in order, with one signature.
 
-Each takes the Attempt further or raises Stalled; nothing before `swap` changes what is served, and
-nothing but `migrate` changes a database.
+Each takes the Attempt further or raises Stalled; nothing before `swap` changes what is served.
+A database is changed by `expand`, in ways that the live release does not notice, and by `swap`.
 """
 
 from __future__ import annotations
@@ -11,16 +11,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from bbops.errors import BbopsError, MigrationRefused
+from bbops.errors import BbopsError, DatabaseError, MigrationRefused
 from bbops_server.approvals import read_waiting
+from bbops_server.live.plane import HOLD_SECONDS, Link
 from bbops_server.reconciler.attempt import Attempt, Stage, Workshop
 from bbops_server.reconciler.history import keep_history
+from bbops_server.reconciler.record import intend
 from bbops_server.reconciler.status import Stalled
 
 BUILD_SECONDS = 120
 TEST_SECONDS = 150
 """More than the build process gives the tests, so that it says what is late."""
 MIGRATE_SECONDS = 600
+
+SWAP_SECONDS = 1.0
+"""Of the time that requests wait, what is left for the swap when names and types have changed."""
 
 
 async def build(attempt: Attempt, at: Workshop) -> None:
@@ -64,17 +69,57 @@ async def fill_env(attempt: Attempt, at: Workshop) -> None:
         raise Stalled("EnvMissing", f"no value for {names}", cure)
 
 
-async def migrate(attempt: Attempt, at: Workshop) -> None:
-    """Bring the database to the declared tables, by changes that lose nothing or are approved."""
-    asked = {"do": "migrate", "digest": attempt.built["digest"], "database": str(at.database)}
+async def rehearse(attempt: Attempt, at: Workshop) -> None:
+    """Plan what happens to the tables, and try the release on empty ones as they will be."""
+    asked = {"do": "rehearse", "artifact": attempt.built["artifact"], **_about(attempt, at)}
+    try:
+        attempt.plan = await at.plane.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
+        if attempt.plan["is_behind"] and not attempt.plan["is_done"]:
+            await attempt.finish_narrowing()
+            attempt.plan = await at.plane.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
+    except MigrationRefused as refused:
+        raise _migration_refused(refused, at) from None
+    except DatabaseError as error:
+        raise Stalled("SmokeFailed", error.message, error.hint) from None
+
+
+async def link(attempt: Attempt, at: Workshop) -> None:
+    """Link the release in every data-plane process, before anything has changed."""
+    built = attempt.built
+    attempt.link = Link(
+        Path(built["artifact"]),
+        attempt.release,
+        at.project.name,
+        at.database,
+        built["durability"],
+        at.mode == "dev",
+        attempt.env,
+    )
+    try:
+        await at.plane.link(attempt.link)
+    except BbopsError as error:
+        raise Stalled("LinkFailed", error.message, error.hint, is_passing=True) from None
+
+
+async def expand(attempt: Attempt, at: Workshop) -> None:
+    """Bring the tables to where both releases can live with them."""
+    asked = {"do": "expand", **_about(attempt, at)}
     try:
         answer = await at.plane.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
     except MigrationRefused as refused:
-        hint = _say_where(refused.hint, at)
-        if at.mode == "dev":
-            hint = f"{hint}; or stop, delete '{at.project.state}' and start afresh"
-        raise Stalled("MigrationRefused", refused.message, hint) from None
+        raise _migration_refused(refused, at) from None
     attempt.changes = answer["changes"]
+
+
+def _about(attempt: Attempt, at: Workshop) -> dict[str, str]:
+    return {"digest": attempt.built["digest"], "database": str(at.database)}
+
+
+def _migration_refused(refused: MigrationRefused, at: Workshop) -> Stalled:
+    hint = _say_where(refused.hint, at)
+    if at.mode == "dev":
+        hint = f"{hint}; or stop, delete '{at.project.state}' and start afresh"
+    return Stalled("MigrationRefused", refused.message, hint)
 
 
 def _say_where(hint: str, at: Workshop) -> str:
@@ -89,7 +134,9 @@ def _say_where(hint: str, at: Workshop) -> str:
 
 
 async def smoke(attempt: Attempt, at: Workshop) -> None:
-    """Link once aside, and prepare every statement against the migrated schema."""
+    """Link once aside, and prepare every statement against the expanded schema."""
+    if attempt.plan["switches"]:
+        return  # its names and types come with the swap; it was tried on tables that have them
     asked = {"do": "smoke", "artifact": attempt.built["artifact"], "database": str(at.database)}
     try:
         await at.plane.build.ask(asked, timeout_seconds=BUILD_SECONDS)
@@ -98,26 +145,37 @@ async def smoke(attempt: Attempt, at: Workshop) -> None:
 
 
 async def swap(attempt: Attempt, at: Workshop) -> None:
-    """Link in every data-plane process, then let all of them serve it."""
+    """Let the release answer in all processes; names and types change while requests wait."""
+    assert attempt.link is not None  # noqa: S101 - the stage before made it
     try:
-        await at.plane.publish(
-            artifact=Path(attempt.built["artifact"]),
-            name=attempt.release,
-            env=attempt.env,
-            database=at.database,
-            durability=attempt.built["durability"],
-            detailed=at.mode == "dev",
-            project=at.project.name,
-        )
+        if not attempt.plan["switches"]:
+            await at.plane.swap(attempt.link)
+            return
+        intend(attempt, at)
+        async with at.plane.held(at.project.name) as until:
+            asked = {"do": "switch", "until": until - SWAP_SECONDS, **_about(attempt, at)}
+            await at.plane.build.ask(asked, timeout_seconds=HOLD_SECONDS)
+            await at.plane.swap(attempt.link)
+    except MigrationRefused as refused:
+        raise _migration_refused(refused, at) from None
+    except DatabaseError as error:  # another try would let requests wait again
+        raise Stalled("SwitchFailed", error.message, error.hint) from None
     except BbopsError as error:
         raise Stalled("LinkFailed", error.message, error.hint, is_passing=True) from None
 
 
 BUILDING: tuple[tuple[str, Stage], ...] = (("Comparing", keep_history), ("Building", build))
-TESTING: tuple[tuple[str, Stage], ...] = (("Testing", test), ("Environment", fill_env))
+TESTING: tuple[tuple[str, Stage], ...] = (
+    ("Testing", test), ("Environment", fill_env), ("Rehearsing", rehearse),
+)  # fmt: skip
 """A newer commit ends these at once, and cancels an attempt up to here."""
 
-FROM_MIGRATION: tuple[tuple[str, Stage], ...] = (
-    ("Migrating", migrate), ("Smoking", smoke), ("Swapping", swap),
+CHANGING: tuple[tuple[str, Stage], ...] = (
+    ("Linking", link), ("Expanding", expand), ("Smoking", smoke), ("Swapping", swap),
 )  # fmt: skip
 """From here on an attempt is finished, whatever comes."""
+
+RESTORING: tuple[tuple[str, Stage], ...] = (
+    ("Environment", fill_env), ("Linking", link), ("Swapping", swap),
+)  # fmt: skip
+"""What was live before a restart is served again."""

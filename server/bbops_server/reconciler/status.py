@@ -202,6 +202,26 @@ class StatusBoard:
         self.put("Reconciling", status=False, reason="Done", message="")
         self.put("Stalled", status=False, reason="Published", message="")
 
+    def stall_narrowing(self, stalled: Stalled) -> bool:
+        """Record why rules of the live release are not in force; False when that is known."""
+        old, message = self.conditions.get("Narrowing"), stalled.as_sentence()
+        self.put("Narrowing", status=True, reason=stalled.reason, message=message)
+        return old is None or not old.status or old.message != message
+
+    def narrowed(self, hidden: Sequence[str]) -> None:
+        """Record that the tables are those of the live release, but for what is hidden."""
+        if "Narrowing" in self.conditions:
+            self.put("Narrowing", status=False, reason="Done", message="")
+        self.hide(hidden)
+
+    def hide(self, hidden: Sequence[str]) -> None:
+        """Record what the database keeps although no release declares it."""
+        if hidden:
+            message = f"{', '.join(hidden)}: 'bbops db narrow' deletes what is hidden for good"
+            self.put("Hidden", status=True, reason="Dropped", message=message)
+        elif "Hidden" in self.conditions:
+            self.put("Hidden", status=False, reason="Done", message="")
+
     def stall(self, stalled: Stalled) -> bool:
         """Record why the newest revision is not live; False when that is known already."""
         old, self.stalled = self.stalled, stalled

@@ -19,7 +19,8 @@ from bbops.diagnostics import Diagnostic, has_errors
 from bbops.diagnostics import Place as FilePlace
 from bbops.yaml.document import Document
 from bbops.yaml.document import load as load_document
-from bbops_server.server_file.model import ServedProject, ServerFile
+from bbops_server.server_file.model import ServedProject, ServerFile, split_listen
+from bbops_server.settings import is_loopback
 
 NAME = "server.yaml"
 """What the file is called where a folder is given."""
@@ -81,7 +82,7 @@ def _validate(name: str, document: Document, env: Mapping[str, str]) -> Read:
 
         found = sorted(explain(name, document, ServerFile, error))
         return Read(None, tuple(found), document)
-    found = list(_check_places(name, document, file))
+    found = [*_check_places(name, document, file), *_check_https(name, document, file)]
     return Read(None if has_errors(found) else file, tuple(found), document)
 
 
@@ -137,6 +138,17 @@ def _check_places(name: str, document: Document, file: ServerFile) -> Iterator[D
             other = taken.setdefault((host, served.path_prefix), project)
             if other != project:
                 yield _taken(name, document, served, project, other, number)
+
+
+def _check_https(name: str, document: Document, file: ServerFile) -> Iterator[Diagnostic]:
+    """Find a control plane that people of other machines would reach without https."""
+    host, _ = split_listen(file.bind.control)
+    if not is_loopback(host) and not (file.urls.control or "").startswith("https://"):
+        yield Diagnostic(
+            place_of(name, document, ("bind", "control")), "needs-https",
+            f"the control plane would listen on '{host}' without https",
+            "let a proxy answer https, and say its address: 'urls: {control: https://…}'",
+        )  # fmt: skip
 
 
 def _taken(

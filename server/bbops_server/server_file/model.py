@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from ipaddress import ip_address, ip_network
-from typing import Annotated, Any
+from ipaddress import ip_network
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from bbops.errors import GitError
 from bbops.git.address import Address, require_branch
 from bbops.model import Model
-from bbops_server.settings import MAX_WORKERS
+from bbops_server.settings import MAX_WORKERS, is_loopback
 
 _LISTEN = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):(?P<port>[0-9]{1,5})").fullmatch
 _HOST = re.compile(
@@ -41,19 +41,6 @@ def _check_listen(text: str) -> str:
     return text
 
 
-def _check_control(text: str) -> str:
-    host, _ = split_listen(_check_listen(text))
-    try:
-        is_here = ip_address(host).is_loopback
-    except ValueError:
-        is_here = host == "localhost"
-    if not is_here:
-        raise _wrong(
-            f"the control plane answers this machine only, not '{host}'", "such as 127.0.0.1:8001"
-        )
-    return text
-
-
 def _check_url(text: str) -> str:
     try:
         parts = urlsplit(text)
@@ -65,6 +52,14 @@ def _check_url(text: str) -> str:
     if not is_url:
         raise _wrong(f"expected an address, got '{text}'", "such as https://api.example.com")
     return text.rstrip("/")
+
+
+def _check_issuer(text: str) -> str:
+    """Take an address as it is given: an issuer is compared with what it says, to the letter."""
+    parts = urlsplit(_check_url(text))
+    if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
+        raise _wrong(f"expected an address of https, got '{text}'", "nobody may listen on the way")
+    return text
 
 
 def _check_host(text: str) -> str:
@@ -138,16 +133,42 @@ class Urls(Model):
 
 
 class Bind(Model):
-    """Where the server listens; the control plane on this machine only."""
+    """Where the server listens; the control plane beyond this machine only with https."""
 
     data: Annotated[str, AfterValidator(_check_listen)] = "127.0.0.1:8000"
-    control: Annotated[str, AfterValidator(_check_control)] = "127.0.0.1:8001"
+    control: Annotated[str, AfterValidator(_check_listen)] = "127.0.0.1:8001"
 
 
 class Egress(Model):
     """Which servers functions may ask beside public ones: addresses, networks, names of hosts."""
 
     allow: list[Annotated[str, AfterValidator(_check_egress)]] = []
+
+
+class OidcProvider(Model):
+    """An OpenID Connect provider. The secret is a value of the environment, or a stored one."""
+
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
+    issuer: Annotated[str, AfterValidator(_check_issuer)]
+    client_id: Annotated[str, StringConstraints(min_length=1, max_length=300)]
+    client_secret_env: Annotated[str, StringConstraints(pattern=r"^[A-Z_][A-Z0-9_]*$")]
+    join_by_email: bool = False
+
+
+class GitHubProvider(Model):
+    """GitHub, or a company's own at `url`. The secret is kept as that of `OidcProvider`."""
+
+    url: Url = "https://github.com"
+    client_id: Annotated[str, StringConstraints(min_length=1, max_length=300)]
+    client_secret_env: Annotated[str, StringConstraints(pattern=r"^[A-Z_][A-Z0-9_]*$")]
+    join_by_email: bool = False
+
+
+class SignIn(Model):
+    """Other places where people may sign in."""
+
+    oidc: list[OidcProvider] = []
+    github: GitHubProvider | None = None
 
 
 class ServedProject(Model):
@@ -166,6 +187,8 @@ class ServerFile(Model):
     urls: Urls = Urls()
     bind: Bind = Bind()
     proxies: list[Annotated[str, AfterValidator(_check_network)]] = []
+    signup: Literal["invitation", "open"] = "invitation"
+    sign_in: SignIn = SignIn()
     egress: Egress = Egress()
     workers: Annotated[int, BeforeValidator(_number), Field(ge=1, le=MAX_WORKERS)] = 1
     projects: dict[ProjectName, ServedProject]

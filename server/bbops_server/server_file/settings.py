@@ -11,11 +11,11 @@ from bbops.diagnostics import Diagnostic
 from bbops.yaml.document import Document
 from bbops_server.server_file.load import place_of
 from bbops_server.server_file.model import ServerFile, split_listen
-from bbops_server.settings import ProjectSettings, Settings
+from bbops_server.settings import Access, ProjectSettings, Provider, Settings
 
 _FIXED: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("bind", "data"), ("host", "port")),
-    (("bind", "control"), ("control_port",)),
+    (("bind", "control"), ("control_host", "control_port")),
     (("workers",), ("workers",)),
 )
 """What only a restart changes, and the settings it becomes."""
@@ -28,9 +28,23 @@ def server_settings(file: ServerFile, state: Path, given: Mapping[str, Any]) -> 
     found = Settings(
         state, host=host, port=port, control_host=control_host, control_port=control_port,
         workers=file.workers, data_shown=file.urls.data or "",
-        control_shown=file.urls.control or "",
+        control_shown=file.urls.control or "", access=access_settings(file),
     )  # fmt: skip
     return replace(found, **given)
+
+
+def access_settings(file: ServerFile) -> Access:
+    """Return who may come to the control plane."""
+    found = [
+        Provider(
+            one.name, "oidc", one.issuer, one.client_id, one.client_secret_env, one.join_by_email
+        )
+        for one in file.sign_in.oidc
+    ]
+    if (one := file.sign_in.github) is not None:
+        secret, joins = one.client_secret_env, one.join_by_email
+        found.append(Provider("github", "github", one.url, one.client_id, secret, joins))
+    return Access(file.signup, tuple(file.proxies), tuple(found))
 
 
 def project_settings(file: ServerFile, state: Path) -> dict[str, ProjectSettings]:

@@ -1,0 +1,38 @@
+"""The `checks` of a table as rules of the database."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+from bbops.database import shape
+from bbops.errors import MigrationRefused
+from bbops.expressions.values import Expression
+from bbops.resources.table import Table
+from bbops.sql.checks import check_sql
+from bbops.sql.dialect import Dialect
+from bbops.sql.parts import NotInSql
+from bbops.sql.types import Column
+
+
+def write_checks(name: str, table: Table, dialect: Dialect) -> Iterator[shape.Rule]:
+    """Yield the rule of each check.
+
+    Raises:
+        MigrationRefused: one of them has no SQL; `bbops validate` says so before.
+    """
+    columns = {
+        key: Column(key, column.type, column.nullable, enum=tuple(column.enum or ()))
+        for key, column in table.columns.items()
+    }
+    for check, condition in table.checks.items():
+        if not isinstance(condition, Expression):
+            continue  # `true` holds for every row
+        try:
+            sql = check_sql(name, columns, condition, dialect)
+        except NotInSql as error:
+            raise MigrationRefused(
+                f"check '{check}' of table '{name}': {error.message}", hint=error.hint
+            ) from None
+        digest = hashlib.sha256(sql.encode()).hexdigest()[:8]
+        yield shape.Rule(digest, f"ct_{name}_{check}_{digest}", sql)

@@ -1,0 +1,60 @@
+"""Where a project's data is: a SQLite file, or a schema of a PostgreSQL database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+
+from bbops.errors import DatabaseError
+
+_SCHEMES = frozenset({"postgresql", "postgres"})
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresPlace:
+    """A schema of a PostgreSQL database; as text it shows no password.
+
+    Attributes:
+        url: of the database, with what is needed to connect.
+        schema: the project's own; connections look for tables only there.
+    """
+
+    url: str = field(repr=False)
+    schema: str
+
+    @property
+    def address(self) -> str:
+        """The URL with the schema as the search path, as every PostgreSQL driver reads it."""
+        parts = urlsplit(self.url)
+        given = [pair for pair in parse_qsl(parts.query) if pair[0] != "options"]
+        query = urlencode([*given, ("options", f"-csearch_path={self.schema}")], quote_via=quote)
+        return urlunsplit(parts._replace(query=query))
+
+    def __str__(self) -> str:
+        parts = urlsplit(self.url)
+        host = parts.netloc.rpartition("@")[2] or dict(parse_qsl(parts.query)).get("host", "")
+        return f"schema '{self.schema}' of postgresql://{host}{parts.path}"
+
+
+Place: TypeAlias = Path | PostgresPlace
+
+
+def read_url(url: str, schema: str) -> PostgresPlace:
+    """Return the place that a `DATABASE_URL` names.
+
+    Raises:
+        DatabaseError: it is no URL of a PostgreSQL database; the message does not repeat it.
+    """
+    try:
+        parts = urlsplit(url)
+        is_right = parts.scheme in _SCHEMES and len(parts.path) > 1 and parts.port != 0
+    except ValueError:
+        is_right = False
+    if not is_right:
+        raise DatabaseError(
+            "DATABASE_URL is no address of a PostgreSQL database",
+            hint="write it as 'postgresql://user:password@host:5432/database'",
+        )
+    return PostgresPlace(url, schema)

@@ -1,0 +1,198 @@
+"""Make differences go away in a live PostgreSQL schema, inside the caller's transaction.
+
+References go first and come back last: so types, keys and tables may change in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+
+from bbops.database import shape
+from bbops.database.carry import Carry
+from bbops.database.postgres.reading import read_key_name, read_shape
+from bbops.database.postgres.words import (
+    create_index,
+    create_table,
+    listed,
+    write_column,
+    write_reference,
+    write_rule,
+    write_type,
+)
+from bbops.database.shape import Difference
+from bbops.errors import DatabaseError
+
+
+class Alteration:
+    """The way from the live tables to the declared ones."""
+
+    def __init__(
+        self,
+        live: psycopg.Connection[Any],
+        want: shape.Shape,
+        differences: Collection[Difference],
+        carried: Mapping[str, Carry],
+    ) -> None:
+        """Args: `carried` says what each row becomes, after all renames."""
+        self._live, self._want, self._carried = live, want, carried
+        self._differences = differences
+
+    def make(self, have: shape.Shape) -> None:
+        """Make it."""
+        self._unlink(have)
+        self._remove_rules(have)
+        self._remove(have)
+        for one in self._of("add table"):
+            self._run(f"create table '{one.table}'", create_table(one.table, self._table(one)))
+        for one in self._of("add column"):
+            self._add_column(one.table, one.what)
+        for one in self._of("type"):
+            self._change_type(one.table, one.what)
+        for one in self._of("null", "default", "counts"):
+            self._change_column(one)
+        for one in self._of("key"):
+            self._change_key(one.table)
+        self._restore(read_shape(self._live))
+
+    def _of(self, *kinds: shape.Kind) -> list[Difference]:
+        return [one for one in self._differences if one.kind in kinds]
+
+    def _table(self, one: Difference) -> shape.Table:
+        return self._want[one.table]
+
+    def _column(self, one: Difference) -> shape.Column:
+        return self._want[one.table].columns[one.what]
+
+    def _unlink(self, have: shape.Shape) -> None:
+        """Remove the references that change, and those from or to what changes."""
+        changed = {
+            (one.table, one.what)
+            for one in self._of("drop column", "type", "reference", "drop index")
+        }
+        tables = {one.table for one in self._of("drop table", "key", "drop index")}
+        for table, column, to in references(have):
+            ends = {(table, column), (to.table, to.column)}
+            if ends & changed or tables & {table, to.table}:
+                self._alter(table, f'DROP CONSTRAINT "{to.name}"')
+
+    def _remove_rules(self, have: shape.Shape) -> None:
+        for one in self._of("rules", "type"):
+            for rule in have[one.table].columns[one.what].rules:
+                self._alter(one.table, f'DROP CONSTRAINT IF EXISTS "{rule.name}"')
+        for one in self._of("table rules"):
+            for rule in have[one.table].rules - self._table(one).rules:
+                self._alter(one.table, f'DROP CONSTRAINT "{rule.name}"')
+
+    def _remove(self, have: shape.Shape) -> None:
+        for one in self._of("index name"):
+            index = self._table(one).indexes[one.what]
+            there = have[one.table].indexes
+            gone = {key: there[key] for key in sorted(there.keys() - self._table(one).indexes)}
+            old = shape.old_name(one.what, index, gone)
+            self._live.execute(f'ALTER INDEX "{old}" RENAME TO "{one.what}"'.encode())
+        for one in self._of("drop index"):
+            self._live.execute(f'DROP INDEX "{one.what}"'.encode())
+        for one in self._of("drop table"):
+            self._run(f"drop table '{one.table}'", f'DROP TABLE "{one.table}"')
+        for one in self._of("drop column"):
+            self._alter(one.table, f'DROP COLUMN "{one.what}"')
+
+    def _add_column(self, table: str, name: str) -> None:
+        column = self._want[table].columns[name]
+        filler = None if column.default_sql else self._carried[table].columns[name].filler
+        self._alter(table, f"ADD COLUMN {write_column(name, column, filler)}")
+        if filler is not None:
+            self._alter(table, f'ALTER COLUMN "{name}" DROP DEFAULT')
+
+    def _change_type(self, table: str, name: str) -> None:
+        column, carried = self._want[table].columns[name], self._carried[table].columns[name]
+        self._alter(table, f'ALTER COLUMN "{name}" DROP DEFAULT')
+        to = f"{write_type(column.type)} USING {carried.value}"
+        self._alter(table, f'ALTER COLUMN "{name}" TYPE {to}')
+        if column.default_sql is not None:
+            self._alter(table, f'ALTER COLUMN "{name}" SET DEFAULT {column.default_sql}')
+
+    def _change_column(self, one: Difference) -> None:
+        column, name = self._column(one), f'"{one.what}"'
+        if one.kind == "default":
+            to = f"SET DEFAULT {column.default_sql}" if column.default_sql else "DROP DEFAULT"
+            self._alter(one.table, f"ALTER COLUMN {name} {to}")
+        elif one.kind == "counts":
+            self._count(one)
+        elif column.nullable:
+            self._alter(one.table, f"ALTER COLUMN {name} DROP NOT NULL")
+        else:
+            filler = self._carried[one.table].columns[one.what].filler
+            if filler is not None:
+                fill = f'UPDATE "{one.table}" SET {name} = {filler} WHERE {name} IS NULL'
+                self._live.execute(fill.encode())
+            self._alter(one.table, f"ALTER COLUMN {name} SET NOT NULL")
+
+    def _count(self, one: Difference) -> None:
+        name = f'ALTER COLUMN "{one.what}"'
+        self._alter(one.table, f"{name} DROP IDENTITY IF EXISTS, {name} DROP DEFAULT")
+        if self._column(one).counts:
+            self._alter(one.table, f"{name} ADD GENERATED BY DEFAULT AS IDENTITY")
+
+    def _change_key(self, table: str) -> None:
+        old = read_key_name(self._live, table)
+        if old:
+            self._alter(table, f'DROP CONSTRAINT "{old}"')
+        if self._want[table].key:
+            self._alter(table, f"ADD PRIMARY KEY ({listed(self._want[table].key)})")
+
+    def _restore(self, have: shape.Shape) -> None:
+        """Add what is missing now: rules, indexes, references; rename rules whose name is old."""
+        for name, table in self._want.items():
+            there = have[name]
+            for column, wanted in table.columns.items():
+                self._restore_rules(name, there.columns[column].rules, wanted.rules)
+            self._restore_rules(name, there.rules, table.rules)
+            for index in sorted(table.indexes.keys() - there.indexes.keys()):
+                self._live.execute(create_index(name, index, table.indexes[index]).encode())
+        for table_name, column, to in references(self._want):
+            if have[table_name].columns[column].reference != to:
+                self._alter(table_name, f"ADD {write_reference(column, to)}")
+
+    def _restore_rules(
+        self, table: str, have: frozenset[shape.Rule], want: frozenset[shape.Rule]
+    ) -> None:
+        names = {rule.hash: rule.name for rule in have}
+        for rule in sorted(want, key=lambda rule: rule.name):
+            old = names.get(rule.hash)
+            if old is None:
+                self._alter(table, f"ADD {write_rule(rule)}")
+            elif old != rule.name:
+                self._alter(table, f'RENAME CONSTRAINT "{old}" TO "{rule.name}"')
+
+    def _alter(self, table: str, how: str) -> None:
+        self._run(f"change table '{table}'", f'ALTER TABLE "{table}" {how}')
+
+    def _run(self, what: str, statement: str) -> None:
+        with named(what):
+            self._live.execute(statement.encode())
+
+
+def references(tables: shape.Shape) -> Iterator[tuple[str, str, shape.Reference]]:
+    """Yield table, column and where it points."""
+    for table, found in tables.items():
+        for column, one in found.columns.items():
+            if one.reference is not None:
+                yield table, column, one.reference
+
+
+@contextmanager
+def named(what: str) -> Iterator[None]:
+    """Say what could not be done; a lock that is not given passes by, it may come later."""
+    try:
+        yield
+    except psycopg.errors.LockNotAvailable:
+        raise
+    except psycopg.Error as error:
+        told = error.diag
+        reason = told.message_primary or "no reason given"
+        raise DatabaseError(f"cannot {what}: {reason}", hint=told.message_hint or "") from None

@@ -1,0 +1,132 @@
+"""Open a PostgreSQL schema for a migration; the schema is made with the first one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+import psycopg
+
+from bbops.database import shape
+from bbops.database.live_tables import LiveTables
+from bbops.database.place import PostgresPlace
+from bbops.database.postgres.tables import PostgresTables
+from bbops.database.postgres.words import create_index
+from bbops.database.shape import Difference
+from bbops.errors import DatabaseError, MigrationRefused
+
+_LOCK_TIMEOUT: Final = "SET LOCAL lock_timeout = '5s'"
+_TRIES: Final = 6
+_CONNECT_SECONDS: Final = 10
+_SETTINGS: Final = "SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres'"
+
+T = TypeVar("T")
+
+
+@contextmanager
+def read_tables(place: PostgresPlace) -> Iterator[LiveTables]:
+    """Yield the tables of a schema, to look at; see `bbops.database.opened`."""
+    with _connected(place) as live:
+        try:
+            with live.transaction(force_rollback=True):
+                yield PostgresTables(live, place.schema)
+        except psycopg.Error as error:
+            raise _failed(f"cannot read {place}", error) from None
+
+
+@contextmanager
+def write_tables(place: PostgresPlace) -> Iterator[OpenedSchema]:
+    """Yield a schema to change, as the only one; waits for others that change it."""
+    with _connected(place) as live:
+        try:
+            live.execute(f'CREATE SCHEMA IF NOT EXISTS "{place.schema}"'.encode())
+            live.execute("SELECT pg_advisory_lock(hashtext(%s))", (f"bbops:{place.schema}",))
+            yield OpenedSchema(place, live)
+        except psycopg.Error as error:
+            raise _failed(f"cannot migrate {place}", error) from None
+
+
+class OpenedSchema:
+    """A schema that nobody else migrates."""
+
+    def __init__(self, place: PostgresPlace, connection: psycopg.Connection[Any]) -> None:
+        self.live: LiveTables = PostgresTables(connection, place.schema)
+        self._connection = connection
+
+    def look(self, work: Callable[[], T]) -> T:
+        """Do what changes nothing in a transaction that is undone."""
+        with self._connection.transaction(force_rollback=True):
+            return work()
+
+    def keep(self, name: str, tables: Collection[str]) -> None:
+        """Keep copies of these tables: `_before_<name>_<table>`, which nobody declares."""
+        with self._connection.transaction():
+            for table in tables:
+                copy = f"_before_{name}_{table}"[:63]
+                self._connection.execute(f'DROP TABLE IF EXISTS "{copy}"'.encode())
+                self._connection.execute(f'CREATE TABLE "{copy}" AS TABLE "{table}"'.encode())
+
+    def limit(self, until: float) -> None:
+        """Let a statement fail that is not done by then."""
+        left = max(1, round(1000 * (until - time.monotonic())))
+        self._connection.execute(f"SET statement_timeout = {left}".encode())
+
+    def prepare(self, differences: Collection[Difference], want: shape.Shape) -> None:
+        """Make new indexes of tables and columns that are there, while others write to them."""
+        have = self.look(self.live.read)
+        untouched = {one.table for one in differences if one.kind in {"type", "key"}}
+        for one in differences:
+            if one.kind != "add index" or one.table not in have or one.table in untouched:
+                continue
+            index = want[one.table].indexes[one.what]
+            if set(index.columns) <= have[one.table].columns.keys():
+                self._build(one.table, one.what, index)
+
+    def transact(self, work: Callable[[], T]) -> T:
+        """Do work in one transaction, again while somebody else holds a lock it needs.
+
+        Raises:
+            DatabaseError: the lock was not to be had within half a minute.
+        """
+        for tried in range(_TRIES):
+            try:
+                with self._connection.transaction():
+                    self._connection.execute(_LOCK_TIMEOUT)
+                    return work()
+            except psycopg.errors.LockNotAvailable:
+                time.sleep(0.1 * 2**tried)  # waiters behind us go on meanwhile
+        raise DatabaseError(
+            "a table stays locked by another transaction",
+            hint="find it in pg_stat_activity and end it; the migration is tried again",
+        )
+
+    def _build(self, table: str, name: str, index: shape.Index) -> None:
+        self._connection.execute(f'DROP INDEX IF EXISTS "{name}"'.encode())  # one left half built
+        try:
+            self._connection.execute(create_index(table, name, index, beside=True).encode())
+        except psycopg.errors.UniqueViolation:
+            self._connection.execute(f'DROP INDEX IF EXISTS "{name}"'.encode())
+            raise MigrationRefused(
+                f"index '{name}' of table '{table}' wants unique values, and two rows share theirs"
+            ) from None
+
+
+@contextmanager
+def _connected(place: PostgresPlace) -> Iterator[psycopg.Connection[Any]]:
+    try:
+        live = psycopg.connect(
+            place.address, autocommit=True, connect_timeout=_CONNECT_SECONDS,
+            application_name="bbops migration",
+        )  # fmt: skip
+    except psycopg.Error as error:
+        raise _failed(f"cannot reach {place}", error) from None
+    with live:
+        live.execute(_SETTINGS)
+        yield live
+
+
+def _failed(what: str, error: psycopg.Error) -> DatabaseError:
+    reason = error.diag.message_primary or type(error).__name__
+    return DatabaseError(f"{what}: {reason}", hint=error.diag.message_hint or "")

@@ -1,0 +1,43 @@
+"""The tables that bbops keeps for itself beside a project's own; `_bbops_` begins their names."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import psycopg
+
+_TABLES: Final = (
+    """
+CREATE TABLE IF NOT EXISTS _bbops_schema (
+  id integer PRIMARY KEY CHECK (id = 1), hash text NOT NULL, spec text NOT NULL,
+  applied_at text NOT NULL
+)
+""",
+    # A sign-in is a family of tokens: each but the newest has the one that took its place.
+    # A user's key is kept as JSON: it may be a number or a text.
+    """
+CREATE TABLE IF NOT EXISTS _bbops_refresh_tokens (
+  hash text PRIMARY KEY, family text NOT NULL, user_id text NOT NULL,
+  expires_at double precision NOT NULL, successor text
+)
+""",
+    *(
+        f"CREATE INDEX IF NOT EXISTS _bbops_refresh_tokens_{column}"
+        f" ON _bbops_refresh_tokens ({column})"
+        for column in ("family", "user_id", "expires_at")
+    ),
+    """
+CREATE TABLE IF NOT EXISTS _bbops_api_keys (
+  id text PRIMARY KEY, hash text NOT NULL UNIQUE, prefix text NOT NULL, name text NOT NULL,
+  channels text, claims text, created_at double precision NOT NULL, expires_at double precision,
+  revoked_at double precision
+)
+""",
+    "CREATE TABLE IF NOT EXISTS _bbops_notes (name text PRIMARY KEY, text text NOT NULL)",
+)
+
+
+def make_own_tables(live: psycopg.Connection[Any]) -> None:
+    """Make what is missing of them."""
+    for statement in _TABLES:
+        live.execute(statement.encode())

@@ -1,0 +1,179 @@
+"""The live tables of a PostgreSQL schema, as a migration meets them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Any, Final
+from uuid import UUID
+
+import psycopg
+
+from bbops.database import shape
+from bbops.database.carry import Carry
+from bbops.database.conversions import Conversions
+from bbops.database.live_tables import LiveTables
+from bbops.database.postgres.alter import Alteration, references
+from bbops.database.postgres.conversions import PostgresConversions, make_conversions
+from bbops.database.postgres.own import make_own_tables
+from bbops.database.postgres.reading import read_shape
+from bbops.database.postgres.words import PostgresWords
+from bbops.database.renames import Renames
+from bbops.database.shape import Difference
+from bbops.database.values import Stored, stored_datetime
+from bbops.errors import MigrationRefused
+
+_COUNT_ON: Final = (
+    "SELECT setval(pg_get_serial_sequence(%s, %s), m.most) FROM (SELECT max({column}) AS most"
+    " FROM {table}) AS m WHERE m.most > coalesce(pg_sequence_last_value("
+    "pg_get_serial_sequence(%s, %s)::regclass), 0)"
+)
+
+
+class PostgresTables(LiveTables):
+    """Those of one connection, whose search path is the schema."""
+
+    words = PostgresWords()
+
+    def __init__(self, live: psycopg.Connection[Any], schema: str) -> None:
+        self._live, self._schema = live, schema
+
+    def ask(self, query: str) -> list[tuple[Stored, ...]]:
+        rows = self._live.execute(query.encode()).fetchall()
+        return [tuple(map(_stored, row)) for row in rows]
+
+    def name(self, table: str) -> str:
+        return f'"{self._schema}"."{table}"'
+
+    def read(self) -> shape.Shape:
+        return read_shape(self._live)
+
+    def now(self) -> str:
+        return stored_datetime(self._live.execute("SELECT now()").fetchone()[0])  # type: ignore[index]
+
+    def recorded(self) -> tuple[str, str, str]:
+        there = self._live.execute("SELECT to_regclass('_bbops_schema') IS NOT NULL").fetchone()
+        if not there or not there[0]:
+            return "", "", ""
+        row = self._live.execute("SELECT hash, spec, applied_at FROM _bbops_schema").fetchone()
+        return (str(row[0]), str(row[1]), str(row[2])) if row else ("", "", "")
+
+    def record(self, spec_hash: str, spec: str, now: str) -> None:
+        self._live.execute(
+            "INSERT INTO _bbops_schema (id, hash, spec, applied_at) VALUES (1, %s, %s, %s)"
+            " ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, spec = excluded.spec,"
+            " applied_at = excluded.applied_at",
+            (spec_hash, spec, now),
+        )
+
+    def read_note(self, name: str) -> str:
+        there = self._live.execute("SELECT to_regclass('_bbops_notes') IS NOT NULL").fetchone()
+        if not there or not there[0]:
+            return ""
+        query = "SELECT text FROM _bbops_notes WHERE name = %s"
+        row = self._live.execute(query, (name,)).fetchone()
+        return str(row[0]) if row else ""
+
+    def write_note(self, name: str, text: str) -> None:
+        self._live.execute(
+            "INSERT INTO _bbops_notes (name, text) VALUES (%s, %s)"
+            " ON CONFLICT (name) DO UPDATE SET text = excluded.text",
+            (name, text),
+        )
+
+    def make_own_tables(self) -> None:
+        make_own_tables(self._live)
+
+    def convert(self, columns: Collection[tuple[str, str, str, str]]) -> Conversions:
+        if columns:
+            make_conversions(self._live, columns)
+        return PostgresConversions(self.words)
+
+    def lock(self, tables: Collection[str]) -> None:
+        for table in sorted(tables):
+            self._live.execute(f'LOCK TABLE "{table}" IN ACCESS EXCLUSIVE MODE'.encode())
+
+    def make_renames(self, renames: Renames) -> None:
+        for statement in renames.statements():
+            self._live.execute(statement.encode())
+        for table, column, to in references(self.read()):
+            name = f"fk_{table}_{column}"
+            if to.name.startswith("fk_") and to.name != name:
+                change = f'ALTER TABLE "{table}" RENAME CONSTRAINT "{to.name}" TO "{name}"'
+                self._live.execute(change.encode())
+
+    def alter(
+        self,
+        want: shape.Shape,
+        differences: Collection[Difference],
+        carried: Mapping[str, Carry],
+    ) -> None:
+        Alteration(self._live, want, differences, carried).make(self.read())
+
+    def insert_missing(
+        self, table: str, row: Mapping[str, tuple[Stored, str]], key: Collection[str]
+    ) -> bool:
+        names, keys = (", ".join(f'"{column}"' for column in of) for of in (row, key))
+        values = ", ".join(self.words.literal(stored, of) for stored, of in row.values())
+        sql = f'INSERT INTO "{table}" ({names}) VALUES ({values}) ON CONFLICT ({keys}) DO NOTHING'
+        self._live.execute("SET CONSTRAINTS ALL DEFERRED")
+        try:
+            return self._live.execute(sql.encode()).rowcount > 0
+        except psycopg.IntegrityError as error:
+            raise MigrationRefused(_broken(error)) from None
+        except psycopg.DataError:
+            raise MigrationRefused("a value does not fit in its column") from None
+
+    def finish_rows(self, tables: Collection[str]) -> None:
+        try:
+            self._live.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        except psycopg.IntegrityError as error:
+            parent = _parent(error)
+            message = f"rows of '{error.diag.table_name}' refer to rows that {parent} does not have"
+            raise MigrationRefused(
+                message, hint="check 'seed' and 'default' of these tables"
+            ) from None
+        live = self.read()
+        for table in tables:
+            for column, one in live[table].columns.items():
+                if one.counts:
+                    self._count_on(table, column)
+
+    def _count_on(self, table: str, column: str) -> None:
+        sql = _COUNT_ON.format(table=f'"{table}"', column=f'"{column}"')
+        self._live.execute(sql.encode(), (f'"{table}"', column) * 2)
+
+
+def _stored(value: Any) -> Stored:
+    """Return a value of psycopg as SQLite stores it."""
+    match value:
+        case bool():
+            return int(value)
+        case None | str() | int() | float() | bytes():
+            return value
+        case datetime():
+            return stored_datetime(value)
+        case date() | time():
+            return value.isoformat()
+        case Decimal():
+            return format(value, "f")
+        case UUID():
+            return str(value)
+        case _:
+            return str(value)
+
+
+def _broken(error: psycopg.IntegrityError) -> str:
+    """Say which rule a row breaks, without its values."""
+    column = error.diag.column_name
+    if isinstance(error, psycopg.errors.NotNullViolation):
+        return f"'{column}' may not be null"
+    if isinstance(error, psycopg.errors.UniqueViolation):
+        return f"another row has what '{error.diag.constraint_name}' wants to be unique"
+    return f"it breaks the rule '{error.diag.constraint_name}'"
+
+
+def _parent(error: psycopg.IntegrityError) -> str:
+    told = error.diag.message_detail or ""
+    return f"'{told.rpartition('table ')[2].strip('.').strip(chr(34))}'" if told else "their table"

@@ -1,0 +1,1 @@
+"""People, what they may do, and how they are known: sessions, tokens, identities."""

@@ -1,0 +1,68 @@
+"""What was done to the server, by whom and from where. It only grows, and holds no secret."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from bbops_server.accounts.store import Store
+from bbops_server.accounts.tables import audit
+
+_LENGTHS = {"who": 254, "token": 32, "action": 200, "object": 300, "address": 64, "outcome": 64}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing that was done, or was refused.
+
+    Attributes:
+        who: an e-mail address, `local`, or empty for nobody.
+        token: the id of the token it was done by, empty for a session.
+        object: what it was done to.
+    """
+
+    number: int
+    at: datetime
+    who: str
+    token: str
+    action: str
+    object: str
+    address: str
+    outcome: str
+
+
+class Audit:
+    """Writes entries and reads them; there is no way to change one."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def add(
+        self, action: str, *, who: str = "", token: str = "", object: str = "",  # noqa: A002
+        address: str = "", outcome: str = "done",
+    ) -> None:  # fmt: skip
+        """Write an entry; what is too long is cut."""
+        given = {
+            "who": who, "token": token, "action": action, "object": object, "address": address,
+            "outcome": outcome,
+        }  # fmt: skip
+        values = {name: text[: _LENGTHS[name]] for name, text in given.items()}
+        with self._store.writing() as connection:
+            connection.execute(audit.insert().values(at=self._store.now(), **values))
+
+    def list(self, *, before: int | None = None, limit: int = 100) -> list[Entry]:
+        """Return the newest entries first; `before` is the number of one seen already."""
+        statement = sa.select(audit).order_by(audit.c.number.desc()).limit(limit)
+        if before is not None:
+            statement = statement.where(audit.c.number < before)
+        with self._store.reading() as connection:
+            return [_entry(row) for row in connection.execute(statement)]
+
+
+def _entry(row: Any) -> Entry:
+    return Entry(
+        row.number, row.at, row.who, row.token, row.action, row.object, row.address, row.outcome
+    )

@@ -1,0 +1,40 @@
+"""The book of accounts: one control database, and everything that is asked of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Self
+
+from bbops.host import Clock
+from bbops_server.accounts.audit import Audit
+from bbops_server.accounts.invitations import Invitations
+from bbops_server.accounts.members import Members
+from bbops_server.accounts.people import People
+from bbops_server.accounts.sessions import Sessions
+from bbops_server.accounts.store import Store
+from bbops_server.accounts.tokens import Tokens
+from bbops_server.accounts.workspace import Workspaces
+
+
+class Book:
+    """Who there is and what they may do. Each call is a transaction of its own, and blocks."""
+
+    def __init__(self, store: Store) -> None:
+        self.people, self.members = People(store), Members(store)
+        self.sessions, self.tokens = Sessions(store), Tokens(store)
+        self.invitations, self.workspaces = Invitations(store), Workspaces(store)
+        self.audit = Audit(store)
+        self._store = store
+
+    @classmethod
+    def open(cls, state: Path, clock: Clock | None = None) -> Self:
+        """Open the book of a state folder, and make it where there is none.
+
+        Raises:
+            DatabaseError: it cannot be opened.
+        """
+        return cls(Store.open(state, clock))
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._store.close()

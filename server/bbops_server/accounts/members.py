@@ -1,0 +1,69 @@
+"""Who has which role: in the workspace, and in single projects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import sqlalchemy as sa
+
+from bbops_server.accounts.people import require_owner
+from bbops_server.accounts.rules import Role
+from bbops_server.accounts.store import Store
+from bbops_server.accounts.tables import memberships, project_roles
+from bbops_server.accounts.words import tidy_text
+from bbops_server.accounts.workspace import WORKSPACE
+
+Roles = tuple[Role | None, Mapping[str, Role]]
+"""Somebody's role in the workspace, and those in single projects."""
+
+
+class Members:
+    """Gives and takes roles."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def roles(self, person: str) -> Roles:
+        """Return somebody's roles."""
+        with self._store.reading() as connection:
+            return roles_of(connection, person)
+
+    def roles_of_all(self) -> dict[str, Roles]:
+        """Return the roles of everybody who has any, by their id."""
+        found: dict[str, tuple[Role | None, dict[str, Role]]] = {}
+        with self._store.reading() as connection:
+            for row in connection.execute(sa.select(memberships)):
+                found[row.person] = (Role(row.role), {})
+            for row in connection.execute(sa.select(project_roles)):
+                found.setdefault(row.person, (None, {}))[1][row.project] = Role(row.role)
+        return dict(found)
+
+    def set_role(self, person: str, role: Role | None, project: str = "") -> None:
+        """Give somebody a role in the workspace or in one project; None takes it away.
+
+        Raises:
+            AccountError: nobody would be left who may manage the server.
+        """
+        with self._store.writing() as connection:
+            set_role(connection, person, role, tidy_text(project, "name of the project"))
+            require_owner(connection)
+
+
+def set_role(connection: sa.Connection, person: str, role: Role | None, project: str) -> None:
+    """Change a role in a transaction that does more."""
+    table = project_roles if project else memberships
+    key = {"person": person} | ({"project": project} if project else {"workspace": WORKSPACE})
+    connection.execute(table.delete().filter_by(**key))
+    if role is not None:
+        connection.execute(table.insert().values(**key, role=role.value))
+
+
+def roles_of(connection: sa.Connection, person: str) -> Roles:
+    """Read somebody's roles in a transaction that does more."""
+    own = sa.select(memberships.c.role).where(
+        memberships.c.person == person, memberships.c.workspace == WORKSPACE
+    )
+    role = connection.scalar(own)
+    every = sa.select(project_roles).where(project_roles.c.person == person)
+    projects = {row.project: Role(row.role) for row in connection.execute(every)}
+    return Role(role) if role else None, projects

@@ -1,0 +1,139 @@
+"""Change a project's tables for a release that was built here, a phase at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from bbops.database import rollout
+from bbops.database.migrate import refusal
+from bbops.errors import MigrationRefused, ServerError
+from bbops.resources.table import Table
+from bbops_server.approvals import close_approval, keep_waiting, read_approved
+from bbops_server.build.smoke import try_release
+from bbops_server.messages import Frame
+
+_BUILDS_KEPT = 2
+"""Of each project, between the build and the migration that follows it."""
+
+_AT_ONCE = 4
+"""Databases that are changed side by side: nobody's requests wait for another project's rows."""
+
+
+class TablesAtWork:
+    """What the parent asks about databases; each verb takes a request and returns an answer."""
+
+    def __init__(self) -> None:
+        self._declared: dict[Path, dict[str, Mapping[str, Table]]] = {}
+        self._threads = ThreadPoolExecutor(_AT_ONCE, "bbops-tables")
+        self._verbs: dict[str, Callable[[Frame], Frame]] = {
+            "expand": self._expand,
+            "switch": _switch,
+            "settle": _settle,
+            "narrow": _narrow,
+            "release": _find_release,
+        }
+
+    def remember(self, state: Path, digest: str, tables: Mapping[str, Table]) -> None:
+        """Keep the tables of a build until they are asked for."""
+        kept = self._declared.setdefault(state, {})
+        kept.pop(digest, None)
+        kept[digest] = tables
+        while len(kept) > _BUILDS_KEPT:
+            del kept[next(iter(kept))]
+
+    def knows(self, verb: str) -> bool:
+        """Return whether it is a verb of this class."""
+        return verb == "rehearse" or verb in self._verbs
+
+    async def handle(self, request: Frame) -> Frame:
+        """Do what a request says, in a thread.
+
+        Raises:
+            BbopsError: as the function of `bbops.database.rollout` that it names.
+        """
+        if request["do"] == "rehearse":
+            return await self._rehearse(request)
+        answer: Frame = await self._in_thread(self._verbs[request["do"]], request)
+        return answer
+
+    async def close(self) -> None:
+        """Wait for what is under way."""
+        await asyncio.to_thread(self._threads.shutdown)
+
+    async def _in_thread(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, work, *arguments)
+
+    async def _rehearse(self, request: Frame) -> Frame:
+        """Plan; then try the release on an empty file that has the tables it will meet."""
+        planned: rollout.Plan = await self._in_thread(self._plan, request)
+        if not planned.is_done and not planned.is_first:
+            with TemporaryDirectory(prefix="bbops-rehearsal-") as folder:
+                stage = Path(folder) / "data.sqlite"
+                await self._in_thread(rollout.rehearse, stage, planned)
+                await try_release(Path(request["artifact"]), stage)
+        return {
+            "is_done": planned.is_done,
+            "is_behind": planned.is_behind,
+            "switches": planned.phases.switches,
+            "hidden": [".".join(filter(None, name)) for name in sorted(planned.hidden)],
+        }
+
+    def _plan(self, request: Frame) -> rollout.Plan:
+        database = Path(request["database"])
+        planned = rollout.plan(database, self._find(request))
+        migration, state = planned.migration, database.parent
+        if migration.refused and migration.hash not in read_approved(state):
+            if migration.is_waiting:
+                keep_waiting(state, migration)
+            raise refusal(migration)
+        return planned
+
+    def _expand(self, request: Frame) -> Frame:
+        database = Path(request["database"])
+        state, tables = database.parent, self._find(request)
+        try:
+            migration = rollout.expand(database, tables, read_approved(state))
+        except MigrationRefused:
+            self._plan(request)  # rows have come in the way since; what waits is written down
+            raise
+        if migration.losses:
+            close_approval(state, migration.hash)
+        return {"changes": [str(change) for change in migration.changes]}
+
+    def _find(self, request: Frame) -> Mapping[str, Table]:
+        """Return the tables of a build.
+
+        Raises:
+            ServerError: it was built by the process before this one.
+        """
+        tables = self._declared.get(Path(request["database"]).parent, {}).get(request["digest"])
+        if tables is None:
+            digest = request["digest"][:12]
+            raise ServerError(f"release '{digest}' was not built here", hint="build it again")
+        return tables
+
+
+def _switch(request: Frame) -> Frame:
+    rollout.switch(Path(request["database"]), request["digest"], until=request["until"])
+    return {}
+
+
+def _settle(request: Frame) -> Frame:
+    rollout.settle(Path(request["database"]))
+    return {}
+
+
+def _narrow(request: Frame) -> Frame:
+    database = Path(request["database"])
+    rollout.narrow(database)
+    return {"hidden": [str(one) for one in rollout.find_hidden(database)]}
+
+
+def _find_release(request: Frame) -> Frame:
+    return {"digest": rollout.find_release(Path(request["database"]))}

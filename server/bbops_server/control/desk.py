@@ -1,0 +1,88 @@
+"""What every route of the control plane works with: the book of accounts, settings, limits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from hmac import compare_digest
+from typing import ParamSpec, TypeVar
+
+from bbops_server.accounts.book import Book
+from bbops_server.accounts.keys import make_key
+from bbops_server.accounts.limits import Limit
+from bbops_server.control.elsewhere.providers import Providers
+from bbops_server.control.elsewhere.started import Beginnings
+from bbops_server.live.forwarded import Proxies
+from bbops_server.reconciler.status import StatusSource
+from bbops_server.settings import Settings
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Limits:
+    """How often something may be tried; memory of this process, forgotten by a restart."""
+
+    def __init__(self) -> None:
+        self.account = Limit(10, 300)
+        self.address = Limit(50, 300)
+        self.signup = Limit(20, 3_600)
+        self.codes = Limit(10, 60)
+
+
+class Desk:
+    """One control plane's. `settings` are asked for each time: a server's file may change them."""
+
+    def __init__(
+        self, status: StatusSource, book: Book, settings: Callable[[], Settings], local_key: str
+    ) -> None:
+        self.status, self.book, self._settings = status, book, settings
+        self.limits = Limits()
+        self.beginnings, self.elsewhere = Beginnings(), Providers(settings().state)
+        self._local_key, self._exist = local_key, False
+        self._setup_key = "" if book.people.exist() else make_key("bbi")
+        self._proxies: tuple[tuple[str, ...], Proxies] = ((), Proxies(()))
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self._settings()
+
+    @property
+    def proxies(self) -> Proxies:
+        """Whose word about a client's address is taken."""
+        given = self.settings.access.proxies
+        if given != self._proxies[0]:
+            self._proxies = given, Proxies(given)
+        return self._proxies[1]
+
+    @property
+    def setup_url(self) -> str:
+        """The link that makes the first account; empty when there is one."""
+        return self.link(f"/setup?token={self._setup_key}") if self._setup_key else ""
+
+    def link(self, path: str) -> str:
+        """Return the whole address of a page."""
+        return self.settings.control_url + path
+
+    def is_local_key(self, key: str) -> bool:
+        """Return whether this is the key in the state folder."""
+        return bool(self._local_key) and _is_same(key, self._local_key)
+
+    async def is_setup_key(self, key: str) -> bool:
+        """Return whether this is the key of the set-up link, and nobody has an account yet."""
+        is_right = bool(self._setup_key) and _is_same(key, self._setup_key)
+        return is_right and not await self.is_set_up()
+
+    async def is_set_up(self) -> bool:
+        """Return whether somebody has an account; accounts are never deleted."""
+        self._exist = self._exist or await self.ask(self.book.people.exist)
+        return self._exist
+
+    async def ask(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Ask the book, which blocks, in a thread."""
+        return await asyncio.to_thread(call, *args, **kwargs)
+
+
+def _is_same(one: str, other: str) -> bool:
+    return compare_digest(one.encode(errors="replace"), other.encode())

@@ -1,0 +1,1 @@
+"""Sign-in at other places: OpenID Connect providers, and GitHub."""

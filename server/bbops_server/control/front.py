@@ -1,0 +1,69 @@
+"""The control plane's front page: each project, where it answers, how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from litestar import MediaType, Response
+from litestar.response import Template
+
+from bbops_server.accounts.rules import Permission
+from bbops_server.control.routes import page
+from bbops_server.control.visit import Here
+from bbops_server.reconciler.status import ServerStatus, Status
+
+
+@page("/", Permission.KNOW_ONESELF)
+async def show_front(visit: Here) -> Response[Any]:
+    """Show the projects that whoever asks may see: to browsers a page, else text."""
+    status = visit.desk.status
+    server = status.server() if visit.may(Permission.READ_SERVER) else ServerStatus()
+    projects = [one for one in status.projects() if visit.may(Permission.READ_PROJECT, one.name)]
+    if "text/html" not in visit.request.headers.get("accept", ""):
+        return Response(render_text(server, projects), media_type=MediaType.TEXT)
+    told = [(one, render_project(one)) for one in projects]
+    setup_url = "" if await visit.desk.is_set_up() else visit.desk.setup_url
+    return visit.page("front", server="".join(_server(server)), projects=told, setup_url=setup_url)
+
+
+@page("/style.css", Permission.BE_ANYBODY)
+async def show_style() -> Template:
+    """Send the one stylesheet."""
+    headers = {"cache-control": "public, max-age=300"}
+    return Template("style.css", media_type="text/css", headers=headers)
+
+
+def render_text(server: ServerStatus, projects: Sequence[Status]) -> str:
+    """Return the page as plain text."""
+    parts = [*_server(server), *(render_project(one) for one in projects)]
+    return "\n".join(parts) or "no project yet\n"
+
+
+def render_project(status: Status) -> str:
+    """Return one project as plain text."""
+    lines = [
+        f"{status.name}  {status.url}",
+        f"  branch   {status.branch}",
+        f"  live     {status.applied_revision or 'nothing yet'}",
+    ]
+    if status.attempted_revision != status.applied_revision:
+        lines.append(f"  tried    {status.attempted_revision}")
+    for one in status.conditions:
+        sign = "yes" if one.status else "no"
+        lines.append(f"  {one.type:<12} {sign:<3} {one.reason}: {one.message}")
+    lines += map(_diagnostic, status.diagnostics)
+    return "\n".join(lines) + "\n"
+
+
+def _server(server: ServerStatus) -> Iterator[str]:
+    """Yield what is to be said of the server itself; nothing where all is well."""
+    if server.diagnostics:
+        yield "\n".join([f"{server.file}", *map(_diagnostic, server.diagnostics)]) + "\n"
+
+
+def _diagnostic(found: dict[str, Any]) -> str:
+    return "  {file}:{line}:{column}: {severity}: {message} [{code}]".format_map(found)
+
+
+ROUTES = (show_front, show_style)

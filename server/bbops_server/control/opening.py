@@ -1,0 +1,49 @@
+"""Open the control plane of a server: its book of accounts, its key for this machine's user."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bbops.errors import ServerError
+from bbops_server.accounts.book import Book
+from bbops_server.control.app import create_control
+from bbops_server.control.desk import Desk
+from bbops_server.control.local import remove_local_key, write_local_key
+from bbops_server.live.plane import Plane
+from bbops_server.reconciler.status import StatusSource
+from bbops_server.serving import Server
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """The control plane of a server that runs."""
+
+    server: Server
+    book: Book
+    state: Path
+
+    async def stop(self, grace_seconds: float) -> None:
+        """Answer what was asked, and close the book."""
+        await self.server.stop(grace_seconds)
+        await asyncio.to_thread(self.book.close)
+        remove_local_key(self.state)
+
+
+def open_control(plane: Plane, status: StatusSource) -> Control:
+    """Return the control plane, ready to listen; `plane.settings` learns the set-up link. Blocks.
+
+    Raises:
+        BbopsError: the control database or the state folder cannot be used.
+    """
+    settings = plane.settings
+    book = Book.open(settings.state)
+    try:
+        key = write_local_key(settings.state, settings.control_here)
+    except OSError as error:
+        reason = (error.strerror or "no reason given").lower()
+        raise ServerError(f"cannot write into '{settings.state}': {reason}") from None
+    desk = Desk(status, book, lambda: plane.settings, key)
+    plane.settings = replace(settings, setup_url=desk.setup_url)
+    return Control(Server(create_control(desk)), book, settings.state)

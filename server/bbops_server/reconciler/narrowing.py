@@ -1,0 +1,83 @@
+"""Narrow the tables behind a publication, once the release before has answered its last request."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+from bbops.errors import BbopsError
+from bbops_server.reconciler.attempt import Workshop
+from bbops_server.reconciler.stages import MIGRATE_SECONDS
+from bbops_server.reconciler.status import Stalled, StatusBoard
+
+PAUSES_SECONDS = (0.5, 2.0, 5.0, 15.0, 60.0, 300.0)
+"""Between one try and the next while rows break a rule; the last one over and over."""
+
+TOLD_AFTER = 2
+"""Tries that fail before anybody is told: rows of the release before may go by themselves."""
+
+
+class Narrowing:
+    """What a project's publications leave to do; one at a time, in the background."""
+
+    def __init__(
+        self, workshop: Callable[[], Workshop], board: StatusBoard, tell: Callable[[Stalled], None]
+    ) -> None:
+        self._workshop, self._board, self._tell = workshop, board, tell
+        self._working: asyncio.Task[None] | None = None
+
+    async def settle(self) -> None:
+        """Put on record that the release that was published is the one that serves.
+
+        Raises:
+            BbopsError: the database cannot be written.
+        """
+        await self._ask("settle")
+
+    def start(self) -> None:
+        """Begin, unless it is under way."""
+        if self._working is None or self._working.done():
+            self._working = asyncio.create_task(self._work())
+
+    def stop(self) -> None:
+        """Leave it to the next start of the server; what is under way is made wholly or not."""
+        if self._working is not None:
+            self._working.cancel()
+
+    async def finish(self) -> None:
+        """Bring it to an end now, done or stalled, before tables change again."""
+        self.stop()
+        await self._drain()
+        if not await self._is_narrowed(is_told=True):
+            self.start()
+
+    async def _work(self) -> None:
+        await self._drain()
+        tries = 0
+        while not await self._is_narrowed(is_told=tries >= TOLD_AFTER):
+            await asyncio.sleep(PAUSES_SECONDS[min(tries, len(PAUSES_SECONDS) - 1)])
+            tries += 1
+
+    async def _drain(self) -> None:
+        at = self._workshop()
+        with suppress(BbopsError):  # a process that does not answer answers no request either
+            await at.plane.drain(at.project.name)
+
+    async def _is_narrowed(self, *, is_told: bool) -> bool:
+        try:
+            await self._ask("settle")
+            answer = await self._ask("narrow")
+        except BbopsError as error:
+            if is_told:
+                stalled = Stalled("NarrowingStalled", error.message, error.hint)
+                if self._board.stall_narrowing(stalled):
+                    self._tell(stalled)
+            return False
+        self._board.narrowed(answer["hidden"])
+        return True
+
+    async def _ask(self, verb: str) -> dict[str, list[str]]:
+        at = self._workshop()
+        asked = {"do": verb, "database": str(at.database)}
+        return await at.plane.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
