@@ -85,7 +85,8 @@ def _other_database(project: Project, engine: Engine, found: Engine) -> Diagnost
     return Diagnostic(
         project.settings.place("database", "engine"), "other-database",
         f"the project's SQL is for {TITLES[engine]}, and this database is {TITLES[found]}",
-        "DATABASE_URL names a PostgreSQL database; without it there is SQLite",
+        "serve it with DATABASE_URL, and test it with --database-url" if engine == "postgres"
+        else "serve and test it without the URL of a database",
     )  # fmt: skip
 
 
