@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -312,3 +314,25 @@ def test_a_database_that_cannot_be_opened_is_named_without_its_password(place: s
     ) as caught:
         asyncio.run(open_database(read_url(url, "shop")))
     assert "hidden" not in str(caught.value)
+
+
+OPEN = """
+import asyncio, sys
+sys.modules["asyncpg"] = None
+from bbops.database.open import open_database
+from bbops.database.place import read_url
+from bbops.errors import DatabaseError
+import bbops.compile.release, bbops.testing.running
+try:
+    asyncio.run(open_database(read_url("postgresql://host/db", "a")))
+except DatabaseError as error:
+    print(error)
+print([name for name in ("asyncpg", "psycopg") if sys.modules.get(name)])
+"""
+
+
+def test_without_the_extra_everything_else_works_and_the_cure_is_told() -> None:
+    found = subprocess.run([sys.executable, "-c", OPEN], capture_output=True, text=True, check=True)
+    assert found.stdout.splitlines() == [
+        "a PostgreSQL database needs asyncpg", "    hint: pip install 'bbops[postgres]'", "[]",
+    ]  # fmt: skip
