@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bbops.errors import BbopsError, DatabaseError, MigrationRefused
+from bbops_server.accounts.features import read_features_off
 from bbops_server.approvals import read_waiting
 from bbops_server.live.plane import HOLD_SECONDS, Link
 from bbops_server.reconciler.attempt import Attempt, Stage, Workshop
@@ -31,7 +32,8 @@ SWAP_SECONDS = 1.0
 async def build(attempt: Attempt, at: Workshop) -> None:
     """Read, load, check and compile."""
     asked = {"do": "build", "source": attempt.source, "artifacts": str(at.artifacts)}
-    attempt.built = await at.plane.build.ask(asked, timeout_seconds=BUILD_SECONDS)
+    off = await asyncio.to_thread(read_features_off, at.plane.settings.state)
+    attempt.built = await at.plane.build.ask({**asked, "off": off}, timeout_seconds=BUILD_SECONDS)
     if not attempt.built["ok"]:
         raise _refused("ProjectInvalid", attempt.built["diagnostics"])
 
