@@ -46,9 +46,10 @@ def with_columns(*lines: str) -> dict[str, str]:
 class Place:
     """A served project of one table."""
 
-    def __init__(self, tmp_path: Path, **first: str) -> None:
+    def __init__(self, tmp_path: Path, workers: int = 1) -> None:
         self.state, self.folder = tmp_path / "state", tmp_path / "project"
-        write_project(self.folder, {"/".join(k.split("__")) + ".yaml": v for k, v in first.items()})
+        self.workers = str(workers)
+        write_project(self.folder)
         git(self.folder, "init", "-q", "-b", "main")
         git(self.folder, "add", "-A")
         git(self.folder, "commit", "-qm", "Start")
@@ -59,7 +60,8 @@ class Place:
         self.data = self.state / "data.sqlite"
 
     def start(self) -> Served:
-        return Served(self.folder, self.home, "--state", str(self.state))
+        state = ("--state", str(self.state))
+        return Served(self.folder, self.home, *state, "--workers", self.workers)
 
     def commit(self, changes: dict[str, str]) -> str:
         write_project(self.folder, changes)
@@ -94,8 +96,8 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
-    place = Place(tmp_path)
+def place(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
+    place = Place(tmp_path, getattr(request, "param", 1))
     yield place
     assert place.served.stop() == 0
     assert "Traceback" not in (place.served.home / "log").read_text()
@@ -125,6 +127,7 @@ def load(url: str, clients: int) -> Iterator[Counter[int]]:
             thread.join()
 
 
+@pytest.mark.parametrize("place", [1, pytest.param(2, marks=pytest.mark.long)], indirect=True)
 def test_no_request_of_16_clients_fails_while_a_column_is_renamed(place: Place) -> None:
     with load(place.served.serving["url"], 16) as seen:
         made = place.publish(RENAMED)
@@ -172,7 +175,7 @@ def test_what_is_hidden_is_deleted_by_command(place: Place) -> None:
     assert query(Path(deleted["kept"]), "SELECT mood FROM notes") == [("good",)]
     place.served.live()
     assert "Hidden" not in place.conditions()
-    assert place.commands.run(*at).stdout == "nothing is hidden\n"
+    assert place.commands.run(*at, "--dry-run").stdout == "nothing is hidden\n"
 
 
 def test_a_table_without_rows_goes_after_the_swap(place: Place) -> None:

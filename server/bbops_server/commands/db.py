@@ -196,7 +196,8 @@ def narrow_data(project: str | None, state: Path | None, *, dry_run: bool, as_js
     if kept:
         say(f"         what was there is kept in '{printable(str(data))}.before-{keep}'")
     if not found:
-        say("nothing is hidden")
+        more = "" if dry_run else "; the rules of the live release are in force"
+        say(f"nothing is hidden{more}")
 
 
 @command.command("shell", short_help="Run SQL on the data.")
