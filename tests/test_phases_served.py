@@ -139,7 +139,12 @@ def test_no_request_of_16_clients_fails_while_a_column_is_renamed(place: Place) 
 
 
 def test_a_dropped_column_comes_back_with_its_values(place: Place) -> None:
-    place.publish(with_columns("mood: { type: string, nullable: true, maxLength: 9 }"))
+    mood = with_columns("mood: { type: string, nullable: true, maxLength: 9 }")
+    place.publish({**mood, "tables/empty.yaml": NOTES})
+    (place.folder / "tables/empty.yaml").unlink()
+    assert place.publish(mood) == ["drop table 'empty' after the swap"]
+    wait_for(lambda: not place.sql("SELECT 1 FROM sqlite_master WHERE name = 'empty'"))
+    assert "Hidden" not in place.conditions()
     place.add("kept")
     place.sql("UPDATE notes SET mood = 'good'")
     place.commit({"tables/notes.yaml": NOTES})
@@ -152,11 +157,12 @@ def test_a_dropped_column_comes_back_with_its_values(place: Place) -> None:
     assert hidden["message"].startswith("notes.mood: 'bbops db narrow' deletes")
     place.commit(with_columns("mood: { type: integer, nullable: true }"))
     assert "hidden with values of type string" in place.served.stalled()["message"]
-    place.publish(with_columns("mood: { type: string, nullable: true, maxLength: 9 }"))
+    place.publish(mood)
     assert place.sql("SELECT mood FROM notes ORDER BY id") == [("good",), (None,)]
     wait_for(lambda: "Hidden" not in place.conditions())
 
 
+@pytest.mark.long
 def test_what_is_hidden_is_deleted_by_command(place: Place) -> None:
     place.publish(
         {**with_columns("mood: { type: string, default: good }"), "tables/empty.yaml": NOTES}
@@ -176,14 +182,6 @@ def test_what_is_hidden_is_deleted_by_command(place: Place) -> None:
     place.served.live()
     assert "Hidden" not in place.conditions()
     assert place.commands.run(*at, "--dry-run").stdout == "nothing is hidden\n"
-
-
-def test_a_table_without_rows_goes_after_the_swap(place: Place) -> None:
-    place.publish({"tables/empty.yaml": NOTES})
-    (place.folder / "tables/empty.yaml").unlink()
-    assert place.publish({}) == ["drop table 'empty' after the swap"]
-    wait_for(lambda: not place.sql("SELECT 1 FROM sqlite_master WHERE name = 'empty'"))
-    assert "Hidden" not in place.conditions()
 
 
 def test_rows_of_the_release_before_stall_the_narrowing_and_not_the_release(place: Place) -> None:

@@ -13,6 +13,7 @@ import pytest
 from bbops.database import migrate, rollout
 from bbops.errors import DatabaseError, MigrationRefused
 from bbops.resources.table import Table
+from tests.database_commands import Commands
 from tests.migrating import declare, query, schema_of
 from tests.test_database_changes import (
     ROWS,
@@ -294,3 +295,21 @@ def test_a_check_holds_from_the_narrowing_on_and_ends_before_the_swap(database: 
         "change the checks of table 'people'"
     )
     query(database, "UPDATE people SET age = 17 WHERE id = 1")
+
+
+def test_the_command_deletes_what_is_hidden_and_says_what_that_was(
+    database: Path, tmp_path: Path
+) -> None:
+    commands = Commands(tmp_path, tmp_path / "home")
+    at = ("narrow", "--state", tmp_path)
+    assert commands.json(*at) == {"deleted": {}, "kept": None}
+    publish(database, changed(both(drop("people", "age"), lambda spec: spec.pop("members"))))
+    assert commands.json(*at, "--dry-run") == {"hidden": {"members": 3, "people.age": 2}}
+    told = commands.run(*at).stdout.splitlines()
+    assert told[:2] == [
+        "deleted  members, 3 rows with a value", "deleted  people.age, 2 rows with a value",
+    ]  # fmt: skip
+    kept = Path(told[2].partition("'")[2].rstrip("'"))
+    assert people_of(kept, "age") == [30, 40, None]
+    assert hidden_in(database) == {}
+    assert "nothing is hidden; the rules" in commands.run(*at).stdout
