@@ -22,6 +22,10 @@ ON_SQLITE = pytest.mark.parametrize("bench", ["sqlite"], indirect=True)
 """Marks a test whose `bench` is on SQLite only."""
 
 
+GIVEN = os.environ.pop("DATABASE_URL", "")
+"""Servers that tests start have files, unless they are given another place."""
+
+
 def own_server(folder: Path) -> str:
     """Start the server that all processes of a test run share, or find it; return its URL.
 
@@ -43,7 +47,7 @@ def own_server(folder: Path) -> str:
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The URL of a server that is shared: work in a schema of your own."""
-    given = os.environ.get("DATABASE_URL")
+    given = GIVEN
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent  # that of the run, which its processes share

@@ -51,7 +51,7 @@ class Served:
         env: dict[str, str] | None = None,
     ) -> None:  # fmt: skip
         home.mkdir(exist_ok=True)
-        self.repository, self.home = repository, home
+        self.repository, self.home, self.env = repository, home, env or {}
         source = address or str(repository)
         command = [sys.executable, "-P", "-m", "bbops", "serve", source, "--json"]
         ports = ["--port", "0", "--control-port", "0"]
@@ -129,12 +129,16 @@ class Served:
         git(self.repository, "commit", "-qm", message)
         return git(self.repository, "rev-parse", "HEAD")
 
-    def bbops(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def bbops(
+        self, *arguments: str, env: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
         """Run another command, told where this server is."""
         return subprocess.run(
             [sys.executable, "-P", "-m", "bbops", *arguments], cwd=self.home,
             capture_output=True, text=True, check=False, timeout=60,
-            env=environment(self.home) | {"BBOPS_SERVER": self.serving["control_url"]},
+            env=environment(self.home)
+            | {"BBOPS_SERVER": self.serving["control_url"]}
+            | (env or {}),
         )  # fmt: skip
 
     def stop(self, how: int = signal.SIGTERM) -> int:

@@ -59,16 +59,23 @@ class Adopted:
     remarks: tuple[str, ...]
 
 
-def adopt(live: shape.Shape, rest: Rest, reserved: Collection[str] = ()) -> Adopted:
+def adopt(
+    live: shape.Shape,
+    rest: Rest,
+    reserved: Collection[str] = (),
+    only: Collection[str] | None = None,
+) -> Adopted:
     """Return the declarations of live tables.
 
     Args:
         live: as they are read.
         rest: what the shape leaves out.
         reserved: names that no column may have.
+        only: the tables that are wanted, by default all.
     """
     adopter = _Adopter(live, rest, frozenset(reserved))
-    tables = {name: adopter.table(name) for name in sorted(live)}
+    wanted = live.keys() if only is None else live.keys() & set(only)
+    tables = {name: adopter.table(name) for name in sorted(wanted)}
     found = {name: table for name, table in tables.items() if table}
     return Adopted(found, (*adopter.remarks, *rest.remarks))
 

@@ -80,7 +80,7 @@ def _find(live: LiveTables, applied: Mapping[str, Table]) -> Drifted:
     if not differences:
         return Drifted((), {})
     changed = {one.table for one in differences}
-    adopted = adopt({name: have[name] for name in changed & have.keys()}, live.rest())
+    adopted = adopt(have, live.rest(), only=changed)
     tables = {
         name: _merged(applied.get(name), adopted.tables.get(name), have.get(name))
         for name in sorted(changed)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from secrets import token_hex
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from bbops.database.place import Place
 from bbops.database.sqlite import Sqlite
@@ -12,10 +17,13 @@ from bbops.errors import DatabaseError
 if TYPE_CHECKING:
     from bbops.database.postgres.driver import Postgres
 
+Opened: TypeAlias = "Sqlite | Postgres"
+"""Both are the door `bbops.host.Database`, and know `prepare` and `close`."""
+
 
 async def open_database(
     place: Place, *, durability: Literal["normal", "full"] = "normal"
-) -> Sqlite | Postgres:
+) -> Opened:
     """Open a file or a schema; both are the door `bbops.host.Database`.
 
     Args:
@@ -34,3 +42,23 @@ async def open_database(
         hint = "pip install 'bbops[postgres]'"
         raise DatabaseError("a PostgreSQL database needs asyncpg", hint=hint) from None
     return await Postgres.open(place, durability=durability)
+
+
+@contextmanager
+def throw_away(beside: Place) -> Iterator[Place]:
+    """Yield an empty database of the same kind that is gone afterwards.
+
+    Raises:
+        DatabaseError: PostgreSQL cannot be reached, or lets us make no schema.
+    """
+    if isinstance(beside, Path):
+        with TemporaryDirectory(prefix="bbops-rehearsal-") as folder:
+            yield Path(folder) / "data.sqlite"
+        return
+    from bbops.database.postgres.opened import drop_schema  # noqa: PLC0415 - an extra
+
+    place = replace(beside, schema=f"_bbops_{token_hex(8)}")
+    try:
+        yield place
+    finally:
+        drop_schema(place)

@@ -33,12 +33,32 @@ class PostgresPlace:
         return urlunsplit(parts._replace(query=query))
 
     def __str__(self) -> str:
-        parts = urlsplit(self.url)
-        host = parts.netloc.rpartition("@")[2] or dict(parse_qsl(parts.query)).get("host", "")
-        return f"schema '{self.schema}' of postgresql://{host}{parts.path}"
+        return f"schema '{self.schema}' of {name_database(self.url)}"
 
 
 Place: TypeAlias = Path | PostgresPlace
+
+
+def name_database(url: str) -> str:
+    """Return the address of a PostgreSQL database without user, password and options."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2] or dict(parse_qsl(parts.query)).get("host", "")
+    return f"postgresql://{host}{parts.path}"
+
+
+def write_place(place: Place) -> str:
+    """Return a place as text, the password in it: for another process of ours, and for no log."""
+    if isinstance(place, Path):
+        return str(place)
+    return f"{place.url.partition('#')[0]}#{place.schema}"
+
+
+def read_place(text: str) -> Place:
+    """Return the place that `write_place` wrote."""
+    url, mark, schema = text.partition("#")
+    if mark and urlsplit(url).scheme in _SCHEMES:
+        return PostgresPlace(url, schema)
+    return Path(text)
 
 
 def read_url(url: str, schema: str) -> PostgresPlace:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
+
+from bbops.database.place import Place, PostgresPlace
 
 Durability = Literal["normal", "full"]
 
@@ -57,7 +60,8 @@ class Settings:
 
     A port of 0 means any free one; `main.run` puts the found one in its place. `data_shown` and
     `control_shown` are the addresses people are told, where those are others than this machine's.
-    `setup_url` makes the first account; empty when there is one.
+    `setup_url` makes the first account; empty when there is one. `database_url` is of PostgreSQL;
+    empty where projects keep their data in files.
     """
 
     state: Path
@@ -71,6 +75,7 @@ class Settings:
     control_shown: str = ""
     access: Access = Access()
     setup_url: str = field(default="", repr=False)
+    database_url: str = field(default="", repr=False)
 
     @property
     def data_url(self) -> str:
@@ -117,6 +122,32 @@ class ProjectSettings:
     path: str = ""
     hosts: tuple[str, ...] = ()
     prefix: str = ""
+    postgres: PostgresPlace | None = None
+
+    @property
+    def database(self) -> Place:
+        """Where its data is: a schema of PostgreSQL, or a file in the state folder."""
+        return self.postgres or self.state / "data.sqlite"
+
+    @property
+    def history(self) -> Path:
+        """The requests that were answered: always a file, which the data processes write."""
+        return self.state / "history.sqlite"
+
+
+PLACE_FILE = "database"
+"""Beside a project's data: the schema of PostgreSQL that holds it, where it is no file."""
+
+
+def note_place(project: ProjectSettings) -> None:
+    """Write down where the data is, for commands that run beside the server; never the address."""
+    file = project.state / PLACE_FILE
+    with suppress(OSError):  # a full disk is told of by who needs it
+        if project.postgres is None:
+            file.unlink(missing_ok=True)
+        else:
+            project.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+            file.write_text(project.postgres.schema, encoding="utf-8")
 
 
 def _url(host: str, port: int) -> str:

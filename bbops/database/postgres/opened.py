@@ -48,6 +48,15 @@ def write_tables(place: PostgresPlace) -> Iterator[OpenedSchema]:
             raise _failed(f"cannot migrate {place}", error) from None
 
 
+def drop_schema(place: PostgresPlace) -> None:
+    """Delete a schema with all that is in it; one that is gone is no mistake."""
+    with _connected(place) as live:
+        try:
+            live.execute(f'DROP SCHEMA IF EXISTS "{place.schema}" CASCADE'.encode())
+        except psycopg.Error as error:
+            raise _failed(f"cannot delete {place}", error) from None
+
+
 class OpenedSchema:
     """A schema that nobody else migrates."""
 

@@ -28,7 +28,7 @@ _ODD_INDEXES: Final = "SELECT t.relname, i.relname" + OWNED.format(
 )
 _CHECKS: Final = "SELECT DISTINCT t.relname" + OWNED.format(
     joins=" JOIN pg_constraint AS c ON c.conrelid = t.oid",
-    more=" AND c.contype = 'c' AND c.conname !~ '^c[kt]_.*_[0-9a-f]{{8}}$'",
+    more=" AND c.contype = 'c' AND c.conname !~ '^c[kt]_.*_[0-9a-f]{8}$'",
 )
 _MANY: Final = "SELECT t.relname, c.conname" + OWNED.format(
     joins=" JOIN pg_constraint AS c ON c.conrelid = t.oid",

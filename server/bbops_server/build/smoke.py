@@ -7,7 +7,8 @@ import marshal
 from pathlib import Path
 from typing import Any
 
-from bbops.database.sqlite import Sqlite
+from bbops.database.open import Opened, open_database
+from bbops.database.place import Place
 from bbops.errors import DatabaseError, ServerError
 from bbops.host import Host
 from bbops.runtime.release import Release, link
@@ -20,7 +21,7 @@ _DUMMY = "x" * 64
 """Stands for every env value: no secret is needed here, so none is given."""
 
 
-async def try_release(artifact: Path, database: Path) -> dict[str, int]:
+async def try_release(artifact: Path, place: Place) -> dict[str, int]:
     """Return how many statements and routes were tried.
 
     Raises:
@@ -29,25 +30,25 @@ async def try_release(artifact: Path, database: Path) -> dict[str, int]:
     """
     data, _ = await asyncio.to_thread(read_artifact, artifact)
     content: dict[str, Any] = marshal.loads(data)  # noqa: S302 - our own file, just checked
-    sqlite = await Sqlite.open(database, durability=content["durability"])
+    database = await open_database(place, durability=content["durability"])
     try:
-        host = Host(SystemClock(), SystemRandom(), sqlite, JsonLog())
+        host = Host(SystemClock(), SystemRandom(), database, JsonLog())
         env = dict.fromkeys(content["env"], _DUMMY)
         release = link(data, name="smoke", host=host, env=env)
-        statements = await _prepare(release, sqlite)
+        statements = await _prepare(release, database)
         for route in content["routes"]:
             _match(release, route)
         release.close()
     finally:
-        await sqlite.close()
+        await database.close()
     return {"statements": statements, "routes": len(content["routes"])}
 
 
-async def _prepare(release: Release, sqlite: Sqlite) -> int:
+async def _prepare(release: Release, database: Opened) -> int:
     texts = set(release.statements())
     for text in texts:
         try:
-            await sqlite.prepare(text)
+            await database.prepare(text)
         except DatabaseError as error:
             raise DatabaseError(
                 f"a query does not fit the database: {error.message}: {text[:300]}",

@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from bbops.database import rollout
 from bbops.database.migrate import refusal
+from bbops.database.open import throw_away
+from bbops.database.place import read_place
 from bbops.database.rollout_plan import Plan
 from bbops.errors import MigrationRefused, ServerError
 from bbops.resources.table import Table
@@ -74,8 +75,7 @@ class TablesAtWork:
         """Plan; then try the release on an empty file that has the tables it will meet."""
         planned: Plan = await self._in_thread(self._plan, request)
         if not planned.is_done and not planned.is_first:
-            with TemporaryDirectory(prefix="bbops-rehearsal-") as folder:
-                stage = Path(folder) / "data.sqlite"
+            with throw_away(read_place(request["database"])) as stage:
                 await self._in_thread(rollout.rehearse, stage, planned)
                 await try_release(Path(request["artifact"]), stage)
         return {
@@ -86,9 +86,8 @@ class TablesAtWork:
         }
 
     def _plan(self, request: Frame) -> Plan:
-        database = Path(request["database"])
-        planned = rollout.plan(database, self._find(request))
-        migration, state = planned.migration, database.parent
+        planned = rollout.plan(read_place(request["database"]), self._find(request))
+        migration, state = planned.migration, Path(request["state"])
         if migration.refused and migration.hash not in read_approved(state):
             if migration.is_waiting:
                 keep_waiting(state, migration)
@@ -96,10 +95,10 @@ class TablesAtWork:
         return planned
 
     def _expand(self, request: Frame) -> Frame:
-        database = Path(request["database"])
-        state, tables = database.parent, self._find(request)
+        place, state = read_place(request["database"]), Path(request["state"])
+        tables = self._find(request)
         try:
-            migration = rollout.expand(database, tables, read_approved(state))
+            migration = rollout.expand(place, tables, read_approved(state))
         except MigrationRefused:
             self._plan(request)  # rows have come in the way since; what waits is written down
             raise
@@ -113,7 +112,7 @@ class TablesAtWork:
         Raises:
             ServerError: it was built by the process before this one.
         """
-        tables = self._declared.get(Path(request["database"]).parent, {}).get(request["digest"])
+        tables = self._declared.get(Path(request["state"]), {}).get(request["digest"])
         if tables is None:
             digest = request["digest"][:12]
             raise ServerError(f"release '{digest}' was not built here", hint="build it again")
@@ -121,20 +120,20 @@ class TablesAtWork:
 
 
 def _switch(request: Frame) -> Frame:
-    rollout.switch(Path(request["database"]), request["digest"], until=request["until"])
+    rollout.switch(read_place(request["database"]), request["digest"], until=request["until"])
     return {}
 
 
 def _settle(request: Frame) -> Frame:
-    rollout.settle(Path(request["database"]), request["digest"])
+    rollout.settle(read_place(request["database"]), request["digest"])
     return {}
 
 
 def _narrow(request: Frame) -> Frame:
-    database = Path(request["database"])
-    rollout.narrow(database, request["digest"])
-    return {"hidden": [str(one) for one in rollout.find_hidden(database)]}
+    place = read_place(request["database"])
+    rollout.narrow(place, request["digest"])
+    return {"hidden": [str(one) for one in rollout.find_hidden(place)]}
 
 
 def _find_release(request: Frame) -> Frame:
-    return {"digest": rollout.find_release(Path(request["database"]))}
+    return {"digest": rollout.find_release(read_place(request["database"]))}

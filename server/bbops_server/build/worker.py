@@ -15,9 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from bbops.compile.release import Built, build, declared_env
+from bbops.database.place import read_place
 from bbops.diagnostics import Diagnostic
 from bbops.errors import ServerError
 from bbops.git.command import end_all
+from bbops.resources.project import Engine
 from bbops_server.build.gate import MOST_TOLD, Gate
 from bbops_server.build.smoke import try_release
 from bbops_server.build.sources import Mirrors, Source, Sources
@@ -43,7 +45,9 @@ class Builder:
             BbopsError: it cannot be done; there is no such request.
         """
         if request["do"] == "smoke":
-            return dict(await try_release(Path(request["artifact"]), Path(request["database"])))
+            return dict(
+                await try_release(Path(request["artifact"]), read_place(request["database"]))
+            )
         if self._tables.knows(request["do"]):
             return await self._tables.handle(request)
         if request["do"] == "test":
@@ -74,7 +78,10 @@ class Builder:
             "descends": lambda: self._descends(request),
             "resolve": lambda: self._sources.resolve(request["repository"], request["branch"]),
             "build": lambda: self._build(
-                request["source"], Path(request["artifacts"]), request.get("off", ())
+                request["source"],
+                Path(request["artifacts"]),
+                request.get("off", ()),
+                request.get("engine", "sqlite"),
             ),
             "stop": dict,  # its turn comes when everything before it is done
         }
@@ -86,10 +93,10 @@ class Builder:
         found = self._sources.descends(request["repository"], request["old"], request["new"])
         return {"descends": found}
 
-    def _build(self, source: Source, artifacts: Path, off: Sequence[str]) -> Frame:
+    def _build(self, source: Source, artifacts: Path, off: Sequence[str], engine: Engine) -> Frame:
         started = time.monotonic()
         tree, cache = self._sources.open(source)
-        built = build(tree, cache, off=off)
+        built = build(tree, cache, off=off, database=engine)
         answer = {
             "ok": built.project is not None,
             "diagnostics": [describe(one) for one in built.diagnostics],

@@ -13,7 +13,7 @@ import click
 from bbops.console import say
 from bbops.errors import BbopsError, ProjectError, ServerError
 from bbops.render import printable
-from bbops_server.commands._projects import data_of, of_project, where_state
+from bbops_server.commands._projects import of_project, place_of, where_state
 
 if TYPE_CHECKING:
     from bbops.database.adopt import Adopted
@@ -40,7 +40,7 @@ def plan_data(project: str | None, state: Path | None, *, as_json: bool) -> int:
     """
     from bbops.database.rollout import plan  # noqa: PLC0415 - after --help
 
-    found = plan(data_of(project, state), declared_tables(Path()))
+    found = plan(place_of(project, state), declared_tables(Path()))
     migration = found.migration
     if as_json:
         told = {
@@ -71,7 +71,7 @@ def find_drift(
     """
     from bbops.database import drift  # noqa: PLC0415 - after --help
 
-    found = drift.find_drift(data_of(project, state))
+    found = drift.find_drift(place_of(project, state))
     if as_json:
         told = [{"what": one.what, "name": one.name} for one in found.found]
         click.echo(json.dumps({"drift": told, "tables": found.tables, "remarks": found.remarks}))

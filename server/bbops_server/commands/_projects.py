@@ -10,8 +10,10 @@ from typing import Final
 
 import click
 
+from bbops.database.place import Place
 from bbops.errors import ServerError
 from bbops_server.commands._options import require_platform
+from bbops_server.settings import PLACE_FILE
 
 where_state = click.option(
     "--state", type=click.Path(path_type=Path), metavar="DIR",
@@ -39,19 +41,47 @@ def require_project(state: Path | None) -> None:
 
 
 def data_of(project: str | None, state: Path | None) -> Path:
-    """Return the file of a project's data.
+    """Return the file of a project's data, for what only a file can do.
 
     Raises:
-        ServerError: there is none yet, or no such project.
+        ServerError: there is none yet, it is in PostgreSQL, or there is no such project.
     """
     require_platform()
-    data = folder_of(state or Path(".bbops/state"), project) / DATA
-    if not data.exists():
+    folder = folder_of(state or Path(".bbops/state"), project)
+    if (folder / PLACE_FILE).exists():
         raise ServerError(
-            f"there is no data in '{data.parent}'",
+            "the data is in PostgreSQL, and this works on a file",
+            hint="use PostgreSQL's own pg_dump, pg_restore and psql",
+        )
+    if not (folder / DATA).exists():
+        raise ServerError(
+            f"there is no data in '{folder}'",
             hint="'bbops serve' makes it; go to the project's folder, or give --state DIR",
         )
-    return data
+    return folder / DATA
+
+
+def place_of(project: str | None, state: Path | None) -> Place:
+    """Return where a project's data is: a file, or a schema of the database of DATABASE_URL.
+
+    Raises:
+        ServerError: there is none yet, or no such project, or nobody says where PostgreSQL is.
+        DatabaseError: DATABASE_URL is no address of one.
+    """
+    folder = folder_of(state or Path(".bbops/state"), project)
+    try:
+        schema = (folder / PLACE_FILE).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return data_of(project, state)
+    url = os.environ.get("DATABASE_URL")
+    if not url:
+        raise ServerError(
+            f"the data is in schema '{schema}' of PostgreSQL",
+            hint="set DATABASE_URL as it is for the server",
+        )
+    from bbops.database.place import read_url  # noqa: PLC0415 - after --help
+
+    return read_url(url, schema)
 
 
 def folder_of(state: Path, project: str | None) -> Path:

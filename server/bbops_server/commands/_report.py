@@ -72,6 +72,8 @@ class Terminal:
         self.url = event.url
         say(f"{click.style('serving', bold=True)}  {event.source}")
         say(f"         {event.url} is the API, {event.control_url} the control plane")
+        if event.database:
+            say(f"         the data is in {event.database}")
         if event.setup_url:
             say(f"         {event.setup_url} makes the first account")
 

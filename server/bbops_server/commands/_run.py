@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from bbops.database.place import name_database
 from bbops_server.commands._projects import hold_state
 from bbops_server.commands._report import Terminal, print_json
 from bbops_server.host.secrets import Secrets
 from bbops_server.live.plane import Plane
 from bbops_server.main import Make, run
 from bbops_server.reconciler.events import Serving, Tell
-from bbops_server.settings import ProjectSettings, Settings
+from bbops_server.settings import ProjectSettings, Settings, note_place
 
 if TYPE_CHECKING:
     from bbops_server.reconciler.following import Options
@@ -52,7 +53,8 @@ def run_project(
 
         def make(plane: Plane) -> Projects:
             async def work(projects: Projects) -> None:
-                tell("", _serving(plane, source.shown))
+                tell("", _serving(plane, source.shown, str(project.postgres or "")))
+                note_place(project)
                 projects.start(Workshop(project, source, plane, secrets))
                 await asyncio.Event().wait()
 
@@ -76,7 +78,8 @@ def run_file(settings: Settings, file: ServerFile, options: Options, *, as_json:
             followed = FollowedFile(options, file, plane)
 
             async def work(projects: Projects) -> None:
-                tell("", _serving(plane, str(options.path)))
+                url = plane.settings.database_url
+                tell("", _serving(plane, str(options.path), name_database(url) if url else ""))
                 await followed.run(projects)
 
             return Projects(tell, work)
@@ -86,7 +89,7 @@ def run_file(settings: Settings, file: ServerFile, options: Options, *, as_json:
     asyncio.run(run(settings, load))
 
 
-def _serving(plane: Plane, source: str) -> Serving:
+def _serving(plane: Plane, source: str, database: str) -> Serving:
     settings = plane.settings
     setup_url = settings.setup_url if settings.mode == "serve" else ""
-    return Serving(settings.data_url, settings.control_url, source, setup_url)
+    return Serving(settings.data_url, settings.control_url, source, setup_url, database)

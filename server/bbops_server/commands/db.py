@@ -27,6 +27,7 @@ from bbops_server.commands._projects import (
     hold_state,
     name_of,
     of_project,
+    place_of,
     require_project,
     where_state,
 )
@@ -128,7 +129,7 @@ def seed_data(project: str | None, state: Path | None, *, as_json: bool) -> None
     """
     from bbops.database.migrate import insert_seed  # noqa: PLC0415 - after --help
 
-    added = insert_seed(data_of(project, state))
+    added = insert_seed(place_of(project, state))
     if as_json:
         click.echo(json.dumps({"added": added}))
         return
@@ -154,7 +155,8 @@ def approve_migration(plan: str, project: str | None, state: Path | None) -> Non
     from bbops_server.approvals import approve  # noqa: PLC0415 - after --help
     from bbops_server.host.clock import SystemClock  # noqa: PLC0415 - after --help
 
-    folder = data_of(project, state).parent
+    place_of(project, state)  # which is there
+    folder = folder_of(state or Path(".bbops/state"), project)
     approval = approve(folder, plan, who=user(), at=SystemClock().now())
     for loss in approval.losses:
         say(f"{click.style('approved', fg='green', bold=True)}  {printable(loss.change)}")
@@ -174,27 +176,28 @@ def narrow_data(project: str | None, state: Path | None, *, dry_run: bool, as_js
 
     Exits with 2 when rows break a rule: change them, then run it again.
     """
-    data = data_of(project, state)
+    place = place_of(project, state)
     from bbops.database.rollout import delete_hidden, find_hidden  # noqa: PLC0415 - after --help
 
     keep = stamp()
-    found = find_hidden(data) if dry_run else delete_hidden(data, keep)
+    found = find_hidden(place) if dry_run else delete_hidden(place, keep)
+    kept_in = f"{place}.before-{keep}" if isinstance(place, Path) else f"tables '_before_{keep}_…'"
     kept = not dry_run and any(one.rows for one in found)
     if found and not dry_run:
         from bbops_server.approvals import look_again  # noqa: PLC0415 - after --help
 
-        look_again(data.parent)
+        look_again(folder_of(state or Path(".bbops/state"), project))
     if as_json:
         names = {str(one): one.rows for one in found}
         told = {"hidden": names} if dry_run else {"deleted": names}
-        where = str(data.with_name(f"{DATA}.before-{keep}")) if kept else None
+        where = kept_in if kept else None
         click.echo(json.dumps(told if dry_run else {**told, "kept": where}))
         return
     verb = "hidden" if dry_run else click.style("deleted", fg="green", bold=True)
     for one in found:
         say(f"{verb}  {printable(str(one))}, {rows(one.rows)} with a value")
     if kept:
-        say(f"         what was there is kept in '{printable(str(data))}.before-{keep}'")
+        say(f"         what was there is kept in {printable(kept_in)}")
     if not found:
         more = "" if dry_run else "; the rules of the live release are in force"
         say(f"nothing is hidden{more}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,14 @@ from bbops_server.commands._options import (
 from bbops_server.settings import CONTROL_HOST
 
 _OF_SERVER = ("host", "port", "control_host", "control_port", "workers")
-_OF_PROJECT = ("branch", "path", "control_url")
+_OF_PROJECT = ("branch", "path", "control_url", "schema")
+
+
+def check_schema(_: click.Context, __: click.Parameter, value: str) -> str:
+    """Refuse names that would have to be quoted, or that are PostgreSQL's own."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", value) or value.startswith("pg_"):
+        raise click.BadParameter(f"expected a name in lower_case, got '{value[:64]}'")
+    return value
 
 
 @click.command("serve")
@@ -49,12 +58,16 @@ _OF_PROJECT = ("branch", "path", "control_url")
     "--workers", default=1, show_default=True, metavar="N", type=click.IntRange(1, 64),
     help="Processes that answer requests.",
 )  # fmt: skip
+@click.option(
+    "--schema", default="bbops", show_default=True, metavar="NAME", callback=check_schema,
+    help="Where the data is kept in the PostgreSQL database of DATABASE_URL.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON per event.")
 @click.pass_context
 def command(
     context: click.Context, repository: str, host: str, port: int, control_port: int,
     state: Path | None, branch: str, path: str, poll: float, control_host: str, control_url: str,
-    workers: int, *, as_json: bool,
+    workers: int, schema: str, *, as_json: bool,
 ) -> None:  # fmt: skip
     """Serve REPOSITORY (by default this folder) and follow its branch.
 
@@ -63,10 +76,14 @@ def command(
     A commit is live within a second of being seen; one with a mistake is refused, and the last good
     release serves on. Stop it with Ctrl-C: requests that began are answered first.
 
+    The data is a SQLite file in the state folder, or a schema of the PostgreSQL database that the
+    variable DATABASE_URL names (with the extra 'postgres').
+
     A file such as server.yaml, or a folder that holds one, is a server of several projects; what
     changes in it is in force within a second.
     """
     require_platform()
+    from bbops.database.place import read_url  # noqa: PLC0415 - after --help
     from bbops.git.address import Address, require_branch  # noqa: PLC0415 - after --help
     from bbops.git.store import require_git  # noqa: PLC0415 - as all below; --help needs no git
     from bbops_server.commands._run import run_project  # noqa: PLC0415
@@ -93,7 +110,9 @@ def command(
         state, host=host, port=port, control_host=control_host, control_port=control_port,
         workers=workers, control_shown=control_url,
     )  # fmt: skip
-    project = ProjectSettings(state, branch=branch, path=path)
+    url = os.environ.get("DATABASE_URL", "")
+    postgres = read_url(url, schema) if url else None
+    project = ProjectSettings(state, branch=branch, path=path, postgres=postgres)
     run_project(settings, project, source, as_json=as_json)
 
 
@@ -116,6 +135,7 @@ def serve_file(
         ProjectError: the file has mistakes.
         BbopsError: an option was given that belongs to one project.
     """
+    from bbops.database.place import read_url  # noqa: PLC0415 - after --help
     from bbops_server.commands._run import run_file  # noqa: PLC0415 - after --help
     from bbops_server.reconciler.following import Options  # noqa: PLC0415
     from bbops_server.server_file.load import read_file  # noqa: PLC0415
@@ -133,6 +153,8 @@ def serve_file(
     if read.file is None:
         raise ProjectError(read.diagnostics)
     own = {name: given[name] for name in _OF_SERVER if name in given}
+    if url := os.environ.get("DATABASE_URL"):
+        own["database_url"] = read_url(url, "").url
     folder = state_folder(path.parent, state, inside=path.parent)
     settings = server_settings(read.file, folder, own)
     run_file(settings, read.file, Options(path, poll, own), as_json=as_json)

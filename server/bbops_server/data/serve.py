@@ -11,6 +11,7 @@ from pathlib import Path
 
 import uvloop
 
+from bbops.database.place import read_place
 from bbops.errors import ServerError
 from bbops_server.host.clock import SystemClock
 from bbops_server.host.http import Egress, OutsideHttp
@@ -84,7 +85,8 @@ class DataProcess:
             Path(request["artifact"]),
             name=request["name"],
             env=request["env"],
-            database=Path(request["database"]),
+            database=read_place(request["database"]),
+            history_file=Path(request["history_file"]),
             durability=request["durability"],
             detailed=request["detailed"],
             history=request.get("history", True),

@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bbops.database.place import Place as Data
+from bbops.database.place import write_place
 from bbops.errors import BbopsError, ServerError
 from bbops_server.live.place import EVERYWHERE, Place
 from bbops_server.live.shared import Shared
@@ -41,7 +43,8 @@ class Link:
     artifact: Path
     name: str
     project: str
-    database: Path
+    database: Data
+    history: Path
     durability: Durability
     detailed: bool
     env: Mapping[str, str | None] = field(repr=False)
@@ -53,7 +56,8 @@ class Link:
             "project": self.project,
             "artifact": str(self.artifact),
             "name": self.name,
-            "database": str(self.database),
+            "database": write_place(self.database),
+            "history_file": str(self.history),
             "durability": self.durability,
             "detailed": self.detailed,
             "env": dict(self.env),
@@ -153,7 +157,8 @@ class Plane:
         Raises:
             BbopsError: a process cannot link it; the release before goes on serving in all.
         """
-        link = Link(artifact, name, project, database, durability, detailed, env)
+        history = database.with_name("history.sqlite")
+        link = Link(artifact, name, project, database, history, durability, detailed, env)
         await self.link(link)
         await self.swap(link)
 

@@ -12,7 +12,8 @@ from weakref import WeakSet
 
 import msgspec
 
-from bbops.database.sqlite import Sqlite
+from bbops.database.open import Opened, open_database
+from bbops.database.place import Place
 from bbops.errors import ServerError
 from bbops.host import Clock, Host, Http, Log, Random
 from bbops.runtime.answering import Record
@@ -44,7 +45,7 @@ class Live:
         self.held: asyncio.Event | None = None
         self._doors, self._http = (clock, random, log), http
         self._linked: tuple[Release, str] | None = None
-        self._databases: dict[tuple[Path, Durability], Sqlite] = {}
+        self._databases: dict[tuple[Place, Durability], Opened] = {}
         self._lasting = Lasting(lanes)
         self._sweeping: asyncio.Task[None] | None = None
         self._histories: dict[Path, History] = {}
@@ -58,7 +59,8 @@ class Live:
         *,
         name: str,
         env: Mapping[str, str | None],
-        database: Path,
+        database: Place,
+        history_file: Path,
         durability: Durability = "normal",
         detailed: bool = False,
         history: bool = True,
@@ -78,10 +80,10 @@ class Live:
             opened = await self._open(database, durability)
             host = Host(clock, random, opened, log, http=self._http)
             try:
+                remember = self._remember(history_file) if history else None
                 release = await link_in_slices(
                     data, name=name, host=host, env=env, detailed=detailed,
-                    lasting=self._lasting, history=self._remember(database) if history else None,
-                    send_whole=send_whole,
+                    lasting=self._lasting, history=remember, send_whole=send_whole,
                 )  # fmt: skip
             except Failure as failure:
                 raise ServerError(failure.message) from None
@@ -169,18 +171,17 @@ class Live:
         for history in self._histories.values():
             await asyncio.to_thread(history.close)
 
-    async def _open(self, path: Path, durability: Durability) -> Sqlite:
-        key = path, durability
+    async def _open(self, place: Place, durability: Durability) -> Opened:
+        key = place, durability
         if key not in self._databases:
-            self._databases[key] = await Sqlite.open(path, durability=durability)
+            self._databases[key] = await open_database(place, durability=durability)
         return self._databases[key]
 
-    def _remember(self, database: Path) -> Record:
-        """Return what takes the answers of a project whose data is in this database."""
-        path = database.with_name("history.sqlite")
-        if path not in self._histories:
-            self._histories[path] = History(path)
-        return self._histories[path].remember
+    def _remember(self, file: Path) -> Record:
+        """Return what takes the answers of a project whose history is this file."""
+        if file not in self._histories:
+            self._histories[file] = History(file)
+        return self._histories[file].remember
 
     def _drop_linked(self) -> None:
         if self._linked is not None:

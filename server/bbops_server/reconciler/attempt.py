@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from bbops.database.place import Place, write_place
 from bbops_server.host.secrets import Secrets
 from bbops_server.live.plane import Link, Plane
 from bbops_server.reconciler.sources import Source
@@ -71,14 +72,19 @@ class Workshop:
         return self.project.state / "artifacts"
 
     @property
-    def database(self) -> Path:
+    def database(self) -> Place:
         """The project's data."""
-        return self.project.state / "data.sqlite"
+        return self.project.database
+
+    @property
+    def asked_of(self) -> dict[str, str]:
+        """Where a request to the build process finds the data, and what is beside it."""
+        return {"database": write_place(self.database), "state": str(self.project.state)}
 
     @property
     def history(self) -> Path:
-        """The requests that were answered; the data processes write it beside the data."""
-        return self.database.with_name("history.sqlite")
+        """The requests that were answered; the data processes write it."""
+        return self.project.history
 
     @property
     def record(self) -> Path:

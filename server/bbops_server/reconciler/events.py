@@ -13,13 +13,15 @@ from bbops_server.reconciler.status import Stalled
 class Serving:
     """Said once, when every process runs: where the API and the control plane are.
 
-    `setup_url` makes the first account; empty when there is one.
+    `setup_url` makes the first account; empty when there is one. `database` is named where data is
+    not in the state folder.
     """
 
     url: str
     control_url: str
     source: str
     setup_url: str = ""
+    database: str = ""
 
 
 @dataclass(frozen=True, slots=True)

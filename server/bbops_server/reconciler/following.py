@@ -30,7 +30,7 @@ from bbops_server.reconciler.status import ServerStatus
 from bbops_server.server_file.load import Read, read_file
 from bbops_server.server_file.model import ServedProject, ServerFile
 from bbops_server.server_file.settings import access_settings, find_restarts, project_settings
-from bbops_server.settings import ProjectSettings
+from bbops_server.settings import ProjectSettings, note_place
 
 LOOK_SECONDS = 0.25
 """A change is read once the file has stayed the same for so long: an editor may still write it."""
@@ -110,11 +110,12 @@ class FollowedFile:
         changes = _compare(old, new)
         restarted = [name for name in changes.changed if _follows_other(old, new, name)]
         self.show_urls(new)
-        settings = project_settings(new, self.plane.settings.state)
+        settings = project_settings(new, self.plane.settings)
         await self.arrange(new, settings)
         for name in (*changes.removed, *restarted):
             projects.end(name)
         for name in (*changes.added, *restarted):
+            note_place(settings[name])
             projects.start(self.workshop(settings[name], new.projects[name]))
         for name in new.projects.keys() - {*changes.added, *restarted}:
             projects.move(settings[name])

@@ -59,7 +59,7 @@ class Narrowing:
     async def _is_narrowed(self, *, is_told: bool) -> bool:
         at = self._workshop()
         live = at.plane.find_live(at.project.name)
-        asked = {"do": "narrow", "database": str(at.database), "digest": live}
+        asked = {"do": "narrow", "digest": live, **at.asked_of}
         try:
             answer = await at.plane.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
         except BbopsError as error:

@@ -59,7 +59,7 @@ async def read_live(at: Workshop) -> dict[str, Any] | None:
     """
     intended = await asyncio.to_thread(_read, at.intention)
     if intended is not None:
-        asked = {"do": "release", "database": str(at.database)}
+        asked = {"do": "release", **at.asked_of}
         found = await at.plane.build.ask(asked, timeout_seconds=RELEASE_SECONDS)
         if found["digest"] == intended["digest"]:
             return intended

@@ -31,7 +31,10 @@ SWAP_SECONDS = 1.0
 
 async def build(attempt: Attempt, at: Workshop) -> None:
     """Read, load, check and compile."""
-    asked = {"do": "build", "source": attempt.source, "artifacts": str(at.artifacts)}
+    asked = {
+        "do": "build", "source": attempt.source, "artifacts": str(at.artifacts),
+        "engine": "sqlite" if isinstance(at.database, Path) else "postgres",
+    }  # fmt: skip
     off = await asyncio.to_thread(read_features_off, at.plane.settings.state)
     attempt.built = await at.plane.build.ask({**asked, "off": off}, timeout_seconds=BUILD_SECONDS)
     if not attempt.built["ok"]:
@@ -93,6 +96,7 @@ async def link(attempt: Attempt, at: Workshop) -> None:
         attempt.release,
         at.project.name,
         at.database,
+        at.history,
         built["durability"],
         at.mode == "dev",
         attempt.env,
@@ -114,7 +118,7 @@ async def expand(attempt: Attempt, at: Workshop) -> None:
 
 
 def _about(attempt: Attempt, at: Workshop) -> dict[str, str]:
-    return {"digest": attempt.built["digest"], "database": str(at.database)}
+    return {"digest": attempt.built["digest"], **at.asked_of}
 
 
 def _migration_refused(refused: MigrationRefused, at: Workshop) -> Stalled:
@@ -139,7 +143,7 @@ async def smoke(attempt: Attempt, at: Workshop) -> None:
     """Link once aside, and prepare every statement against the expanded schema."""
     if attempt.plan["switches"]:
         return  # its names and types come with the swap; it was tried on tables that have them
-    asked = {"do": "smoke", "artifact": attempt.built["artifact"], "database": str(at.database)}
+    asked = {"do": "smoke", "artifact": attempt.built["artifact"], **at.asked_of}
     try:
         await at.plane.build.ask(asked, timeout_seconds=BUILD_SECONDS)
     except BbopsError as error:

@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
-from bbops.errors import GitError
+from bbops.database.place import read_url
+from bbops.errors import DatabaseError, GitError
 from bbops.git.address import Address, require_branch
 from bbops.model import Model
 from bbops_server.settings import MAX_WORKERS, is_loopback
@@ -59,6 +60,14 @@ def _check_issuer(text: str) -> str:
     parts = urlsplit(_check_url(text))
     if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
         raise _wrong(f"expected an address of https, got '{text}'", "nobody may listen on the way")
+    return text
+
+
+def _check_database(text: str) -> str:
+    try:
+        read_url(text, "")
+    except DatabaseError as error:
+        raise _wrong("expected the address of a PostgreSQL database", error.hint) from None
     return text
 
 
@@ -191,4 +200,5 @@ class ServerFile(Model):
     sign_in: SignIn = SignIn()
     egress: Egress = Egress()
     workers: Annotated[int, BeforeValidator(_number), Field(ge=1, le=MAX_WORKERS)] = 1
+    database: Annotated[str, AfterValidator(_check_database)] = ""
     projects: dict[ProjectName, ServedProject]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bbops.database.place import read_url
 from bbops.diagnostics import Diagnostic
 from bbops.yaml.document import Document
 from bbops_server.server_file.load import place_of
@@ -17,6 +18,7 @@ _FIXED: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("bind", "data"), ("host", "port")),
     (("bind", "control"), ("control_host", "control_port")),
     (("workers",), ("workers",)),
+    (("database",), ("database_url",)),
 )
 """What only a restart changes, and the settings it becomes."""
 
@@ -29,6 +31,7 @@ def server_settings(file: ServerFile, state: Path, given: Mapping[str, Any]) -> 
         state, host=host, port=port, control_host=control_host, control_port=control_port,
         workers=file.workers, data_shown=file.urls.data or "",
         control_shown=file.urls.control or "", access=access_settings(file),
+        database_url=file.database,
     )  # fmt: skip
     return replace(found, **given)
 
@@ -47,11 +50,19 @@ def access_settings(file: ServerFile) -> Access:
     return Access(file.signup, tuple(file.proxies), tuple(found))
 
 
-def project_settings(file: ServerFile, state: Path) -> dict[str, ProjectSettings]:
-    """Return the settings of each project by its name."""
+def project_settings(file: ServerFile, server: Settings) -> dict[str, ProjectSettings]:
+    """Return the settings of each project by its name; on PostgreSQL each has its own schema."""
+    url = server.database_url
+    schemas = {name: f"bbops_{name.replace('-', '_')}" for name in file.projects}
     return {
         name: ProjectSettings(
-            state / "projects" / name, name, one.branch, one.path, tuple(one.hosts), one.path_prefix
+            server.state / "projects" / name,
+            name,
+            one.branch,
+            one.path,
+            tuple(one.hosts),
+            one.path_prefix,
+            read_url(url, schemas[name]) if url else None,
         )
         for name, one in file.projects.items()
     }
