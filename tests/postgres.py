@@ -6,12 +6,20 @@ import os
 import secrets
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from bbops.database.place import PostgresPlace
+from bbops.database.place import Place, PostgresPlace
+
+DATABASES = ["sqlite", "postgres"]
+"""Parameters of a fixture whose tests run on each database; see `place_of`."""
+SLOW_DATABASES = ["sqlite", pytest.param("postgres", marks=pytest.mark.long)]
+"""The same, for properties with many examples."""
+ON_SQLITE = pytest.mark.parametrize("bench", ["sqlite"], indirect=True)
+"""Marks a test whose `bench` is on SQLite only."""
 
 
 def own_server(folder: Path) -> str:
@@ -45,6 +53,19 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture
 def schema(postgres: str) -> Iterator[PostgresPlace]:
     """A new schema; what is in it goes with the test."""
+    with new_schema(postgres) as place:
+        yield place
+
+
+@pytest.fixture
+def schema_url(schema: PostgresPlace) -> str:
+    """Its URL."""
+    return schema.address
+
+
+@contextmanager
+def new_schema(postgres: str) -> Iterator[PostgresPlace]:
+    """Yield a new schema, which goes with all that is in it."""
     place = PostgresPlace(postgres, f"test_{secrets.token_hex(6)}")
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute(f'CREATE SCHEMA "{place.schema}"')
@@ -52,7 +73,11 @@ def schema(postgres: str) -> Iterator[PostgresPlace]:
         connection.execute(f'DROP SCHEMA "{place.schema}" CASCADE')
 
 
-@pytest.fixture
-def schema_url(schema: PostgresPlace) -> str:
-    """Its URL."""
-    return schema.address
+@contextmanager
+def place_of(request: pytest.FixtureRequest, folder: Path) -> Iterator[Place]:
+    """Yield a new schema where a fixture's parameter is `postgres`, else the folder."""
+    if request.param == "sqlite":
+        yield folder
+        return
+    with new_schema(request.getfixturevalue("postgres")) as place:
+        yield place

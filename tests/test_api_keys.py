@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from bbops.testing.client import Client, Reply
+from tests.postgres import DATABASES, place_of
 from tests.workbench import Bench
 
 FILES = {
@@ -41,9 +42,9 @@ steps:
 END = "input: { id: string }\nsteps:\n  - revokeApiKey: { id: '${ input.id }' }\n"
 
 
-@pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    with Bench(tmp_path, FILES) as found:
+@pytest.fixture(params=DATABASES)
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    with place_of(request, tmp_path) as place, Bench(place, FILES) as found:
         yield found
 
 

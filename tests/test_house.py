@@ -22,7 +22,7 @@ FILE_DOORS = {
     "bbops/database/files.py", "bbops/database/gate.py", "bbops/database/restore.py",
     "bbops/database/writer.py", "bbops/git/mirror.py",
     "bbops/git/place.py", "bbops/git/store.py", "bbops/testing/report.py",
-    "bbops/testing/running.py", "bbops/tree.py",
+    "bbops/testing/databases.py", "bbops/tree.py",
     "server/bbops_server/approvals.py", "server/bbops_server/build/worker.py",
     "server/bbops_server/commands/_book.py", "server/bbops_server/commands/_options.py",
     "server/bbops_server/commands/_projects.py", "server/bbops_server/commands/db.py",

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.postgres import SLOW_DATABASES, place_of
 from tests.workbench import Bench
 
 FILES = {
@@ -62,9 +63,14 @@ PLACES = {
 }
 
 
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    with Bench(tmp_path_factory.mktemp("injection"), FILES) as found:
+@pytest.fixture(scope="module", params=SLOW_DATABASES)
+def bench(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Bench]:
+    with (
+        place_of(request, tmp_path_factory.mktemp("injection")) as place,
+        Bench(place, FILES) as found,
+    ):
         yield found
 
 

@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbops.check import validate
+from bbops.compile.release import build
 from bbops.sql.own import read_statement
 from bbops.tree import MemoryTree
 from tests.conftest import NOTES, with_function
+from tests.postgres import DATABASES, place_of
 from tests.workbench import Bench
 
 USERS = """
@@ -23,9 +25,13 @@ columns:
 """
 
 
-@pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    with Bench(tmp_path, {"tables/notes.yaml": NOTES}) as found:
+@pytest.fixture(params=DATABASES)
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    files = {"tables/notes.yaml": NOTES}
+    if request.param == "postgres":
+        project = with_function("steps: []\n")["project.yaml"]
+        files["project.yaml"] = f"{project}database: {{ engine: postgres }}\n"
+    with place_of(request, tmp_path) as place, Bench(place, files) as found:
         yield found
 
 
@@ -42,10 +48,13 @@ steps:
 """
 
 
+LISTED = {"sqlite": "id IN (SELECT value FROM json_each(:ids))", "postgres": "id = ANY(:ids)"}
+
+
 def test_values_travel_as_parameters(bench: Bench) -> None:
     function = own(
         "SELECT ':word' AS a, :word AS b, id FROM notes -- :no\n"
-        "        WHERE :word <> '' AND id IN (SELECT value FROM json_each(:ids));",
+        f"        WHERE :word <> '' AND {LISTED[bench.database]};",
         '      params: { word: "${ input.word }", ids: "${ input.ids }" }',
     )
     found = bench.run(function, {"word": "x'; DROP TABLE notes; --", "ids": [2, 3, 9]})
@@ -104,3 +113,19 @@ def test_reading_a_statement_keeps_its_text(text: str) -> None:
     assert found.sql.count("?") >= len(found.names)
     for name in found.names:
         assert f":{name}" in text
+
+
+ONLY = "SELECT id FROM notes WHERE title ~ :word AND id = ANY('{1,2}'::int[])"
+PARAMS = '      params: { word: "${ input.word }" }'
+
+
+def test_sql_of_a_project_for_postgresql_is_not_tried_on_sqlite() -> None:
+    assert "SQLite says" in mistakes(ONLY, PARAMS)[0]
+    files = with_function(own(ONLY, PARAMS))
+    files["project.yaml"] += "database: { engine: postgres }\n"
+    tree = MemoryTree(files)
+    assert validate(tree)[1] == ()
+    assert build(tree, database="postgres").diagnostics == ()
+    (found,) = build(tree).diagnostics
+    assert (found.code, str(found.place)) == ("other-database", "project.yaml:9:21")
+    assert found.message == "the project's SQL is for PostgreSQL, and this database is SQLite"

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from tests.items import FAR, FILES, find, names
+from tests.postgres import DATABASES, ON_SQLITE, place_of
 from tests.workbench import Bench
 
 
-@pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    with Bench(tmp_path, FILES) as found:
+@pytest.fixture(params=DATABASES)
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    with place_of(request, tmp_path) as place, Bench(place, FILES) as found:
         yield found
 
 
@@ -122,6 +123,7 @@ def test_an_optional_filter_counts_only_when_it_is_given(
     assert names(bench.run(function, query=query)) == found.split()
 
 
+@ON_SQLITE
 def test_what_is_pruned_is_not_in_the_statement(bench: Bench) -> None:
     client = bench.client(find("where: query.name == null or name == query.name", OPTIONAL))
     texts = list(client.release.statements())
@@ -207,7 +209,7 @@ def test_a_limit_that_is_no_count_fails(limit: Any, bench: Bench) -> None:
 
 
 def test_a_list_has_at_most_a_thousand_rows_unless_it_says_more(bench: Bench) -> None:
-    bench.sql("INSERT INTO pairs (left, right) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL "
+    bench.sql('INSERT INTO pairs ("left", "right") WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL '
               "SELECT i + 1 FROM n WHERE i < 1500) SELECT i, 'x' FROM n RETURNING 1")  # fmt: skip
     function = find("select: [left]").replace("items", "pairs")
     assert len(bench.run(function)) == 1000
@@ -228,6 +230,7 @@ def test_one_required_answers_404(bench: Bench) -> None:
 # ---- indexes
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("where", "plan"),
     [

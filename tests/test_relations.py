@@ -15,6 +15,7 @@ from bbops.runtime.release import link
 from bbops.testing.host import fake_host
 from bbops.tree import MemoryTree
 from tests.conftest import ENV, NOTES, with_function
+from tests.postgres import DATABASES, place_of
 from tests.workbench import Bench
 
 FILES = {
@@ -49,9 +50,14 @@ columns:
 Row = dict[str, Any]
 
 
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    with Bench(tmp_path_factory.mktemp("relations"), FILES) as found:
+@pytest.fixture(scope="module", params=DATABASES)
+def bench(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Bench]:
+    with (
+        place_of(request, tmp_path_factory.mktemp("relations")) as place,
+        Bench(place, FILES) as found,
+    ):
         fill(found)
         yield found
 
@@ -260,7 +266,7 @@ def test_lists_in_lists_are_one_statement_that_can_be_prepared(bench: Bench) -> 
         shape = f"{each}, replies: [ {{ {shape} }} ]"
     text = f"steps:\n  - find:\n      table: posts\n      select: {{ {shape} }}\n    as: a\n"
     value = "  - return: { value: '${ vars.a }' }\n"
-    built = build(MemoryTree(with_function(text + value) | FILES))
+    built = build(MemoryTree(with_function(text + value) | FILES), database=bench.database)
     (statement,) = link(built.artifact, name="a", host=fake_host(bench.door), env=ENV).statements()
     bench.loop.run_until_complete(bench.door.prepare(statement))
     deeper = text.replace(shape, f"{each}, replies: [ {{ {shape} }} ]")
@@ -348,7 +354,7 @@ def test_every_statement_can_be_prepared(bench: Bench) -> None:
         for where, _ in WHERE
     )
     files = with_function(f"input: {{ name?: string, least: integer }}\nsteps:\n{steps}") | FILES
-    built = build(MemoryTree(files))
+    built = build(MemoryTree(files), database=bench.database)
     release = link(built.artifact, name="a", host=fake_host(bench.door), env=ENV)
     for text in release.statements():
         bench.loop.run_until_complete(bench.door.prepare(text))

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bbops.database.place import Place
 from bbops.runtime.rows import ENCODERS
+from tests.postgres import new_schema
 from tests.random_tables import Made, Query, make_tables
 from tests.workbench import Bench
 
@@ -76,15 +81,39 @@ steps:
         cursor = f"cursor={page['next']}"
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(seed=st.integers(0, 2**32))
-def test_a_query_gives_what_python_makes_of_the_rows(seed: int) -> None:
+def check_queries(seed: int, place_of: Callable[[Path], AbstractContextManager[Place]]) -> None:
     random = Random(seed)
     tables = make_tables(random)
     files = {f"tables/{table.name}.yaml": table.yaml() for table in tables}
-    with TemporaryDirectory() as folder, Bench(Path(folder), files) as bench:
+    with (
+        TemporaryDirectory() as folder, place_of(Path(folder)) as place,
+        Bench(place, files) as bench,
+    ):  # fmt: skip
         for table in tables:
             fill(bench, table)
         for _ in range(QUERIES):
             find, expected = draw(random, tables)
             assert answer(bench, find) == expected, find
+
+
+SEEDS = given(seed=st.integers(0, 2**32))
+SLOW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@SLOW
+@SEEDS
+def test_a_query_gives_what_python_makes_of_the_rows(seed: int) -> None:
+    check_queries(seed, nullcontext)
+
+
+@settings(SLOW, max_examples=8)
+@SEEDS
+def test_a_query_gives_the_same_on_postgresql(seed: int, postgres: str) -> None:
+    check_queries(seed, lambda _: new_schema(postgres))
+
+
+@pytest.mark.long
+@settings(SLOW, max_examples=120)
+@SEEDS
+def test_many_queries_give_the_same_on_postgresql(seed: int, postgres: str) -> None:
+    check_queries(seed, lambda _: new_schema(postgres))

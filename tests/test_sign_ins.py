@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from bbops.testing.client import Client
+from tests.postgres import DATABASES, place_of
 from tests.workbench import Bench
 
 BEGIN = """
@@ -38,9 +39,9 @@ steps:
 """
 
 
-@pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    with Bench(tmp_path, {}) as found:
+@pytest.fixture(params=DATABASES)
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    with place_of(request, tmp_path) as place, Bench(place, {}) as found:
         yield found
 
 

@@ -15,6 +15,7 @@ from bbops.errors import ProjectError
 from bbops.runtime.failures import FlowError
 from bbops.tree import MemoryTree
 from tests.conftest import NOTES, with_function
+from tests.postgres import DATABASES, ON_SQLITE, place_of
 from tests.workbench import Bench
 
 Ask = Callable[..., Any]
@@ -38,9 +39,10 @@ steps:
 """
 
 
-@pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    with Bench(tmp_path, {"tables/notes.yaml": NOTES, "functions/add.yaml": ADD}) as found:
+@pytest.fixture(params=DATABASES)
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    files = {"tables/notes.yaml": NOTES, "functions/add.yaml": ADD}
+    with place_of(request, tmp_path) as place, Bench(place, files) as found:
         yield found
 
 
@@ -162,6 +164,7 @@ def test_a_step_ended_halfway_loses_the_transaction(bench: Bench) -> None:
     assert len(titles(bench)) == 3
 
 
+@ON_SQLITE
 def test_a_transaction_of_another_process_is_waited_for(bench: Bench, tmp_path: Path) -> None:
     async def both() -> None:
         other = await Sqlite.open(tmp_path / "data.sqlite")  # a second gate, as another process has

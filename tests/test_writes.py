@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from tests.items import FAR, FILES, steps, stored
+from tests.postgres import DATABASES, place_of
 from tests.workbench import Bench
 
 
-@pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    with Bench(tmp_path, FILES) as found:
+@pytest.fixture(params=DATABASES)
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    with place_of(request, tmp_path) as place, Bench(place, FILES) as found:
         yield found
 
 
@@ -104,7 +105,7 @@ def test_a_conflict_is_refused_ignored_or_updates_the_row(bench: Bench) -> None:
 
 
 def test_a_conflict_updates_only_what_was_given_and_moves_updated_on(bench: Bench) -> None:
-    bench.sql("UPDATE items SET done = 1 WHERE id = 1 RETURNING 1")
+    bench.sql("UPDATE items SET done = true WHERE id = 1 RETURNING 1")
     bench.host.clock.moment = FAR  # type: ignore[attr-defined]
     bench.run(conflict("update"))
     ((done, created, updated),) = bench.sql(
@@ -148,7 +149,7 @@ def test_update_counts_what_it_changed(bench: Bench) -> None:
 def test_update_computes_in_the_database(bench: Bench) -> None:
     data = "size: '${ row.size * 2 + row.id }', name: '${ row.name }-${ row.id }'"
     bench.run(change(f"where: size != null, data: {{ {data}, done: '${{ row.id > 2 }}' }}"))
-    found = bench.sql("SELECT id, size, name, done FROM items WHERE size NOT NULL ORDER BY id")
+    found = bench.sql("SELECT id, size, name, done FROM items WHERE size IS NOT NULL ORDER BY id")
     assert found == [(1, 7, "ant-1", 0), (3, 5, "Cat-3", 1), (4, 10, "dog-4", 1)]
 
 
@@ -184,7 +185,7 @@ def test_update_of_one_gives_the_row_and_refuses_several(bench: Bench) -> None:
     assert bench.run(only("id == 1", "true")) == "ant"
     assert bench.run(only("id == 99", "true")) is None
     assert bench.ask(bench.client(only("id == 99", "required").replace("?.", "."))).status == 404
-    bench.sql("UPDATE items SET done = 0 RETURNING 1")
+    bench.sql("UPDATE items SET done = false RETURNING 1")
     assert bench.ask(bench.client(only("size == 3", "true"))).status == 500
     assert bench.sql("SELECT count(*) FROM items WHERE done") == [(0,)]
 

@@ -9,8 +9,11 @@ from typing import Any, Self
 
 from bbops.compile.release import Cache, build
 from bbops.database.migrate import apply
-from bbops.database.sqlite import Sqlite
+from bbops.database.open import open_database
+from bbops.database.place import Place
 from bbops.errors import ProjectError
+from bbops.resources.project import Engine
+from bbops.runtime.postgres_rows import own_rows
 from bbops.runtime.release import link
 from bbops.testing.client import Client, Reply
 from bbops.testing.host import fake_host
@@ -21,14 +24,17 @@ from tests.conftest import ENV, Files, with_function
 class Bench:
     """A database with the tables of some files; `run` answers by a function of its own."""
 
-    def __init__(self, folder: Path, files: Files) -> None:
+    def __init__(self, place: Place, files: Files) -> None:
+        """Take a schema of PostgreSQL, or a folder for a file of SQLite."""
+        place = place / "data.sqlite" if isinstance(place, Path) else place
         self.files, self.cache = files, Cache()
+        self.database: Engine = "sqlite" if isinstance(place, Path) else "postgres"
         self.loop = asyncio.new_event_loop()
-        project = build(MemoryTree(with_function("steps: [log: { message: a }]\n") | files)).project
+        tree = MemoryTree(with_function("steps: [log: { message: a }]\n") | files)
+        project = build(tree, database=self.database).project
         assert project is not None
-        path = folder / "data.sqlite"
-        apply(path, {name: table.model for name, table in project.tables.items()})
-        self.door = self.loop.run_until_complete(Sqlite.open(path))
+        apply(place, {name: table.model for name, table in project.tables.items()})
+        self.door = self.loop.run_until_complete(open_database(place))
         self.host = fake_host(self.door)
 
     def __enter__(self) -> Self:
@@ -43,7 +49,8 @@ class Bench:
 
     def client(self, function: str) -> Client:
         """Return a client whose `/run` answers by this function."""
-        built = build(MemoryTree(with_function(function) | self.files), self.cache)
+        tree = MemoryTree(with_function(function) | self.files)
+        built = build(tree, self.cache, database=self.database)
         if built.project is None:
             raise ProjectError(built.diagnostics)
         return Client(
@@ -66,7 +73,15 @@ class Bench:
         return reply.json
 
     def sql(self, text: str, *parameters: Any) -> list[tuple[Any, ...]]:
-        """Run a statement of the test's own."""
+        """Run a statement of the test's own; values are as SQLite stores them."""
+        if self.database == "postgres":
+            asked = self.door.rows(text, parameters, writes=True)
+            rows = own_rows(self.loop.run_until_complete(asked), exact=True)
+            return [(*row.values(),) for row in rows]
         if text.startswith(("SELECT", "EXPLAIN")):
             return self.loop.run_until_complete(self.door.read(text, parameters))
         return self.loop.run_until_complete(self.door.write(text, parameters))
+
+    def keeps(self, value: Any) -> bool:
+        """Return whether the database keeps a value: PostgreSQL's texts have no NUL."""
+        return self.database == "sqlite" or "\0" not in repr(value).replace("\\x00", "\0")

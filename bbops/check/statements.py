@@ -13,7 +13,12 @@ from bbops.steps.sql import Sql
 
 
 def check(project: Project) -> Iterator[Diagnostic]:
-    """Yield each statement that SQLite refuses. Costs nothing where there are none."""
+    """Yield each statement that SQLite refuses. Costs nothing where there are none.
+
+    What is written for PostgreSQL only PostgreSQL can try, as it does before it is served.
+    """
+    if project.settings.model.database.engine == "postgres":
+        return
     found = [
         (function, step) for function in project.functions.values()
         for step in every_step(function.model.steps) if isinstance(step, Sql)

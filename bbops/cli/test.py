@@ -32,9 +32,13 @@ _LOOK_SECONDS = 0.3
 @click.option(
     "--junit", metavar="FILE", type=click.Path(path_type=Path), help="Write JUnit XML as well."
 )
+@click.option(
+    "--database-url", metavar="URL", default="",
+    help="Run the cases on PostgreSQL, in schemas that are thrown away; without it on SQLite.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the cases as JSON.")
 def command(
-    pattern: str, folder: Path, *, watch: bool, junit: Path | None, as_json: bool
+    pattern: str, folder: Path, *, watch: bool, junit: Path | None, database_url: str, as_json: bool
 ) -> int:  # fmt: skip
     """Run the tests in tests/**.yaml: those whose name holds PATTERN, or all.
 
@@ -46,25 +50,25 @@ def command(
     require_project(folder)
 
     def once() -> int:
-        return _run(folder, pattern, junit=junit, as_json=as_json)
+        return _run(folder, pattern, junit=junit, url=database_url, as_json=as_json)
 
     return _repeat(folder, once) if watch else once()
 
 
-def _run(folder: Path, pattern: str, *, junit: Path | None, as_json: bool) -> int:
+def _run(folder: Path, pattern: str, *, junit: Path | None, url: str, as_json: bool) -> int:
     from bbops.compile.release import build  # noqa: PLC0415 - after the cheap answers
     from bbops.testing import report  # noqa: PLC0415
     from bbops.testing.running import Runner, choose  # noqa: PLC0415
     from bbops.tree import FolderTree  # noqa: PLC0415
 
-    built = build(FolderTree(folder))
+    built = build(FolderTree(folder), database="postgres" if url else "sqlite")
     if built.project is None or has_errors(built.diagnostics):
         raise ProjectError(built.diagnostics)
     chosen = choose(built.project, pattern)
     if pattern and not chosen:
         raise BbopsError(f"no case has a name with '{pattern}'", hint="'bbops test' runs all")
     outcomes = []
-    with Runner(built) as runner:
+    with Runner(built, url) as runner:
         for one in chosen:
             outcome = asyncio.run(runner.run(one))
             outcomes.append(outcome)

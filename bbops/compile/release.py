@@ -10,7 +10,7 @@ import hashlib
 import marshal
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from bbops.check import Cache as CheckCache
 from bbops.check import validate
@@ -19,7 +19,7 @@ from bbops.check.flows import check_flow
 from bbops.compile.function import code_key, compile_function
 from bbops.diagnostics import Diagnostic
 from bbops.project import Project, Route
-from bbops.resources.project import Refresh
+from bbops.resources.project import Engine, Refresh
 from bbops.runtime.cursors import KEY_VARIABLE
 from bbops.runtime.durations import seconds
 from bbops.runtime.flights import TIMEOUT_SECONDS
@@ -31,9 +31,9 @@ from bbops.steps._base import every_step
 from bbops.steps.find import Find
 from bbops.tree import Tree
 
-Engine = Literal["sqlite", "postgres"]
 DIALECTS: Final[dict[Engine, Dialect]] = {"sqlite": SQLITE, "postgres": POSTGRES}
 """What a release is compiled for, by the name of its database."""
+TITLES: Final[dict[Engine, str]] = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
 
 
 @dataclass(slots=True)
@@ -74,6 +74,9 @@ def build(
         return Built(None, diagnostics)
     if unwanted := tuple(check_features(project, off)):
         return Built(None, tuple(sorted({*diagnostics, *unwanted})))
+    engine = project.settings.model.database.engine or database
+    if engine != database:
+        return Built(None, (*diagnostics, _other_database(project, engine, database)))
     functions, code, misses = [], {}, 0
     dialect = DIALECTS[database]
     for name in sorted(project.functions):
@@ -87,6 +90,15 @@ def build(
     artifact = _pack(_artifact(project, functions, dialect))
     digest = hashlib.sha256(artifact).hexdigest()
     return Built(project, diagnostics, artifact, digest, misses)
+
+
+def _other_database(project: Project, engine: Engine, found: Engine) -> Diagnostic:
+    return Diagnostic(
+        project.settings.place("database", "engine"), "other-database",
+        f"the project's SQL is for {TITLES[engine]}, and this database is {TITLES[found]}",
+        "serve it with DATABASE_URL, and test it with --database-url" if engine == "postgres"
+        else "serve and test it without the URL of a database",
+    )  # fmt: skip
 
 
 def _pack(value: Any) -> bytes:

@@ -131,7 +131,7 @@ def _check(name: str, connection: sqlite3.Connection, sql: str) -> DatabaseFailu
     """Find the rule's table by its text: `ck_a_b_c_…` may be `b_c` of `a` or `c` of `a_b`."""
     query = "SELECT name FROM sqlite_master WHERE type = 'table' AND instr(sql, ?)"
     owners = connection.execute(query, (f"CONSTRAINT {name} ",)).fetchall()
-    table = owners[0][0] if owners else _target(sql)[1]
+    table = owners[0][0] if owners else target(sql)[1]
     if name.startswith(f"ct_{table}_"):
         check = name.removeprefix(f"ct_{table}_")[:-9]
         return DatabaseFailure("check", table, (), f"the row breaks the check '{check}'")
@@ -143,7 +143,7 @@ def _check(name: str, connection: sqlite3.Connection, sql: str) -> DatabaseFailu
 def _foreign_key(
     connection: sqlite3.Connection, sql: str, parameters: Sequence[object]
 ) -> DatabaseFailure:
-    verb, table = _target(sql)
+    verb, table = target(sql)
     if verb == "delete":
         return DatabaseFailure("foreignKey", table, (), "other rows still refer to this row")
     if verb == "update":
@@ -156,7 +156,8 @@ def _foreign_key(
     return DatabaseFailure("foreignKey", table, columns, message)
 
 
-def _target(sql: str) -> tuple[str, str]:
+def target(sql: str) -> tuple[str, str]:
+    """Return the verb and the table of a statement that writes; empty texts of another one."""
     found = _TARGET.search(sql)
     return (found["verb"].lower(), found["table"]) if found else ("", "")
 

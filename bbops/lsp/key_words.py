@@ -63,6 +63,7 @@ KEYS = {
     "jwksUrl": "Where the set of keys is, over https.",
     "Auth.refresh": "Makes refresh tokens possible.",
     "durability": "`full` waits for the disk on each write; `normal` may lose a moment.",
+    "engine": "The database that the project's own SQL is written for; by default any.",
     "errors": "Answers that the server gives by itself.",
     "messages": "Texts of the rules of shapes.",
     "unauthorized": "The answer 401.",

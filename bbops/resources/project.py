@@ -120,10 +120,21 @@ class TestOptions(Model):
     gate: bool = False
 
 
+Engine = Literal["sqlite", "postgres"]
+"""A kind of database."""
+
+
 class DatabaseOptions(Model):
-    """`full` waits for the disk on each write; `normal` may lose a moment in a power cut."""
+    """What the project asks of its database.
+
+    - `durability: full` waits for the disk on each write; `normal` may lose a moment in a power
+      cut.
+    - All steps give the same on every database. A project whose own `sql` is that of one says
+      which, by `engine`, and is served on no other. Without it such SQL is tried on SQLite.
+    """
 
     durability: Literal["normal", "full"] = "normal"
+    engine: Engine | None = None
 
 
 class Frontend(Model):

@@ -5,6 +5,7 @@
   + InvalidInput          400: every wrong field with its messages
   + DatabaseFailure       a broken rule of the database, by table and columns
   + Unavailable           503: the database cannot do it now, whatever the request
+    + Conflict            another transaction came between
   + FlowError             a mistake in the function itself: the client sees only a 500
     + OutOfFuel           more loop rounds or calls than a run may spend
     + Late                a step took longer than its `timeout`
@@ -101,6 +102,17 @@ class Unavailable(Failure):
     def __init__(self, code: str, message: str, *, hint: str, retry_seconds: int) -> None:
         super().__init__(message)
         self.code, self.hint, self.retry_seconds = code, hint, retry_seconds
+
+
+class Conflict(Unavailable):
+    """Another transaction came between; nothing was done, and the same again may go well."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "storageBusy", "other transactions change the same rows",
+            hint="keep transactions short, and change rows in one order everywhere",
+            retry_seconds=1,
+        )  # fmt: skip
 
 
 class FlowError(Failure):

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from bbops.runtime import rows as sqlite
 from bbops.runtime.failures import FlowError
+from bbops.runtime.filters import FILTERS
 from bbops.runtime.operators import kind
 from bbops.runtime.rows import (
     charged,
@@ -113,6 +114,39 @@ def bind_list(value: Any, of: str) -> list[Any]:
     found = [convert(item) for item in value if type(item) in fits]
     out = [item for item in found if item is not None]
     return [*out, None] if None in value else out
+
+
+# ---- an author's own statement
+def bind_own(value: Any) -> Any:
+    """Return a value as a parameter of an author's own statement; a list or map is its JSON."""
+    return _json(value) if type(value) in {list, dict} else value
+
+
+def own_rows(rows: list[dict[str, Any]], *, exact: bool) -> list[dict[str, Any]]:
+    """Return rows of an author's own statement as SQLite gives them: times as text, 0 and 1.
+
+    Args:
+        exact: decimals are texts; else they are numbers, as sums of whole numbers should be.
+    """
+    return [{name: _stored(value, exact) for name, value in row.items()} for row in rows]
+
+
+def _stored(value: Any, exact: bool) -> Any:
+    of = type(value)
+    if of in _AS_THEY_ARE:
+        return value
+    if of is Decimal and not exact:
+        return int(value) if value == value.to_integral() and abs(value) < 2**63 else float(value)
+    if of is datetime and value.tzinfo is None:
+        value = value.replace(tzinfo=UTC)
+    if of is list:
+        return [_stored(item, exact) for item in value]
+    return sqlite.bind(value) if of in _STORED else str(value)
+
+
+_AS_THEY_ARE: Final = frozenset({str, int, float, bytes, type(None)})
+_STORED: Final = frozenset({bool, datetime, date, Decimal})
+_json = FILTERS["json"].apply
 
 
 def _whole(value: float | Decimal) -> int | None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import msgspec
+
 from bbops.runtime.failures import FlowError, Thrown
 from bbops.runtime.flow import Run, issue_token
 from bbops.runtime.operators import kind
@@ -34,6 +36,9 @@ _END: Final = (
 )
 _END_ALL: Final = "DELETE FROM _bbops_refresh_tokens WHERE user_id = ?"
 
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(str | int).decode
+
 
 async def begin_sign_in(
     run: Run, user: Any, email: Any, role: Any, claims: Any, expires: Any
@@ -42,7 +47,7 @@ async def begin_sign_in(
     token = issue_token(run, user, email, role, claims, expires)
     refresh, hashed = make_secret(run.host.random, _PREFIX)
     now = run.host.clock.now().timestamp()
-    row = (hashed, run.host.random.uuid(), user, now + _lasts(run))
+    row = (hashed, run.host.random.uuid(), _kept(user), now + _lasts(run))
     await run.host.database.write_all([(_FORGET_OLD, (now,)), (_ADD, row)])
     return {"token": token, "refreshToken": refresh}
 
@@ -64,7 +69,7 @@ async def renew_sign_in(run: Run, token: Any) -> dict[str, Any]:
     if not replaced:
         await run.host.database.write(_END, (old,))
         raise Thrown(401)
-    return {"userId": replaced[0][0], "refreshToken": new}
+    return {"userId": _decode(replaced[0][0]), "refreshToken": new}
 
 
 async def end_sign_in(run: Run, token: Any, user: Any) -> None:
@@ -74,7 +79,12 @@ async def end_sign_in(run: Run, token: Any, user: Any) -> None:
     if user is not None:
         if type(user) not in {str, int}:
             raise FlowError(f"'userId' needs a text or a whole number, got {kind(user)}")
-        await run.host.database.write(_END_ALL, (user,))
+        await run.host.database.write(_END_ALL, (_kept(user),))
+
+
+def _kept(user: str | int) -> str:
+    """Return a user's key as its column keeps it: 1 and '1' are two."""
+    return _encode(user).decode()
 
 
 def _lasts(run: Run) -> float:

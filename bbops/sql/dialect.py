@@ -44,6 +44,9 @@ class Dialect(ABC):
         list_alias: what stands behind a SELECT in FROM that needs no name.
         last_character: the greatest one, as SQL.
         by_value: what stands behind a decimal that is compared or ordered.
+        own: the module with `bind_own`.
+        own_rows: the function of `rows` for what an author's own statement gives; may be empty.
+        meets_others: whether a transaction may have to be done again, because of another one.
     """
 
     name: ClassVar[str]
@@ -57,6 +60,9 @@ class Dialect(ABC):
     list_alias: ClassVar[str]
     last_character: ClassVar[str]
     by_value: ClassVar[str]
+    own: ClassVar[str]
+    own_rows: ClassVar[str]
+    meets_others: ClassVar[bool]
 
     # ---- values
     @abstractmethod

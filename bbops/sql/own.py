@@ -13,7 +13,7 @@ WRITES: Final = frozenset({"insert", "replace", "update", "delete", "with"})
 _PART: Final = re.compile(
     r"(?P<space>\s+|--[^\n]*|/\*.*?\*/)"
     r"|(?P<quoted>'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|\[[^\]]*\])"
-    r"|:(?P<name>[A-Za-z_]\w*)|(?P<word>[A-Za-z_]\w*)|(?P<other>.)",
+    r"|::|:(?P<name>[A-Za-z_]\w*)|(?P<word>[A-Za-z_]\w*)|(?P<other>.)",
     re.DOTALL,
 )
 

@@ -54,6 +54,9 @@ class _Postgres(Dialect):
     list_alias = " AS _list"
     last_character = "chr(1114111)"
     by_value = ""
+    own = "bbops.runtime.postgres_rows"
+    own_rows = "own_rows"
+    meets_others = True
 
     def slot(self, kind: str, beside: str, use: Use) -> Slot:
         if kind == "null":

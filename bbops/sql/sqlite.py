@@ -32,6 +32,9 @@ class _Sqlite(Dialect):
     list_alias = ""
     last_character = "char(0x10ffff)"
     by_value = " COLLATE bbops_decimal"
+    own = "bbops.runtime.own_sql"
+    own_rows = ""
+    meets_others = False
 
     def slot(self, kind: str, beside: str, use: Use) -> Slot:
         if kind in _AS_IT_IS:

@@ -213,6 +213,27 @@ class Flow:
             BODY=code,
         )
 
+    def settled(self, variables: Iterable[str], code: list[ast.stmt]) -> list[ast.stmt]:
+        """Return code of a transaction that is run again where another one came between.
+
+        Args:
+            variables: those that it sets; each attempt begins with what they were before.
+        """
+        if not self.dialect.meets_others:
+            return code
+        tries, error, before = self.temporary(), self.temporary(), self.temporary()
+        names = [self.variables[one] for one in dict.fromkeys(variables)]
+        kept = f"({', '.join(names)},)" if names else "()"
+        restored = f"\n        {kept} = {before}" if names else ""
+        return self.run(
+            f"{tries} = attempts(10, 0.004, 2.0)\n{before} = {kept}\n"
+            "while True:\n    try:\n        BODY\n        break\n"
+            f"    except conflict as {error}:\n        await {tries}.wait(run, {error}){restored}",
+            attempts="bbops.runtime.patience:Attempts",
+            conflict="bbops.runtime.failures:Conflict",
+            BODY=code,
+        )
+
     def tick(self) -> list[ast.stmt]:
         """Return the code that pays for a loop round, and lets other requests run."""
         return self.run(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import ClassVar, Literal
 
@@ -15,7 +15,7 @@ from bbops.expressions.values import ValueField
 from bbops.model import Model
 from bbops.names import VariableName
 from bbops.sql.own import READS, WRITES, OwnStatement, read_statement
-from bbops.sql.types import Table
+from bbops.sql.types import Column, Table
 from bbops.steps._base import Checking, Example, Static, Step, mark_of
 from bbops.steps._flow import Flow
 
@@ -111,7 +111,7 @@ class Sql(Step):
         for name, temporary in held.items():
             out += flow.run(
                 f"{temporary} = bind(value)",
-                bind="bbops.runtime.own_sql:bind_own",
+                bind=f"{flow.dialect.own}:bind_own",
                 value=flow.value(self.sql.params[name]),
             )
         rows = flow.expression(
@@ -121,16 +121,19 @@ class Sql(Step):
             parameters=ast.Tuple([load(held[name]) for name in own.names], ast.Load()),
             writes=ast.Constant(self.sql.mode == "write"),
         )
+        if flow.dialect.own_rows:
+            rows = flow.expression(
+                "own_rows(rows, exact=exact)", own_rows=flow.row_code(flow.dialect.own_rows),
+                rows=rows, exact=ast.Constant(_names_decimal(own, flow.tables)),
+            )  # fmt: skip
         if own.gives_rows and not self.sql.one:
-            charged = flow.expression(
-                "charged(rows)", charged="bbops.runtime.rows:charged", rows=rows
-            )
+            charged = flow.expression("charged(rows)", charged=flow.row_code("charged"), rows=rows)
             return out + flow.store(self.as_, charged)
         return out + flow.store(
             self.as_,
             flow.expression(
                 f"first(rows, {self.sql.one == 'required'})",
-                first="bbops.runtime.rows:first",
+                first=flow.row_code("first"),
                 rows=rows,
             ),
         )
@@ -139,12 +142,19 @@ class Sql(Step):
 PRIVATE = replace(ANY, private=True)
 
 
+def _names_decimal(own: OwnStatement, tables: Mapping[str, Table]) -> bool:
+    """Return whether a decimal column may be among what it gives: by name, or by `*`."""
+    return any(column.type == "decimal" for column in _read(own, tables))
+
+
 def _reads_private(own: OwnStatement, tables: Mapping[str, Table]) -> bool:
     """Return whether a private column may be among what it gives: by name, or by `*`."""
+    return any(column.private for column in _read(own, tables))
+
+
+def _read(own: OwnStatement, tables: Mapping[str, Table]) -> Iterator[Column]:
     words = set(own.words)
     everything = re.search(r"(?<!\()\*", re.sub(r"\s", "", own.sql)) is not None
-    return any(
-        column.private and (everything or column.name in words)
-        for table in tables.values() if table.name in words
-        for column in table.columns.values()
-    )  # fmt: skip
+    for table in tables.values():
+        if table.name in words:
+            yield from (one for one in table.columns.values() if everything or one.name in words)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from bbops.expressions.emit import load
 from bbops.expressions.types import NULL, Type
-from bbops.steps._base import Checking, Example, Step, Steps
+from bbops.steps._base import Checking, Example, Step, Steps, variables
 from bbops.steps._flow import Flow
 
 
@@ -51,8 +51,9 @@ class Transaction(Step):
         doors = flow.temporary()
         with flow.instead(host=load(doors)):
             body = flow.block(self.transaction)
-        return flow.run(
+        code = flow.run(
             f"async with within(run) as {doors}:\n    BODY",
             within="bbops.runtime.transactions:Within",
             BODY=body,
         )
+        return flow.settled(variables(self.transaction), code)

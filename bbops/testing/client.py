@@ -14,6 +14,7 @@ from bbops.compile.release import build
 from bbops.database.migrate import apply
 from bbops.database.sqlite import Sqlite
 from bbops.errors import ProjectError
+from bbops.host import Database
 from bbops.runtime.release import Release, link
 from bbops.testing.host import fake_host
 from bbops.tree import Tree
@@ -38,7 +39,7 @@ class Client:
     """Asks a release directly: no socket, but every byte of the ASGI protocol."""
 
     release: Release
-    database: Sqlite
+    database: Database
 
     async def ask(
         self, method: str, path: str, body: Any = None, *,

@@ -75,9 +75,10 @@ class TestCase(pytest.Item):
 def _runner(config: pytest.Config, root: Path) -> Runner:
     known = config.stash.get(RUNNER, None)
     if known is None:
-        built = build(FolderTree(root))
+        url: str = config.getoption("bbops_database_url")
+        built = build(FolderTree(root), database="postgres" if url else "sqlite")
         if built.project is None:
             raise pytest.Collector.CollectError("\n".join(map(str, built.diagnostics)))
-        known = config.stash[RUNNER] = Runner(built).__enter__()
+        known = config.stash[RUNNER] = Runner(built, url).__enter__()
         config.add_cleanup(lambda: known.__exit__(None, None, None))
     return known

@@ -10,6 +10,14 @@ from pathlib import Path
 import pytest
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option of `bbops test` that says which database the cases run on."""
+    parser.getgroup("bbops").addoption(
+        "--database-url", dest="bbops_database_url", metavar="URL", default="",
+        help="run the cases of a bbops project on PostgreSQL, in schemas that are thrown away",
+    )  # fmt: skip
+
+
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Take a test of the project in pytest's root folder, or above it; no other project's."""
     if file_path.suffix != ".yaml":

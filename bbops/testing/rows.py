@@ -72,10 +72,11 @@ def _encoded(table: Table, row: Mapping[str, Any], host: Host) -> Iterator[tuple
             except ValueError as error:
                 raise ValueError(f"column '{name}': {error}") from None
         elif column.auto in {"uuid", "created", "updated"}:
-            yield name, _automatic(column, host)
+            yield name, automatic(column, host)
 
 
-def _automatic(column: Column, host: Host) -> Stored:
+def automatic(column: Column, host: Host) -> Stored:
+    """Return what a column fills in by itself, as SQLite stores it."""
     if column.auto == "uuid":
         return host.random.uuid()
     return stamp(column.type, stored_datetime(host.clock.now()))

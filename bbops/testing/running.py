@@ -6,20 +6,15 @@ ids are counted, so it takes the same way.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from time import perf_counter
 from types import TracebackType
 from typing import Any, Self
 
 from bbops.compile.release import Built
-from bbops.database.migrate import apply
-from bbops.database.sqlite import Sqlite
 from bbops.diagnostics import Place
 from bbops.errors import BbopsError
 from bbops.host import Host
@@ -32,11 +27,12 @@ from bbops.steps._base import step_kinds
 from bbops.testing.asking import ask_endpoint, ask_function
 from bbops.testing.client import Client
 from bbops.testing.comparing import differences, plain, shown
+from bbops.testing.databases import Fresh, databases
 from bbops.testing.handed import typed_event, typed_rows
 from bbops.testing.host import KeptEvents, KeptLog, fake_host
 from bbops.testing.mocks import Mocks
 from bbops.testing.outcome import Answer, Outcome, Wrong
-from bbops.testing.rows import WrongRow, put_rows
+from bbops.testing.rows import WrongRow
 from bbops.testing.tracing import Tracer
 from bbops.testing.values import compute
 
@@ -76,27 +72,30 @@ def choose(project: Project, pattern: str = "") -> list[Chosen]:
 
 
 class Runner:
-    """Holds what all cases share: the compiled release, and a database with its tables."""
+    """Holds what all cases share: the compiled release, and what makes their databases."""
 
-    def __init__(self, built: Built) -> None:
-        """Take a project that was built without errors. Use as a context manager."""
+    def __init__(self, built: Built, url: str = "") -> None:
+        """Take a project that was built without errors. Use as a context manager.
+
+        Args:
+            url: of a PostgreSQL database in which each case has a schema; else they have files
+                of SQLite. The project was built for the same.
+        """
         if built.project is None:
             raise ValueError("a project with errors cannot be tested")
-        self.project, self.artifact = built.project, built.artifact
+        self.project, self.artifact, self._url = built.project, built.artifact, url
         self.env = dict(_environment(self.project))
-        self._folder = TemporaryDirectory(prefix="bbops-test-")
-        self._empty = Path(self._folder.name) / "empty.sqlite"
-        self._count = 0
 
     def __enter__(self) -> Self:
-        apply(self._empty, {name: one.model for name, one in self.project.tables.items()})
+        tables = {name: one.model for name, one in self.project.tables.items()}
+        self._databases = databases(tables, self._url)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:  # fmt: skip
-        self._folder.cleanup()
+        self._databases.close()
 
     async def run(self, chosen: Chosen) -> Outcome:
         """Run one case."""
@@ -120,29 +119,18 @@ class Runner:
 
     async def _try(self, chosen: Chosen, tracer: Tracer, *, watched: bool = False) -> _Attempt:
         attempt = _Attempt(self.project, chosen, tracer)
-        self._count += 1
-        path = self._empty.with_name(f"{self._count}.sqlite")
-        shutil.copyfile(self._empty, path)
-        try:
-            async with self._serving(path, attempt) as client:
-                if attempt.prepare(path):
-                    await attempt.ask(client, watched=watched)
-        finally:
-            for left in path.parent.glob(f"{path.name}*"):
-                left.unlink()
+        async with self._databases.fresh() as database, self._serving(database, attempt) as client:
+            if await attempt.prepare(database):
+                await attempt.ask(client, watched=watched)
         return attempt
 
     @asynccontextmanager
-    async def _serving(self, path: Path, attempt: _Attempt) -> AsyncIterator[Client]:
-        door = await Sqlite.open(path)
-        try:
-            host = fake_host(door, attempt.mocks, ids_from=IDS_FROM, http=attempt.mocks)
-            attempt.host = host
-            release = link(self.artifact, name="test", host=host, env=self.env, detailed=True)
-            yield Client(release, door)
-            release.close()
-        finally:
-            await door.close()
+    async def _serving(self, database: Fresh, attempt: _Attempt) -> AsyncIterator[Client]:
+        host = fake_host(database.door, attempt.mocks, ids_from=IDS_FROM, http=attempt.mocks)
+        attempt.host = host
+        release = link(self.artifact, name="test", host=host, env=self.env, detailed=True)
+        yield Client(release, database.door)
+        release.close()
 
 
 class _Attempt:
@@ -177,14 +165,13 @@ class _Attempt:
     def _place(self, *path: str | int) -> Place:
         return self.test.place("cases", self.chosen.at, *path)
 
-    def prepare(self, path: Path) -> bool:
+    async def prepare(self, database: Fresh) -> bool:
         """Fill the database and compute the mocks; return whether that worked."""
         try:
             data = compute_all(self.test.model.data, self.host)
             mocks = {**self.test.model.mocks, **self.case.mocks}
             self.mocks.results = compute_all(mocks, self.host)
-            tables = {name: one.model for name, one in self.project.tables.items()}
-            put_rows(path, tables, data, self.host)
+            await database.put(data, self.host)
         except WrongRow as error:
             place = self.test.place("data", error.table, error.number)
             self.wrong.append(Wrong(place, error.message))

@@ -1,0 +1,61 @@
+"""Run a statement on a connection that somebody holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bbops.database.postgres.connection import Connection
+from bbops.database.postgres.parameters import fit
+from bbops.database.postgres.text import Text
+from bbops.database.transaction import Maps, bounded_rows
+from bbops.database.writer import Rows
+from bbops.runtime.failures import FlowError
+from bbops.runtime.rows import MOST_ROWS
+
+
+async def run(
+    connection: Connection, text: Text, parameters: Sequence[object], at_most: int | None = None
+) -> Rows:
+    """Run a statement; one that returns no rows gives one row: how many it changed.
+
+    Raises:
+        FlowError: it returned more than `at_most` rows.
+    """
+    if text.gives_rows is None:
+        rows = await _run_unknown(connection, text, parameters)
+    elif text.gives_rows:
+        rows = await connection.fetch(text.sql, *parameters)
+    else:
+        rows = [(_count(await connection.execute(text.sql, *parameters)),)]
+    if at_most is not None and len(rows) > at_most:
+        raise FlowError(f"expected at most {at_most} rows to change, found {len(rows)}")
+    return rows
+
+
+async def bounded_maps(connection: Connection, text: Text, parameters: Sequence[object]) -> Maps:
+    """Return rows by the names of their columns, within a transaction; parameters are fitted.
+
+    Raises:
+        FlowError: there are more than MOST_ROWS.
+    """
+    statement = await connection.prepare(text.sql)
+    names = [column.name for column in statement.get_attributes()]
+    fitted = fit(parameters, statement.get_parameters())
+    if not names:
+        await statement.fetch(*fitted)
+        return [{"count": _count(statement.get_statusmsg())}]
+    cursor = await statement.cursor(*fitted)  # one that writes does so before its first row
+    found = bounded_rows(await cursor.fetch(MOST_ROWS + 1))
+    return [dict(zip(names, row, strict=True)) for row in found]
+
+
+async def _run_unknown(connection: Connection, text: Text, parameters: Sequence[object]) -> Rows:
+    statement = await connection.prepare(text.sql)
+    rows = await statement.fetch(*parameters)
+    return rows if statement.get_attributes() else [(_count(statement.get_statusmsg()),)]
+
+
+def _count(status: str) -> int:
+    """Return the rows of `INSERT 0 3`; -1 for what counts none, as SQLite does."""
+    last = status.rpartition(" ")[2]
+    return int(last) if last.isdecimal() else -1

@@ -1,0 +1,72 @@
+"""Turn compiled SQL into what one server takes: `$1` for `?`, and its rules for case."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from bbops.runtime.failures import FlowError
+from bbops.runtime.postgres_rows import CASE_COLLATION
+
+_PART: Final = re.compile(
+    r"[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\""
+    r"|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$|--[^\n]*|/\*.*?\*/|\?|\w+",
+    re.DOTALL,
+)
+_READS: Final = frozenset({"select", "values", "explain"})
+_VERBS: Final = _READS | {
+    "with", "insert", "update", "delete", "create", "alter", "drop",
+}  # fmt: skip
+_LASTING: Final = frozenset({"set_config", "pg_advisory_lock", "pg_advisory_lock_shared"})
+"""What would stay with a connection behind its statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A statement for one server.
+
+    Attributes:
+        verb: its first word.
+        gives_rows: None where only the server can tell.
+    """
+
+    sql: str
+    verb: str
+    gives_rows: bool | None
+
+
+def translate(sql: str, case_collation: str) -> Text:
+    """Return a statement with numbered parameters.
+
+    Raises:
+        FlowError: it neither reads nor writes rows, or would leave something behind.
+    """
+    words: list[str] = []
+    count = 0
+
+    def replaced(part: re.Match[str]) -> str:
+        nonlocal count
+        text = part[0]
+        if text == "?":
+            count += 1
+            return f"${count}"
+        if text[0].isalpha() and text[-1] != "'":
+            words.append(text.lower())
+        return case_collation if text == f'"{CASE_COLLATION}"' else text
+
+    numbered = _PART.sub(replaced, sql)
+    verb = words[0] if words else ""
+    if verb not in _VERBS:
+        found = f"'{verb}'" if verb else "none"
+        raise FlowError(f"expected a statement that reads or writes rows, found {found}")
+    left = _LASTING.intersection(words)
+    if left:
+        raise FlowError(f"'{min(left)}' would outlast the statement")
+    return Text(numbered, verb, _gives_rows(verb, words))
+
+
+def _gives_rows(verb: str, words: list[str]) -> bool | None:
+    if verb == "with":
+        return None
+    return verb in _READS or "returning" in words

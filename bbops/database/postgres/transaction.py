@@ -1,0 +1,193 @@
+"""Transactions that last over several statements, serializable, on a connection of their own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Self, TypeVar
+
+import asyncpg
+
+from bbops.database.postgres.connection import Connection
+from bbops.database.postgres.pool import Pool
+from bbops.database.postgres.running import bounded_maps, run
+from bbops.database.postgres.text import Text
+from bbops.database.postgres.violations import ERRORS, LookUp, failure_of, is_conflict
+from bbops.database.transaction import Maps, bounded_rows
+from bbops.database.writer import Rows, Statements
+from bbops.runtime.failures import Conflict, Failure, FlowError
+
+T = TypeVar("T")
+
+
+class Transaction:
+    """One transaction, used in `async with`: commits at its end, and is undone by an error.
+
+    A statement that fails changes nothing, and the transaction goes on: a savepoint stands before
+    it, unless it is the first. One that was cancelled, or that met another transaction, ends it;
+    it can only be undone.
+    """
+
+    def __init__(self, pool: Pool, text: Callable[[str], Text], columns_of: LookUp) -> None:
+        self._pool, self._text, self._columns_of = pool, text, columns_of
+        self._lost: Exception | None = None
+        self._begun = self._is_kept = self._has_written = False
+
+    async def __aenter__(self) -> Self:
+        self._connection: Connection = await self._pool.take()
+        try:
+            await self._begin()
+        except BaseException as error:
+            self._leave(error)
+            if isinstance(error, ERRORS):
+                raise await failure_of(error, "", self._columns_of) from None
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        lost, self._lost = self._lost, FlowError("the transaction is over")
+        try:
+            if error is None and lost is None:
+                await self._commit()
+            elif not isinstance(error, asyncio.CancelledError):
+                await self._undo()
+        except BaseException as failed:
+            error = failed
+            raise
+        finally:
+            self._leave(error)
+        if error is None and lost is not None:
+            raise lost
+
+    async def read(self, sql: str, parameters: Sequence[object] = ()) -> Rows:
+        """Return the rows of a statement that changes nothing; it sees the changes before it."""
+        text = self._text(sql)
+
+        async def work(connection: Connection) -> Rows:
+            rows: Rows = await connection.fetch(text.sql, *parameters)
+            return rows
+
+        return bounded_rows(await self._run(sql, work, writes=False))
+
+    async def write(
+        self, sql: str, parameters: Sequence[object] = (), *, at_most: int | None = None
+    ) -> Rows:
+        """Run one statement and return its RETURNING rows; one that fails changes nothing."""
+        return (await self.write_all([(sql, parameters)], at_most=at_most))[0]
+
+    async def change(self, sql: str, parameters: Sequence[object] = ()) -> int:
+        """Run one statement without RETURNING and return how many rows it changed."""
+        return int((await self.write(sql, parameters))[0][0])
+
+    async def write_all(self, statements: Statements, *, at_most: int | None = None) -> list[Rows]:
+        """Run several statements, all of them or none, and return each one's rows."""
+        current = ""
+        texts = [(self._text(sql), parameters) for sql, parameters in statements]
+
+        async def work(connection: Connection) -> list[Rows]:
+            nonlocal current
+            results = []
+            for text, parameters in texts:
+                current = text.sql
+                results.append(await run(connection, text, parameters, at_most))
+            return results
+
+        return await self._run(lambda: current, work, writes=True)
+
+    async def rows(
+        self, sql: str, parameters: Sequence[object] = (), *, writes: bool = False
+    ) -> Maps:
+        """Return the rows of a statement as maps; see `Database.rows`."""
+        text = self._text(sql)
+
+        async def work(connection: Connection) -> Maps:
+            if writes:
+                return await bounded_maps(connection, text, parameters)
+            await connection.execute("SAVEPOINT reading; SET LOCAL transaction_read_only = on")
+            found = await bounded_maps(connection, text, parameters)
+            await connection.execute("ROLLBACK TO SAVEPOINT reading")  # it may write again
+            return found
+
+        return await self._run(sql, work, writes=writes)
+
+    def transaction(self) -> Transaction:
+        """Refuse one inside another; the check does so before.
+
+        Raises:
+            FlowError: always.
+        """
+        raise FlowError("a transaction cannot begin inside another one")
+
+    def _leave(self, error: BaseException | None) -> None:
+        """Give the connection back; one whose statement was cancelled is mended before."""
+        if isinstance(error, asyncio.CancelledError):
+            self._pool.mend(self._connection, self._undo)
+        else:
+            self._pool.give(self._connection)
+
+    async def _begin(self) -> None:
+        self._transaction = self._connection.transaction(isolation="serializable")
+        await self._transaction.start()
+        self._begun = self._is_kept = self._has_written = False
+
+    async def _commit(self) -> None:
+        try:
+            await self._transaction.commit()
+        except ERRORS as error:
+            raise await failure_of(error, "", self._columns_of) from None
+
+    async def _undo(self) -> None:
+        with suppress(*ERRORS):
+            await self._transaction.rollback()
+
+    async def _run(
+        self, sql: str | Callable[[], str], work: Callable[[Connection], Awaitable[T]], *,
+        writes: bool,
+    ) -> T:  # fmt: skip
+        if self._lost is not None:
+            raise self._lost
+        try:
+            await self._keep()
+            self._has_written = writes
+            return await work(self._connection)
+        except asyncio.CancelledError:
+            self._lost = FlowError("the transaction was undone: one of its steps was ended halfway")
+            raise
+        except (*ERRORS, Failure) as error:
+            raise await self._failed(error, sql if isinstance(sql, str) else sql()) from None
+
+    async def _keep(self) -> None:
+        """See that a savepoint stands behind what was done before, if anything was."""
+        if self._begun and not self._is_kept:
+            await self._connection.execute("SAVEPOINT kept")
+            self._is_kept = True
+        elif self._has_written:
+            await self._connection.execute("RELEASE SAVEPOINT kept; SAVEPOINT kept")
+        self._begun, self._has_written = True, False
+
+    async def _failed(self, error: Exception, sql: str) -> Exception:
+        """Undo what the statement did, so that the transaction may go on, and say what it was."""
+        try:
+            await self._undo_statement()
+        except ERRORS as lost:
+            self._lost = await failure_of(lost, "", self._columns_of)
+        if is_conflict(error):
+            self._lost = Conflict()
+        if isinstance(error, Failure):
+            return error
+        if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
+            return FlowError("the statement writes, expected one that reads")
+        return await failure_of(error, sql, self._columns_of)
+
+    async def _undo_statement(self) -> None:
+        self._has_written = False
+        if self._is_kept:
+            await self._connection.execute("ROLLBACK TO SAVEPOINT kept")
+        else:  # it was the first
+            await self._transaction.rollback()
+            await self._begin()

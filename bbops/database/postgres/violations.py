@@ -1,0 +1,152 @@
+"""Turn what PostgreSQL says into what a flow sees, in the words of `bbops.database.violations`.
+
+Never a value: PostgreSQL's own words are passed on only where they come from the statement's text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+
+import asyncpg
+
+from bbops.database.violations import target
+from bbops.runtime.failures import (
+    Conflict,
+    DatabaseFailure,
+    FlowError,
+    InvalidInput,
+    Unavailable,
+)
+
+ERRORS: Final = (
+    asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError,
+    TimeoutError, ValueError, TypeError, OverflowError,
+)  # fmt: skip
+"""Everything asyncpg raises when it runs a statement."""
+COLUMNS: Final = """
+SELECT a.attname FROM pg_catalog.pg_attribute AS a JOIN (
+  SELECT conrelid AS rel, conkey::int[] AS keys FROM pg_catalog.pg_constraint
+  WHERE conname = $2 AND conrelid = to_regclass($1)
+  UNION ALL
+  SELECT indrelid, indkey::int[] FROM pg_catalog.pg_index AS i
+  JOIN pg_catalog.pg_class AS c ON c.oid = i.indexrelid
+  WHERE c.relname = $2 AND i.indrelid = to_regclass($1)
+) AS rule ON a.attrelid = rule.rel AND a.attnum = ANY(rule.keys)
+GROUP BY a.attname ORDER BY min(array_position(rule.keys, a.attnum::int))
+"""
+"""The columns of a rule: by its table, quoted, and its name."""
+
+LookUp = Callable[[str, str], Awaitable[Sequence[str]]]
+"""Returns the columns of a rule, by its table and name."""
+
+_PASSING: Final = {
+    "53100": (
+        "storageFull", "the disk of the database is full",
+        "make room on the disk of the database server: writing then works again by itself", 10,
+    ),
+    "25006": (
+        "storageReadOnly", "the database is read-only",
+        "DATABASE_URL must name the server that takes writes, not a replica", 10,
+    ),
+    "53200": ("storageFailed", "the database server has no memory left", "give it more", 10),
+    "58030": ("storageFailed", "the disk of the database fails", "see to the server's disk", 10),
+    "55P03": (
+        "storageBusy", "the database is locked by another program",
+        "end the program that holds the lock, such as a shell with an open transaction", 1,
+    ),
+}  # fmt: skip
+"""Code, message, hint and the seconds after which to try again."""
+_CONFLICTS: Final = frozenset({"40001", "40P01"})
+_GONE: Final = frozenset({"57P01", "57P02", "57P03", "53300"})
+
+
+def unreachable() -> Unavailable:
+    """Return what to raise when the server does not answer."""
+    return Unavailable(
+        "storageFailed", "the database server cannot be reached",
+        hint="see that it runs, and that DATABASE_URL names it", retry_seconds=2,
+    )  # fmt: skip
+
+
+def is_lost(error: BaseException) -> bool:
+    """Return whether the connection is gone, or the server ends it."""
+    state = str(getattr(error, "sqlstate", None) or "")
+    gone = state in _GONE or state.startswith("08")
+    # asyncpg says both 'connection is closed' and its own misuse by an InterfaceError
+    closed = isinstance(error, asyncpg.InterfaceError) and "clos" in str(error)
+    return gone or closed or isinstance(error, OSError | TimeoutError | asyncpg.InternalClientError)
+
+
+def is_conflict(error: BaseException) -> bool:
+    """Return whether another transaction came between: the same again may go well."""
+    return getattr(error, "sqlstate", None) in _CONFLICTS
+
+
+async def failure_of(error: Exception, sql: str, columns_of: LookUp) -> Exception:
+    """Return what to raise instead of `error`; what is a failure already stays."""
+    state = str(getattr(error, "sqlstate", None) or "")
+    if isinstance(error, asyncpg.IntegrityConstraintViolationError):
+        return await _violation(error, sql, columns_of)
+    if is_lost(error):
+        return unreachable()
+    if is_conflict(error):
+        return Conflict()
+    if state == "22021":
+        return InvalidInput({}, "a text holds a NUL character, which the database cannot keep")
+    if state in _PASSING:
+        name, message, hint, seconds = _PASSING[state]
+        return Unavailable(name, message, hint=hint, retry_seconds=seconds)
+    return FlowError(f"the statement failed: {_words(error, state)}")
+
+
+def _words(error: Exception, state: str) -> str:
+    if state.startswith("42"):  # of the statement's own text
+        return str(error).partition("\n")[0]
+    if state == "57014":
+        return "it took too long"
+    if state.startswith("22") and isinstance(error, asyncpg.PostgresError) and error.severity:
+        return f"{_spaced(type(error).__name__)} while it ran"
+    if not state or state.startswith("22"):
+        return "a parameter does not fit in a column"
+    return f"{_spaced(type(error).__name__)} while it ran"
+
+
+def _spaced(name: str) -> str:
+    """Return `NumericValueOutOfRangeError` as words."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name.removesuffix("Error")).lower()
+
+
+async def _violation(error: Any, sql: str, columns_of: LookUp) -> Exception:
+    table, rule = error.table_name or "", error.constraint_name or ""
+    if isinstance(error, asyncpg.NotNullViolationError):
+        column = error.column_name or ""
+        return DatabaseFailure("notNull", table, (column,), f"'{column}' may not be null")
+    verb, changed = target(sql)
+    if isinstance(error, asyncpg.ForeignKeyViolationError):
+        if verb == "delete":
+            message = "other rows still refer to this row"
+            return DatabaseFailure("foreignKey", changed, (), message)
+        columns = await columns_of(table, rule) if table == changed else ()
+        return _dangling(changed, columns)
+    columns = await columns_of(table, rule)
+    if isinstance(error, asyncpg.UniqueViolationError):
+        named = ", ".join(f"'{column}'" for column in columns)
+        message = f"a row with this {named} exists already"
+        return DatabaseFailure("unique", table, columns, message)
+    if isinstance(error, asyncpg.CheckViolationError) and rule.startswith(f"ct_{table}_"):
+        check = rule.removeprefix(f"ct_{table}_")[:-9]
+        return DatabaseFailure("check", table, (), f"the row breaks the check '{check}'")
+    if isinstance(error, asyncpg.CheckViolationError):
+        one = columns[0] if len(columns) == 1 else ""
+        message = f"'{one}' breaks a rule of its column" if one else "the row breaks a rule"
+        return DatabaseFailure("check", table, columns if one else (), message)
+    return FlowError("the statement failed: a value does not fit, or a trigger refused it")
+
+
+def _dangling(table: str, columns: Sequence[str]) -> DatabaseFailure:
+    if not columns:
+        return DatabaseFailure("foreignKey", table, (), "a row that is referred to does not exist")
+    message = f"'{columns[0]}' refers to a row that does not exist"
+    return DatabaseFailure("foreignKey", table, columns, message)

@@ -1,0 +1,82 @@
+"""`bbops test` on PostgreSQL: the same cases, the same answers, and nothing left behind."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from bbops.compile.release import build
+from bbops.testing.running import Runner, choose
+from bbops.tree import FolderTree, MemoryTree
+from tests.conftest import ROOT, with_function
+
+SCHEMAS = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'bbops_test_%'"
+PROJECTS = [ROOT / "project-template", *sorted((ROOT / "tests/samples").glob("*/project.yaml"))]
+
+
+@pytest.mark.parametrize("place", PROJECTS, ids=lambda path: path.parent.name)
+def test_the_tests_of_a_project_pass(place: Path, postgres: str) -> None:
+    built = build(FolderTree(place if place.is_dir() else place.parent), database="postgres")
+    assert built.project is not None
+    with Runner(built, postgres) as runner:
+        outcomes = [asyncio.run(runner.run(one)) for one in choose(built.project)]
+    assert [(one, one.wrong) for one in outcomes if one.wrong] == []
+    with psycopg.connect(postgres) as connection:
+        assert connection.execute(SCHEMAS).fetchone() == (0,)
+
+
+TREES = """
+columns:
+  id: { type: integer, primaryKey: true, auto: increment }
+  parent_id: { type: integer, nullable: true, references: trees.id }
+  owner_id: { type: integer, nullable: true, references: owners.id }
+"""
+OWNERS = """
+columns:
+  id: { type: integer, primaryKey: true }
+  first_tree_id: { type: integer, nullable: true, references: trees.id }
+"""
+CASES = """
+function: run
+data:
+  trees: ROWS
+  owners: [ { id: 1, first_tree_id: 2 } ]
+cases:
+  - name: one
+    input: {}
+    expect: { value: 4, rows: { trees: 4 } }
+"""
+FUNCTION = """
+steps:
+  - insert: { table: trees, data: {} }
+    as: x
+  - return: { value: "${ vars.x.id }" }
+"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "wrong"),
+    [
+        ("[ { id: 1, parent_id: 3 }, { id: 2, owner_id: 1 }, { id: 3 } ]", []),
+        ("[ { id: 2, parent_id: 9 } ]",
+         ["a row of 'trees' refers to a row of 'trees' that is not there"]),
+        ("[ { id: 2 }, { id: 2 } ]", ["row 2 of 'trees': a row with this 'id' exists already"]),
+    ],
+)  # fmt: skip
+def test_rows_stand_in_any_order_and_wrong_ones_are_named(
+    rows: str, wrong: list[str], postgres: str
+) -> None:
+    files = with_function(FUNCTION) | {
+        "tables/trees.yaml": TREES, "tables/owners.yaml": OWNERS,
+        "tests/run.yaml": CASES.replace("ROWS", rows),
+    }  # fmt: skip
+    for url in ("", postgres):
+        built = build(MemoryTree(files), database="postgres" if url else "sqlite")
+        assert built.project is not None, built.diagnostics
+        with Runner(built, url) as runner:
+            (one,) = choose(built.project)
+            outcome = asyncio.run(runner.run(one))
+        assert [one.message for one in outcome.wrong] == wrong
