@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urljoin, urlsplit
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bbops_server.accounts.rules import Role, Scope
+from bbops_server.control.visit import local_path
 from bbops_server.settings import Access
 from tests.control import CSRF, PASSWORD, Browser, Tried, fresh, tried
 
@@ -127,6 +131,13 @@ def test_nobody_is_led_elsewhere(tried: Tried, path: str) -> None:
     answer = browser.post("/signin", ADA | {"return_to": path})
     assert answer.headers["location"] == "/"
     assert browser.get("/signin", params={"return_to": path}).headers["location"] == "/"
+
+
+@given(st.text() | st.from_regex(r"[/\\.:a-z@\t\n%?#]{1,20}"))
+def test_no_text_leads_to_another_host(text: str) -> None:
+    base = "https://bbops.example.com/signin"
+    assert urlsplit(urljoin(base, local_path(text))).netloc == "bbops.example.com"
+    assert not re.match(r"[/\\]{2}", local_path(text))
 
 
 def test_a_session_is_a_new_one_after_each_sign_in(tried: Tried) -> None:

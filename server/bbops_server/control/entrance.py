@@ -51,6 +51,8 @@ async def _refuse(visit: Visit, permission: Permission, project: str) -> None:
         raise NotFoundException(f"there is no project '{project}'")
     if caller.how == "token" and rule.scope is None:
         raise PermissionDeniedException("no token may do this; sign in with a browser")
+    if caller.project and caller.project != project:
+        raise PermissionDeniedException(f"this token is for project '{caller.project}' alone")
     if caller.how == "token" and may(_without_token(caller), permission, project):
         raise PermissionDeniedException(f"this token may not {permission}: it takes '{rule.scope}'")
     needed = f": it takes the role '{rule.role}'" if rule.role else ""

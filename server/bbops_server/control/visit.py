@@ -65,7 +65,9 @@ class Visit:
     def is_secure(self) -> bool:
         """Whether the browser came by https: its host is the one of the address people are told."""
         url = urlsplit(self.desk.settings.control_url)
-        return url.scheme == "https" and self.request.headers.get("host", "") == url.netloc
+        return url.scheme == "https" and self.request.headers.get("host", "").lower() == (
+            url.netloc.lower()
+        )
 
     def cookie_name(self, end: str = "") -> str:
         """Return the name of the session's cookie; a browser takes `__Host-` by https alone."""

@@ -54,6 +54,15 @@ def _check_url(text: str) -> str:
     return text.rstrip("/")
 
 
+def _check_origin(text: str) -> str:
+    url = _check_url(text)
+    if urlsplit(url).path:
+        raise _wrong(
+            f"expected an address without a path, got '{text}'", "such as https://bbops.example.com"
+        )
+    return url
+
+
 def _check_issuer(text: str) -> str:
     """Take an address as it is given: an issuer is compared with what it says, to the letter."""
     parts = urlsplit(_check_url(text))
@@ -129,7 +138,7 @@ class Urls(Model):
     """The addresses people are told, where those are others than what is bound."""
 
     data: Url | None = None
-    control: Url | None = None
+    control: Annotated[str, AfterValidator(_check_origin)] | None = None
 
 
 class Bind(Model):
