@@ -72,7 +72,8 @@ async def change_password(visit: Here) -> Response[Any]:
     except AccountError as error:
         await visit.note("change password", outcome="refused")
         return await _show(visit, 400, error=error)
-    await visit.desk.ask(visit.book.people.set_password, person.id, await hash_password(new))
+    hashed = await hash_password(new, visit.desk.rounds)
+    await visit.desk.ask(visit.book.people.set_password, person.id, hashed)
     await visit.note("change password")
     return await visit.sign_in(person, "/account?done=password", "password")
 

@@ -99,7 +99,7 @@ async def _new_person(visit: Visit, **more: Any) -> NewPerson:
     email, password = await visit.field("email"), await visit.field("password")
     check_password(password, email)
     name, company = await visit.field("name"), await visit.field("company")
-    return NewPerson(email, name, company, await hash_password(password), **more)
+    return NewPerson(email, name, company, await hash_password(password, visit.desk.rounds), **more)
 
 
 @page("/signin", Permission.BE_ANYBODY)
