@@ -30,6 +30,7 @@ class Limits:
         self.address = Limit(50, 300)
         self.signup = Limit(20, 3_600)
         self.codes = Limit(10, 60)
+        self.strangers = Limit(1_000, 3_600)
 
 
 class Desk:

@@ -164,6 +164,14 @@ class OidcProvider(Model):
     join_by_email: bool = False
 
 
+def _check_names(providers: list[OidcProvider]) -> list[OidcProvider]:
+    names = ["github", *(one.name for one in providers)]
+    for name in names:
+        if names.count(name) > 1:
+            raise _wrong(f"two providers are called '{name}'", "each has a name of its own")
+    return providers
+
+
 class GitHubProvider(Model):
     """GitHub, or a company's own at `url`. The secret is kept as that of `OidcProvider`."""
 
@@ -176,7 +184,7 @@ class GitHubProvider(Model):
 class SignIn(Model):
     """Other places where people may sign in."""
 
-    oidc: list[OidcProvider] = []
+    oidc: Annotated[list[OidcProvider], AfterValidator(_check_names)] = []
     github: GitHubProvider | None = None
 
 
