@@ -65,21 +65,17 @@ class Visit:
     @property
     def is_secure(self) -> bool:
         """Whether the browser came by https: its host is the one of the address people are told."""
-        url = urlsplit(self.desk.settings.control_url)
-        return url.scheme == "https" and self.request.headers.get("host", "").lower() == (
-            url.netloc.lower()
-        )
+        url = urlsplit(self.desk.settings.control_url.lower())
+        return url.scheme == "https" and self.request.headers.get("host", "").lower() == url.netloc
 
     @property
     def network(self) -> str:
         """What attempts are counted by: an address, of IPv6 the 64 bits that one house has."""
         try:
-            address = ip_address(self.address)
-        except ValueError:
+            is_long = ip_address(self.address).version == 6
+            return str(ip_network(f"{self.address}/64", strict=False)) if is_long else self.address
+        except ValueError:  # a link-local address with its zone, or none at all
             return self.address
-        return (
-            str(address) if address.version == 4 else f"{ip_network((address, 64), strict=False)}"
-        )
 
     def cookie_name(self, end: str = "") -> str:
         """Return the name of the session's cookie; a browser takes `__Host-` by https alone."""
