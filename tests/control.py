@@ -89,6 +89,7 @@ class Tried:
         self.source, self.book = OneProject(), Book.open(state)
         self.source.folder = state
         self.desk = Desk(self.source, self.book, lambda: self.settings, "bbl_local")
+        self.desk.rounds = 4
         self.app = _create_once(self.desk)
         self._runner = asyncio.Runner()
 

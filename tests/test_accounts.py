@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bbops.database.place import PostgresPlace
 from bbops.errors import DatabaseError
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import AccountError
@@ -35,6 +37,7 @@ from bbops_server.accounts.rules import (
     may,
 )
 from bbops_server.accounts.sessions import IDLE, LONGEST, MOST_SESSIONS
+from bbops_server.accounts.store import Store
 from bbops_server.accounts.words import check_password, tidy_email
 
 
@@ -426,3 +429,31 @@ def test_what_another_process_changed_is_seen_also_after_opening_twice(
     for one in (book, second):
         assert one.workspaces.get().features == {"restChannels": False}
     second.close()
+
+
+# ---- another database
+def test_the_same_book_is_kept_by_postgresql(schema: PostgresPlace, clock: Clock) -> None:
+    url = sa.make_url(schema.url).set(drivername="postgresql+psycopg")
+    engine = sa.create_engine(url, connect_args={"options": f"-csearch_path={schema.schema}"})
+    store = Store(engine, clock)
+    store.bring_forward("PostgreSQL")
+    store.bring_forward("PostgreSQL")
+    book = Book(store)
+    ada = add(book)
+    key = begin(book, ada)
+    clock.wait(timedelta(hours=1))
+    assert book.sessions.find(key) is not None
+    token, _ = book.tokens.make(ada.id, "ci", [Scope.READ])
+    assert book.tokens.find(token) is not None
+    invited, _ = book.invitations.make("bob@example.com", Role.VIEWER, invited_by="a")
+    bob = book.invitations.accept(invited, NewPerson("bob@example.com"), ("corp", "1"))
+    assert book.people.find_identity("corp", "1") == bob
+    with pytest.raises(AccountError, match="at least one owner"):
+        book.members.set_role(ada.id, None)
+    assert not book.workspaces.set_feature("restChannels", on=False).features["restChannels"]
+    book.audit.add("try")
+    assert [one.action for one in book.audit.list()] == ["try"]
+    for _ in range(MOST_SESSIONS + 1):
+        begin(book, ada)
+    assert len(book.sessions.list(ada.id)) == MOST_SESSIONS
+    book.close()

@@ -269,6 +269,15 @@ projects: {}
     )
 
 
+@pytest.mark.parametrize("names", [("corp", "corp"), ("github", "corp")])
+def test_each_provider_has_a_name_of_its_own(names: tuple[str, str]) -> None:
+    rest = "issuer: 'https://login.example.com', clientId: b, clientSecretEnv: C"
+    listed = ", ".join(f"{{ name: {name}, {rest} }}" for name in names)
+    text = f"signIn: {{ oidc: [{listed}] }}\nprojects: {{}}\n"
+    (found,) = load("server.yaml", text.encode(), {}).diagnostics
+    assert f"two providers are called '{names[0]}'" in found.message
+
+
 def test_an_issuer_is_reached_by_https() -> None:
     text = (
         "signIn: { oidc: [{ name: corp, issuer: 'http://login.example.com', clientId: b, "

@@ -138,11 +138,11 @@ def test_a_person_gets_what_their_role_may(
     world: Tried, every: list[Route], role: Role | None, where: str
 ) -> None:
     email = f"{role}@example.com" if where == "workspace" else f"project-{role}@example.com"
+    browser = world.as_person(email)
+    browser.get("/account")
     for route in every:
         if route.permission is Permission.BE_ANYBODY:
             continue
-        browser = world.as_person(email)
-        browser.get("/account")
         wanted = expected(route, role, in_workspace=where == "workspace")
         assert is_let_in(ask(browser, route)) is wanted, route.name
 
@@ -217,22 +217,20 @@ def test_an_ended_session_gets_nothing(world: Tried, every: list[Route]) -> None
 
 
 def test_no_change_is_made_without_its_csrf_token(world: Tried, every: list[Route]) -> None:
-    for route in every:
-        if route.method == "GET":
-            continue
-        for csrf in ("", "0" * 64):
-            browser = world.as_person("first@example.com")
-            browser.get("/account")
-            browser.csrf = csrf
+    browser = world.as_person("first@example.com")
+    changes = [one for one in every if one.method != "GET"]
+    for csrf in ("", "0" * 64):
+        browser.csrf = csrf
+        for route in changes:
             assert ask(browser, route).status_code == 403, route.name
 
 
 def test_no_change_is_taken_from_another_site(world: Tried, every: list[Route]) -> None:
+    browser = world.as_person("first@example.com")
+    browser.get("/account")
     for route in every:
         if route.method == "GET":
             continue
-        browser = world.as_person("first@example.com")
-        browser.get("/account")
         for headers in ({"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}):
             assert ask(browser, route, headers=headers).status_code == 403, route.name
 
@@ -252,3 +250,51 @@ def test_a_refused_change_stands_in_the_log(world: Tried) -> None:
     browser.call("POST", "/api/projects/small/reconcile", headers={"x-csrf-token": browser.csrf})
     entry = world.book.audit.list()[0]
     assert (entry.who, entry.outcome) == ("viewer@example.com", "refused")
+
+
+FIELDS = (
+    "email", "name", "company", "password", "old", "role", "project", "days", "scope", "feature",
+    "disabled", "code", "decision", "return_to", "invitation", "token", "client", "scopes",
+    "device", "commit",
+)  # fmt: skip
+ODD = (
+    "", " ", "\x00", "\ud800".encode("utf-8", "surrogatepass").decode("latin-1"), "é" * 300,
+    "-1", "9" * 30, "<script>", "a@b.c", "bbi_" + "x" * 40, "\u202e", "{}", "x" * 5_000,
+)  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("odd", ODD, ids=lambda text: ascii(text[:12]))
+def test_no_form_or_query_breaks_anything(world: Tried, every: list[Route], odd: str) -> None:
+    browser = world.as_person("first@example.com")
+    browser.get("/account")
+    csrf = browser.csrf
+    for route in every:
+        if route.path in {"/signout", "/setup"}:
+            continue
+        fields = dict.fromkeys(FIELDS, odd)
+        if route.method == "GET":
+            answer = browser.call("GET", route.address, params=dict.fromkeys(FIELDS, odd[:500]))
+        elif route.is_form:
+            answer = browser.call("POST", route.address, data={"csrf": csrf} | fields)
+        else:
+            headers = {"x-csrf-token": csrf}
+            answer = browser.call("POST", route.address, json=fields, headers=headers)
+        assert answer.status_code < 500, (route.name, answer.text)
+
+
+@pytest.mark.parametrize(("content", "kind"), [
+    (b"\xff\xfe=%zz&csrf=", "application/x-www-form-urlencoded"), (b"{", "application/json"),
+    (b"--x\r\n\r\n", "multipart/form-data; boundary=x"), (b"a", "multipart/form-data"),
+    (b"csrf=" + b"a" * 100_000, "application/x-www-form-urlencoded"), (b"[1]", "text/plain"),
+    (b"&".join(b"a=1" for _ in range(20_000)), "application/x-www-form-urlencoded"),
+])  # fmt: skip
+def test_no_body_breaks_anything(
+    world: Tried, every: list[Route], content: bytes, kind: str
+) -> None:
+    browser = world.as_person("first@example.com")
+    for route in every:
+        if route.method == "POST":
+            headers = {"content-type": kind}
+            answer = browser.call("POST", route.address, content=content, headers=headers)
+            assert 400 <= answer.status_code < 500, (route.name, answer.text)

@@ -12,9 +12,12 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
+import pytest
 
 from tests.control import CSRF, PASSWORD
 from tests.served import Served, environment, make_project
+
+pytestmark = pytest.mark.long
 
 
 def run(served: Served, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -62,6 +62,12 @@ def test_values_come_from_the_environment_and_options_before_all(tmp_path: Path)
     )  # fmt: skip
 
 
+def test_the_control_plane_is_at_the_root_of_its_host() -> None:
+    text = "urls: { control: https://example.com/bbops }\nprojects: {}\n"
+    (found,) = load("server.yaml", text.encode(), {}).diagnostics
+    assert (found.code, "without a path" in found.message) == ("bad-value", True)
+
+
 @pytest.mark.parametrize(
     ("data_shown", "hosts", "prefix", "url"),
     [

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urljoin, urlsplit
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.rules import Role, Scope
+from bbops_server.control.visit import local_path
 from bbops_server.settings import Access
 from tests.control import CSRF, PASSWORD, Browser, Tried, fresh, tried
 
@@ -129,6 +134,13 @@ def test_nobody_is_led_elsewhere(tried: Tried, path: str) -> None:
     assert browser.get("/signin", params={"return_to": path}).headers["location"] == "/"
 
 
+@given(st.text() | st.from_regex(r"[/\\.:a-z@\t\n%?#]{1,20}"))
+def test_no_text_leads_to_another_host(text: str) -> None:
+    base = "https://bbops.example.com/signin"
+    assert urlsplit(urljoin(base, local_path(text))).netloc == "bbops.example.com"
+    assert not re.match(r"[/\\]{2}", local_path(text))
+
+
 def test_a_session_is_a_new_one_after_each_sign_in(tried: Tried) -> None:
     browser = tried.browser()
     sign_in(browser)
@@ -163,6 +175,30 @@ def test_attempts_of_one_address_are_counted(tried: Tried) -> None:
     for _ in range(50):
         assert tried.desk.limits.address.take("127.0.0.1") == 0
     assert sign_in(tried.browser()) == 429
+
+
+@pytest.mark.parametrize(("one", "other", "counts_together"), [
+    ("2001:db8::1", "2001:db8::2", True), ("2001:db8::1", "2001:db8:0:1::1", False),
+    ("192.0.2.1", "192.0.2.2", False),
+])  # fmt: skip
+def test_attempts_of_one_house_are_counted_together(
+    tmp_path: Path, one: str, other: str, counts_together: bool
+) -> None:
+    tried = Tried(tmp_path, access=Access(proxies=("127.0.0.1",)))
+    tried.add("ada@example.com", Role.OWNER)
+    sign_in(tried.browser(**{"x-forwarded-for": one}))
+    sign_in(tried.browser(**{"x-forwarded-for": other}))
+    assert len(tried.desk.limits.address._seen) == (1 if counts_together else 2)
+    tried.close()
+
+
+def test_strangers_do_not_fill_the_log(tried: Tried) -> None:
+    tried.desk.limits.strangers = Limit(2, 3_600)
+    for _ in range(4):
+        sign_in(tried.browser(), email="eve@example.com")
+    assert len(tried.book.audit.list()) == 2
+    sign_in(tried.browser(), password="wrong")
+    assert tried.book.audit.list()[0].who == "ada@example.com"
 
 
 def test_a_proxys_word_counts_for_the_address_when_it_is_known(tmp_path: Path) -> None:

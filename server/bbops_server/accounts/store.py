@@ -56,7 +56,7 @@ class Store:
             sa.event.listen(engine, "connect", _prepare)
             sa.event.listen(engine, "begin", _begin)
             store = cls(engine, clock or SystemClock())
-            store._bring_forward(path)
+            store.bring_forward(str(path))
         except (OSError, sa.exc.DBAPIError) as error:
             reason = str(error.strerror if isinstance(error, OSError) else error.orig).lower()
             raise DatabaseError(
@@ -86,13 +86,18 @@ class Store:
         with connection, connection.begin():
             yield connection
 
-    def _bring_forward(self, path: Path) -> None:
+    def bring_forward(self, name: str) -> None:
+        """Take the schema to the newest version; `name` is what errors call the database.
+
+        Raises:
+            DatabaseError: a newer bbops has written it.
+        """
         with self.writing() as connection:
             schema_steps.create(connection, checkfirst=True)
             done = connection.scalar(sa.select(sa.func.max(schema_steps.c.number))) or 0
             if done > len(STEPS):
                 raise DatabaseError(
-                    f"'{path}' was written by a newer bbops", hint="install that version again"
+                    f"'{name}' was written by a newer bbops", hint="install that version again"
                 )
             for number, step in enumerate(STEPS[done:], done + 1):
                 step(connection)

@@ -7,14 +7,14 @@ from typing import Any
 from litestar import Response
 from litestar.params import FromPath, FromQuery
 
-from bbops.runtime.passwords import hash_password, verify_password
+from bbops.runtime.passwords import hash_password
 from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.people import Person
 from bbops_server.accounts.rules import Permission, Scope
 from bbops_server.accounts.tokens import DEFAULT_DAYS
-from bbops_server.accounts.words import MOST_PASSWORD, check_password
+from bbops_server.accounts.words import check_password
 from bbops_server.control.routes import form, page
-from bbops_server.control.signing_in import take_attempt
+from bbops_server.control.signing_in import is_right, take_attempt
 from bbops_server.control.visit import Here, Visit, come_again, too_many
 
 _DAYS = (7, 30, DEFAULT_DAYS, 365)
@@ -72,7 +72,8 @@ async def change_password(visit: Here) -> Response[Any]:
     except AccountError as error:
         await visit.note("change password", outcome="refused")
         return await _show(visit, 400, error=error)
-    await visit.desk.ask(visit.book.people.set_password, person.id, await hash_password(new))
+    hashed = await hash_password(new, visit.desk.rounds)
+    await visit.desk.ask(visit.book.people.set_password, person.id, hashed)
     await visit.note("change password")
     return await visit.sign_in(person, "/account?done=password", "password")
 
@@ -81,7 +82,7 @@ async def _check_old(visit: Visit, old: str) -> Person:
     person, known = await visit.desk.ask(visit.book.people.get_hash, visit.caller.email)
     if person is None:
         raise AccountError("there is no such account")
-    if person.has_password and not await verify_password(old[:MOST_PASSWORD], known):
+    if person.has_password and not await is_right(old, known):
         raise AccountError("the current password is wrong")
     return person
 

@@ -28,10 +28,11 @@ from bbops_server.control import (
     workspace,
 )
 from bbops_server.control.desk import Desk
+from bbops_server.control.entrance import read_visit, require
 from bbops_server.control.guard import Guard
 from bbops_server.control.routes import PERMISSION
 from bbops_server.control.view import create_template_config
-from bbops_server.control.visit import Visit, read_visit, require, signin_path
+from bbops_server.control.visit import Visit, signin_path
 
 MAX_BODY_BYTES = 64 << 10
 PARTS = (front, api, signing_in, arriving, approving, account, people, workspace)

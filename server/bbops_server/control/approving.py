@@ -60,7 +60,7 @@ class Revoked(msgspec.Struct, frozen=True):
 @change("/api/login", Permission.BE_ANYBODY, status=201)
 async def begin_login(visit: Here, data: Annotated[Wish, Body()]) -> Begun:
     """Begin a sign-in of another machine, which somebody approves in a browser."""
-    wait = visit.desk.limits.signup.take(visit.address)
+    wait = visit.desk.limits.signup.take(visit.network)
     if wait:
         again = {"retry-after": str(wait)}
         raise HTTPException(too_many(wait).message, status_code=429, headers=again)

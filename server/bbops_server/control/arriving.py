@@ -25,7 +25,7 @@ async def go_elsewhere(
 ) -> Response[Any]:  # fmt: skip
     """Send the browser to a provider."""
     there = _find(visit, provider)
-    wait = visit.desk.limits.address.take(visit.address)
+    wait = visit.desk.limits.address.take(visit.network)
     if wait:
         return come_again(_refuse(visit, too_many(wait), 429), wait)
     started = visit.desk.beginnings.add(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from hmac import compare_digest
 from typing import ParamSpec, TypeVar
 
+from bbops.runtime.passwords import DEFAULT_ROUNDS
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.keys import make_key
 from bbops_server.accounts.limits import Limit
@@ -29,10 +30,14 @@ class Limits:
         self.address = Limit(50, 300)
         self.signup = Limit(20, 3_600)
         self.codes = Limit(10, 60)
+        self.strangers = Limit(1_000, 3_600)
 
 
 class Desk:
-    """One control plane's. `settings` are asked for each time: a server's file may change them."""
+    """One control plane's. `settings` are asked for each time: a server's file may change them.
+
+    `rounds` is the cost of new passwords; each doubles the work.
+    """
 
     def __init__(
         self, status: StatusSource, book: Book, settings: Callable[[], Settings], local_key: str
@@ -40,6 +45,7 @@ class Desk:
         self.status, self.book, self._settings = status, book, settings
         self.limits, self.logins = Limits(), Logins()
         self.beginnings, self.elsewhere = Beginnings(), Providers(settings().state)
+        self.rounds = DEFAULT_ROUNDS
         self._local_key, self._exist = local_key, False
         self._setup_key = "" if book.people.exist() else make_key("bbi")
         self._proxies: tuple[tuple[str, ...], Proxies] = ((), Proxies(()))

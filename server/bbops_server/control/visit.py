@@ -9,19 +9,17 @@ from __future__ import annotations
 import hmac
 import re
 from datetime import timedelta
+from ipaddress import ip_address, ip_network
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlsplit
 
 from litestar import Request, Response
-from litestar.connection import ASGIConnection
 from litestar.datastructures import Cookie
 from litestar.di import NamedDependency
 from litestar.exceptions import (
     NotAuthorizedException,
-    NotFoundException,
     PermissionDeniedException,
 )
-from litestar.handlers import BaseRouteHandler
 from litestar.params import SkipValidation
 from litestar.response import Redirect, Template
 
@@ -31,16 +29,13 @@ from bbops_server.accounts.people import Person
 from bbops_server.accounts.rules import (
     LOCAL,
     NOBODY,
-    RULES,
     Caller,
     Permission,
     may,
-    role_in,
 )
 from bbops_server.accounts.sessions import LONGEST
 from bbops_server.control.desk import Desk
 from bbops_server.control.guard import is_here
-from bbops_server.control.routes import IS_FORM, PERMISSION
 
 AnyRequest = Request[Any, Any, Any]
 Answer = TypeVar("Answer", bound=Response[Any])
@@ -70,8 +65,17 @@ class Visit:
     @property
     def is_secure(self) -> bool:
         """Whether the browser came by https: its host is the one of the address people are told."""
-        url = urlsplit(self.desk.settings.control_url)
-        return url.scheme == "https" and self.request.headers.get("host", "") == url.netloc
+        url = urlsplit(self.desk.settings.control_url.lower())
+        return url.scheme == "https" and self.request.headers.get("host", "").lower() == url.netloc
+
+    @property
+    def network(self) -> str:
+        """What attempts are counted by: an address, of IPv6 the 64 bits that one house has."""
+        try:
+            is_long = ip_address(self.address).version == 6
+            return str(ip_network(f"{self.address}/64", strict=False)) if is_long else self.address
+        except ValueError:  # a link-local address with its zone, or none at all
+            return self.address
 
     def cookie_name(self, end: str = "") -> str:
         """Return the name of the session's cookie; a browser takes `__Host-` by https alone."""
@@ -201,10 +205,13 @@ class Visit:
     async def note(
         self, action: str, object: str = "", outcome: str = "done", *, who: str = ""  # noqa: A002
     ) -> None:  # fmt: skip
-        """Write into the audit log."""
+        """Write into the audit log. Of what nobody known tries, it takes a thousand an hour."""
+        who = who or self.caller.email
+        if not who and self.desk.limits.strangers.take(""):
+            return
         token = self.caller.key if self.caller.how == "token" else ""
         await self.desk.ask(
-            self.book.audit.add, action, who=who or self.caller.email, token=token, object=object,
+            self.book.audit.add, action, who=who, token=token, object=object,
             address=self.address, outcome=outcome,
         )  # fmt: skip
 
@@ -219,60 +226,9 @@ Here = NamedDependency[SkipValidation[Visit]]
 """The type of a handler's parameter `visit`."""
 
 
-async def require(
-    connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler
-) -> None:
-    """Let a request in whose route names a permission that whoever asks has.
-
-    Raises:
-        NotAuthorizedException: nobody is known.
-        PermissionDeniedException: their role or scope is too small, or CSRF.
-        NotFoundException: of a project that they have no role in: its name is not told.
-    """
-    if connection.scope.get("method") == "OPTIONS":
-        return
-    permission: Permission | None = handler.opt.get(PERMISSION)
-    if permission is None or not isinstance(connection, Request):
-        raise PermissionDeniedException("this route names no permission")
-    visit = connection.state.visit = Visit(connection, connection.app.state.desk)
-    await visit.identify()
-    project = str(connection.path_params.get("name", ""))
-    is_let_in = visit.may(permission, project)
-    if visit.caller.how == "nobody" and not is_let_in:
-        raise unauthorized("sign in first, or send a token: 'bbops login' makes one")
-    if connection.method not in _READING:
-        await visit.check_csrf(is_form=IS_FORM in handler.opt)
-    if not is_let_in:
-        await _refuse(visit, permission, project)
-
-
-async def _refuse(visit: Visit, permission: Permission, project: str) -> None:
-    if visit.request.method not in _READING:
-        await visit.note(permission, object=visit.request.url.path, outcome="refused")
-    caller, rule = visit.caller, RULES[permission]
-    if rule.where == "project" and role_in(caller, project) is None:
-        raise NotFoundException(f"there is no project '{project}'")
-    if caller.how == "token" and rule.scope is None:
-        raise PermissionDeniedException("no token may do this; sign in with a browser")
-    if caller.how == "token" and may(_without_token(caller), permission, project):
-        raise PermissionDeniedException(f"this token may not {permission}: it takes '{rule.scope}'")
-    needed = f": it takes the role '{rule.role}'" if rule.role else ""
-    raise PermissionDeniedException(f"you may not {permission}{needed}")
-
-
-def _without_token(caller: Caller) -> Caller:
-    return Caller("session", caller.person, role=caller.role, projects=caller.projects)
-
-
 def unauthorized(message: str) -> NotAuthorizedException:
     """Return the 401 that says how to be known."""
     return NotAuthorizedException(message, headers={"www-authenticate": "Bearer"})
-
-
-def read_visit(request: AnyRequest) -> Visit:
-    """Return the visit that `require` has opened."""
-    visit: Visit = request.state.visit
-    return visit
 
 
 def local_path(text: str) -> str:

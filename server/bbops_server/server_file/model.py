@@ -55,6 +55,15 @@ def _check_url(text: str) -> str:
     return text.rstrip("/")
 
 
+def _check_origin(text: str) -> str:
+    url = _check_url(text)
+    if urlsplit(url).path:
+        raise _wrong(
+            f"expected an address without a path, got '{text}'", "such as https://bbops.example.com"
+        )
+    return url
+
+
 def _check_issuer(text: str) -> str:
     """Take an address as it is given: an issuer is compared with what it says, to the letter."""
     parts = urlsplit(_check_url(text))
@@ -138,7 +147,7 @@ class Urls(Model):
     """The addresses people are told, where those are others than what is bound."""
 
     data: Url | None = None
-    control: Url | None = None
+    control: Annotated[str, AfterValidator(_check_origin)] | None = None
 
 
 class Bind(Model):
@@ -164,6 +173,14 @@ class OidcProvider(Model):
     join_by_email: bool = False
 
 
+def _check_names(providers: list[OidcProvider]) -> list[OidcProvider]:
+    names = ["github", *(one.name for one in providers)]
+    for name in names:
+        if names.count(name) > 1:
+            raise _wrong(f"two providers are called '{name}'", "each has a name of its own")
+    return providers
+
+
 class GitHubProvider(Model):
     """GitHub, or a company's own at `url`. The secret is kept as that of `OidcProvider`."""
 
@@ -176,7 +193,7 @@ class GitHubProvider(Model):
 class SignIn(Model):
     """Other places where people may sign in."""
 
-    oidc: list[OidcProvider] = []
+    oidc: Annotated[list[OidcProvider], AfterValidator(_check_names)] = []
     github: GitHubProvider | None = None
 
 
