@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -84,6 +85,32 @@ steps:
     same = function.replace("(id in input.ids) == WANTED", "id OP input.id")
     assert bench.run(same.replace("OP", "=="), told) == 0
     assert bench.run(same.replace("OP", "!="), told) == 1
+
+
+@pytest.mark.parametrize(
+    ("where", "count"),
+    [
+        ("data != null and data == 5", 1),
+        ("data != null and data == input.data", 1),
+        ("data != null and data == 'a'", 0),
+        ("data == null", 0),
+        ("data != null and data != 5", 1),
+    ],
+)
+def test_a_json_column_is_compared_by_its_text(
+    where: str, count: int, bench: Bench, tmp_path: Path
+) -> None:
+    head = "input: { data: json }\nsteps:\n"
+    add = head + "  - insert: { table: keyed, data: { data: '${ input.data }' } }\n"
+    count_text = (
+        f'{head}  - find: {{ table: keyed, where: "{where}" }}\n    as: x\n'
+        "  - return: { value: '${ vars.x | length }' }\n"
+    )
+    with Bench(tmp_path, {"tables/keyed.yaml": KEYED}) as other:
+        for each in (bench, other):
+            for value in (5, "a"):
+                each.run(add, {"data": value})
+            assert each.run(count_text, {"data": 5}) == count
 
 
 def test_a_number_that_a_row_brings_is_not_given_again(bench: Bench) -> None:

@@ -21,7 +21,7 @@ def compare(query: Parts, node: s.Compare) -> Template:
         return _equal(query, node)
     left = _side(query, node.left, node.right, "order")
     right = _side(query, node.right, node.left, "order")
-    return query.dialect.ordered(left, node.op, right, query.type_of(node.left).kind)
+    return query.dialect.ordered(left, node.op, right, _kind(query, node.left))
 
 
 def _equal(query: Parts, node: s.Compare) -> Template:
@@ -42,6 +42,8 @@ def _side(query: Parts, node: s.Node, other: s.Node, use: Use) -> Template:
     native = _native(query, node)
     if native and use == "equal" and _native(query, other) in {native, "given"}:
         return query.read(node, query.path(node) or ())
+    if _is_json(query, node):
+        return query.dialect.json_text(query.scalar(node))
     found = query.scalar(node)
     return _by_value(query, node, found) if query.type_of(node).kind == "decimal" else found
 
@@ -56,9 +58,16 @@ def _native(query: Parts, node: s.Node) -> str:
 
 
 def _kind(query: Parts, node: s.Node) -> str:
-    """Return the kind of a value, or of the members of a list."""
+    """Return the kind of a value, or of the members of a list; `json` of a json column."""
     of = query.type_of(node)
+    if _is_json(query, node):
+        return "json"
     return of.item.kind if of.kind == "list" and of.item is not None else of.kind
+
+
+def _is_json(query: Parts, node: s.Node) -> bool:
+    path = query.path(node)
+    return path is not None and query.column_type(node, path) == "json"
 
 
 def _by_value(query: Parts, node: s.Node, found: Template) -> Template:
