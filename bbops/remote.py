@@ -88,13 +88,50 @@ class ServerStatus(msgspec.Struct, frozen=True):
     diagnostics: tuple[Finding, ...] = ()
 
 
+class Oneself(msgspec.Struct, frozen=True):
+    """Whom a server takes one for: `how` is token or local."""
+
+    how: str
+    email: str
+    name: str
+    role: str | None
+    projects: dict[str, str]
+    scopes: list[str]
+
+
+class Login(msgspec.Struct, frozen=True):
+    """A sign-in that somebody approves at `url`; `device` is for polling alone."""
+
+    device: str
+    code: str
+    url: str
+    interval_seconds: float
+
+
+class LoginOutcome(msgspec.Struct, frozen=True):
+    """How it is with it: pending, approved, denied or expired."""
+
+    status: str
+    token: str = ""
+    email: str = ""
+
+
 class Remote:
     """The control plane of one server. Use it in a `with` block, or close it."""
 
-    def __init__(self, control_url: str) -> None:
-        self._url = _checked(control_url)
+    def __init__(self, control_url: str, token: str = "") -> None:
+        """Raises: ServerError: this is no address, or the token would be sent without https."""
+        self._url, self._has_token = _checked(control_url), bool(token)
+        if token and self._url.startswith("http:") and not _is_here(self._url):
+            raise ServerError(
+                f"a token is not sent to '{self._url}' without https",
+                hint="name its https address",
+            )
+        headers = {"authorization": f"Bearer {token}"} if token else {}
         # A proxy for the internet must not be asked for this machine's own addresses.
-        self._client = httpx.Client(timeout=TIMEOUT_SECONDS, trust_env=not _is_here(self._url))
+        self._client = httpx.Client(
+            timeout=TIMEOUT_SECONDS, trust_env=not _is_here(self._url), headers=headers
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -128,9 +165,9 @@ class Remote:
         return self._read(self._ask_about("GET", name, "status"), Status)
 
     def server(self) -> ServerStatus:
-        """Return how the server's own settings are; empty from one that does not tell."""
+        """Return how the server's own settings are; empty from one that does not tell you."""
         answer = self._ask("GET", "/api/server")
-        if answer.status_code == httpx.codes.NOT_FOUND:
+        if answer.status_code in {httpx.codes.NOT_FOUND, httpx.codes.FORBIDDEN}:
             return ServerStatus()
         return self._read(answer, ServerStatus)
 
@@ -172,6 +209,27 @@ class Remote:
         """
         self._demand(self._ask_about("POST", name, "accept", {"commit": commit}))
 
+    def whoami(self) -> Oneself:
+        """Return whom the server takes you for.
+
+        Raises:
+            ServerError: also when that is nobody.
+        """
+        return self._read(self._ask("GET", "/api/whoami"), Oneself)
+
+    def begin_login(self, client: str, scopes: list[str]) -> Login:
+        """Begin a sign-in that somebody approves in a browser; `client` names this machine."""
+        body = {"client": client, "scopes": scopes}
+        return self._read(self._ask("POST", "/api/login", body), Login)
+
+    def poll_login(self, device: str) -> LoginOutcome:
+        """Return how it is with a sign-in; its token is told once."""
+        return self._read(self._ask("POST", "/api/login/poll", {"device": device}), LoginOutcome)
+
+    def logout(self) -> None:
+        """Have the server revoke the token that this asks with."""
+        self._demand(self._ask("POST", "/api/logout"))
+
     def _ask_about(self, method: str, name: str, what: str, body: Any = None) -> httpx.Response:
         answer = self._ask(method, f"/api/projects/{quote(name, safe='')}/{what}", body)
         if answer.status_code == httpx.codes.NOT_FOUND:
@@ -203,6 +261,9 @@ class Remote:
 
     def _odd(self, answer: httpx.Response) -> ServerError:
         said = _error_text(answer)
+        if said and answer.status_code == httpx.codes.UNAUTHORIZED:
+            what = "this token no longer" if self._has_token else "you for nobody"
+            return ServerError(f"'{self._url}' takes {what}", hint=f"bbops login {self._url}")
         if said:
             return ServerError(f"the server at '{self._url}' said no: {said}")
         return ServerError(

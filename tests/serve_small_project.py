@@ -78,12 +78,14 @@ class Follower:
         await build.ask(request, timeout_seconds=60)
         request = {"do": "smoke", "artifact": built["artifact"], "database": str(database)}
         await build.ask(request, timeout_seconds=60)
+        request = {"do": "settle", "digest": built["digest"], "database": str(database)}
+        await build.ask(request, timeout_seconds=60)
         env, _ = Secrets.open(state).resolve(built["env"])
         await self.plane.publish(
             artifact=Path(built["artifact"]), name=f"r{self.count}", env=env, database=database
         )
-        for verb in ("settle", "narrow"):
-            await build.ask({"do": verb, "database": str(database)}, timeout_seconds=60)
+        request = {"do": "narrow", "digest": built["digest"], "database": str(database)}
+        await build.ask(request, timeout_seconds=60)
 
     def say(self, **more: object) -> None:
         line = {"data": self.settings.data_url, "control": self.settings.control_url, **more}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -401,3 +403,26 @@ def test_a_limit_forgets_what_was_tried_longest_ago(monkeypatch: pytest.MonkeyPa
     for key in "abcd":
         limit.take(key)
     assert (limit.take("a"), limit.take("d")) == (0, 60)
+
+
+SWITCH = """
+import sys
+from pathlib import Path
+from bbops_server.accounts.book import Book
+book = Book.open(Path(sys.argv[1]))
+book.workspaces.set_feature("restChannels", on=False)
+book.close()
+"""
+
+
+def test_what_another_process_changed_is_seen_also_after_opening_twice(
+    book: Book, tmp_path: Path
+) -> None:
+    book.workspaces.get()
+    second = Book.open(tmp_path)
+    second.workspaces.get()
+    subprocess.run([sys.executable, "-c", SWITCH, str(tmp_path)], check=True)
+    assert (tmp_path / "control.sqlite-wal").exists()
+    for one in (book, second):
+        assert one.workspaces.get().features == {"restChannels": False}
+    second.close()

@@ -10,7 +10,7 @@ from tests.conftest import ROOT
 from tests.database_commands import Commands
 
 GOLDEN = ROOT / "tests/golden/cli/db.txt"
-NAMES = ("approve", "backup", "restore", "seed", "shell")
+NAMES = ("approve", "backup", "drift", "narrow", "plan", "pull", "restore", "seed", "shell")
 
 
 def test_help_teaches(tmp_path: Path, request: pytest.FixtureRequest) -> None:

@@ -24,8 +24,10 @@ SHOWN = {
     for code in re.findall(r" \[([a-z-]+)\]$", path.read_text(), re.MULTILINE)
 }
 TESTED_BELOW = {"too-many-files", "not-a-file", "yaml-too-large"}
-TESTED_ELSEWHERE = {"needs-restart", "unreadable", "test-failed", "other-database"}
-"""In tests/test_server_file.py, tests/test_gate.py and tests/test_own_sql.py."""
+TESTED_ELSEWHERE = {
+    "needs-restart", "unreadable", "test-failed", "feature-off", "other-database",
+}  # fmt: skip
+"""In tests/test_server_file.py, test_gate.py, test_features.py and test_own_sql.py."""
 REPORTERS = {
     "Diagnostic", "Problem", "PydanticCustomError", "SyntaxProblem", "_encoding", "_report",
     "_unreadable", "problem", "report", "wrong",

@@ -18,6 +18,7 @@ from tests.docs.codes import FOLDER, SECTIONS, Shown, index, read_examples
 
 CODES = read_codes()
 WITHOUT = {
+    "feature-off": "a server says it, of its workspace",
     "no-project": "a file that is not there; tests/golden/check/no-project",
     "too-many-files": "20,001 files; tests/test_errors_page.py makes them",
     "not-a-file": "a link is no text; tests/test_errors_page.py makes one",

@@ -24,8 +24,10 @@ from tests.test_database_changes import (
     Edit,
     both,
     changed,
+    check,
     drop,
     people,
+    rename,
     rename_people,
     to,
 )
@@ -39,6 +41,10 @@ CASES: dict[str, Edit] = {
     "a unique column goes": drop("people", "email"),
     "a column with a default goes": drop("people", "role"),
     "a renamed table loses a column": both(rename_people, drop("persons", "price")),
+    "a check and a new name elsewhere": both(
+        check("grown", "age == null or age >= 18"), rename("people", "nick", "alias"),
+        lambda spec: spec["people"].pop("indexes"),
+    ),
     "a default that has a reference": to("other_id", "integer", default=1, references="teams.id"),
     "a type and a rule elsewhere": both(to("code", "integer"), people("word", maxLength=3)),
     "a rename and a table with a reference to it": both(
@@ -92,7 +98,7 @@ def test_every_release_works_while_it_serves_and_the_end_is_that_of_one_step(
         rollout.switch(database, "a release", until=monotonic() + 60)
     use(database, declare(SPEC), only=not planned.phases.switches)
     use(database, wanted)
-    rollout.settle(database)
+    rollout.settle(database, "a release")
     rollout.narrow(database)
     use(database, wanted)
     assert rollout.plan(database, wanted).is_done

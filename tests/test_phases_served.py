@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import sqlite3
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -18,12 +20,21 @@ from tests.migrating import query
 from tests.served import Served, git, wait_for
 from tests.small_project import FILES, write_project
 
+KILLS = 6
 NOTES = FILES["tables/notes.yaml"]
 RENAMED = {
     "tables/notes.yaml": NOTES.replace(
         "title: { type: string }", "name: { type: string, renamedFrom: title }"
     ),
     "functions/add.yaml": FILES["functions/add.yaml"].replace("{ title: '$", "{ name: '$"),
+}
+
+
+BACK = {
+    "tables/notes.yaml": NOTES.replace(
+        "title: { type: string }", "title: { type: string, renamedFrom: name }"
+    ),
+    "functions/add.yaml": FILES["functions/add.yaml"],
 }
 
 
@@ -41,10 +52,14 @@ class Place:
         git(self.folder, "init", "-q", "-b", "main")
         git(self.folder, "add", "-A")
         git(self.folder, "commit", "-qm", "Start")
-        self.served = Served(self.folder, tmp_path / "home", "--state", str(self.state))
+        self.home = tmp_path / "home"
+        self.served = self.start()
         self.served.live()
         self.commands = Commands(tmp_path, tmp_path / "commands")
         self.data = self.state / "data.sqlite"
+
+    def start(self) -> Served:
+        return Served(self.folder, self.home, "--state", str(self.state))
 
     def commit(self, changes: dict[str, str]) -> str:
         write_project(self.folder, changes)
@@ -174,8 +189,7 @@ def test_rows_of_the_release_before_stall_the_narrowing_and_not_the_release(plac
     place.publish({"functions/add.yaml": slow})  # 1.6 s pass before it writes
     late = threading.Thread(target=place.add, args=("much too long",))
     late.start()
-    wait_for(lambda: place.served.control.get("/").status_code)
-    threading.Event().wait(0.3)
+    time.sleep(0.3)
     short = NOTES.replace("title: { type: string }", "title: { type: string, maxLength: 3 }")
     made = place.publish(
         {"tables/notes.yaml": short, "functions/add.yaml": FILES["functions/add.yaml"]}
@@ -192,3 +206,38 @@ def test_rows_of_the_release_before_stall_the_narrowing_and_not_the_release(plac
     wait_for(lambda: "Narrowing" not in place.conditions())
     with closing(sqlite3.connect(place.data)) as live, pytest.raises(sqlite3.IntegrityError):
         live.execute("INSERT INTO notes (title) VALUES ('much too long')")
+
+
+@pytest.mark.long
+def test_a_server_killed_while_names_change_starts_with_a_release_that_fits(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    for number in range(KILLS):
+        place.add(f"note {number}")
+        striking = threading.Thread(target=strike, args=(place, 0.002 * number))
+        striking.start()
+        commit = place.commit(BACK if number % 2 else RENAMED)
+        striking.join()
+        place.served = served = place.start()
+        wait_for(lambda served=served: served.api.get("/~ready").status_code == 200)
+        codes, release = set(), ""
+        while release != commit[:12]:
+            read = served.api.get("/notes")
+            written = served.api.post("/notes", json={"title": "x"})
+            codes |= {read.status_code, written.status_code}
+            release = written.headers["x-release"]
+        assert codes == {200, 201}, number
+        wait_for(lambda served=served: served.condition("Ready")["reason"] == "Published")
+    assert place.sql("PRAGMA integrity_check") == [("ok",)]
+    kept = place.sql("SELECT count(*) FROM notes WHERE title LIKE 'note %'")
+    assert kept == [(KILLS,)]
+    assert place.served.stop() == 0
+
+
+def strike(place: Place, seconds: float) -> None:
+    """Kill the server, so long after it has begun to change names."""
+    begun = place.state / "publication-next.json"
+    until = time.monotonic() + 20
+    while not begun.exists() and time.monotonic() < until:
+        time.sleep(0.0003)
+    time.sleep(seconds)
+    place.served.stop(signal.SIGKILL)

@@ -45,7 +45,7 @@ def test_every_release_works_while_it_serves(place: PostgresPlace, name: str) ->
     else:
         use(place, declare(SPEC))
     use(place, wanted)
-    rollout.settle(place)
+    rollout.settle(place, "a release")
     rollout.narrow(place)
     use(place, wanted)
     assert rollout.plan(place, wanted).is_done

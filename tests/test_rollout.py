@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 from time import monotonic
@@ -18,6 +19,7 @@ from tests.test_database_changes import (
     SPEC,
     both,
     changed,
+    check,
     drop,
     people,
     rename,
@@ -50,8 +52,8 @@ def publish(path: Path, wanted: Tables) -> list[str]:
 def finish(path: Path, wanted: Tables) -> None:
     """Go through the phases after the first."""
     if rollout.plan(path, wanted).phases.switches:
-        rollout.switch(path, f"release {len(wanted)}", until=monotonic() + 60)
-    rollout.settle(path)
+        rollout.switch(path, "a release", until=monotonic() + 60)
+    rollout.settle(path, "a release")
     rollout.narrow(path)
     assert rollout.plan(path, wanted).is_done
 
@@ -126,7 +128,7 @@ def test_what_was_added_for_a_release_that_never_went_live_goes_unasked(database
 def test_what_a_live_release_may_have_written_to_goes_only_when_approved(database: Path) -> None:
     wanted = changed(to("level", "integer", default=2))
     rollout.expand(database, wanted)
-    rollout.settle(database)
+    rollout.settle(database, "a release")
     assert "drop column 'people.level' (3 rows would lose" in refusal(database, OLD)
 
 
@@ -236,7 +238,7 @@ def test_rows_that_break_a_rule_meanwhile_stall_the_narrowing_and_nothing_else(
     wanted = changed(both(people("word", maxLength=2), people("age", minimum=18)))
     rollout.expand(database, wanted)
     query(database, "UPDATE people SET word = 'long' WHERE id = 2")
-    rollout.settle(database)
+    rollout.settle(database, "a release")
     with pytest.raises(MigrationRefused) as caught:
         rollout.narrow(database)
     assert "'people.word' (1 rows break the new rule: id 2)" in caught.value.message
@@ -272,3 +274,23 @@ def test_tables_of_a_database_without_a_record_are_taken_over(tmp_path: Path) ->
     query(path, "DROP TABLE _bbops_schema")
     publish(path, OLD)
     assert hidden_in(path) == {}
+
+
+def test_a_check_holds_from_the_narrowing_on_and_ends_before_the_swap(database: Path) -> None:
+    wanted = changed(check("grown", "age == null or age >= 18"))
+    planned = rollout.plan(database, wanted)
+    rollout.expand(database, wanted)
+    assert str(planned.migration.changes[0]) == "change the checks of table 'people' after the swap"
+    query(database, "UPDATE people SET age = 17 WHERE id = 1")
+    rollout.settle(database, "a release")
+    with pytest.raises(MigrationRefused, match="1 rows break the new rule: id 1"):
+        rollout.narrow(database)
+    query(database, "UPDATE people SET age = 18 WHERE id = 1")
+    rollout.narrow(database)
+    assert rollout.plan(database, wanted).is_done
+    with pytest.raises(sqlite3.IntegrityError, match="CHECK"):
+        query(database, "UPDATE people SET age = 17 WHERE id = 1")
+    assert publish(database, changed(drop("people", "unused")))[0] == (
+        "change the checks of table 'people'"
+    )
+    query(database, "UPDATE people SET age = 17 WHERE id = 1")

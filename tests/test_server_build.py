@@ -126,6 +126,7 @@ def test_a_refused_migration_comes_back_as_such(ask: Any, tmp_path: Path) -> Non
     built = ask("build", source=folder(project), artifacts=str(tmp_path / "a"))
     database = str(tmp_path / "data.sqlite")
     ask("expand", digest=built["digest"], database=database)
+    ask("settle", digest=built["digest"], database=database)
     with closing(sqlite3.connect(database, isolation_level=None)) as live:
         live.execute("INSERT INTO notes (title) VALUES ('a word')")
     text = FILES["tables/notes.yaml"].replace("type: string", "type: integer")
@@ -167,3 +168,21 @@ def test_whatever_goes_wrong_is_an_answer(ask: Any, request_: dict[str, Any]) ->
     with pytest.raises(BbopsError):
         ask(**request_)
     assert ask("end test", state="nobody") == {}
+
+
+def test_a_release_is_rehearsed_before_the_live_tables_change(ask: Any, tmp_path: Path) -> None:
+    project, database = write_project(tmp_path / "project"), tmp_path / "data.sqlite"
+    first = ask("build", source=folder(project), artifacts=str(tmp_path / "a"))
+    ask("expand", digest=first["digest"], database=str(database))
+    text = FILES["tables/notes.yaml"].replace("title:", "name:")
+    add = FILES["functions/add.yaml"].replace("{ title: '$", "{ name: '$")
+    write_project(project, {"tables/notes.yaml": text, "functions/add.yaml": add})
+    second = ask("build", source=folder(project), artifacts=str(tmp_path / "a"))
+    before = database.read_bytes()
+    asked = {"digest": second["digest"], "database": str(database)}
+    with pytest.raises(DatabaseError, match="a query does not fit the database"):
+        ask("rehearse", artifact=first["artifact"], **asked)  # a release for other tables
+    told = ask("rehearse", artifact=second["artifact"], **asked)
+    assert told == {"is_done": False, "is_behind": False, "switches": False, "hidden": []}
+    assert database.read_bytes() == before
+    assert not list(tmp_path.glob("*rehears*"))

@@ -285,3 +285,51 @@ def test_the_parent_loads_no_compiler_and_no_database_driver() -> None:
     loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
     unwanted = {"git", "sqlalchemy", "alembic", "bbops.compile", "bbops.steps", "bbops.expressions"}
     assert not unwanted & set(loaded)
+
+
+def test_what_is_held_waits_for_the_next_release(tmp_path: Path) -> None:
+    async def test(door: Door) -> None:
+        await door.publish(1)
+        await door.link(2)
+        slow = asyncio.create_task(door.ask("/slow"))
+        await asyncio.sleep(0.05)
+        holding = asyncio.create_task(door.live.hold(seconds=30, drain_seconds=30))
+        await asyncio.sleep(0.05)
+        waiting = [asyncio.create_task(door.ask()) for _ in range(8)]
+        await holding
+        assert slow.done(), "what was under way has ended"
+        assert not any(one.done() for one in waiting)
+        door.live.swap("r2")
+        assert [status for status, _, _ in await asyncio.gather(*waiting)] == [200] * 8
+        assert {head["x-release"] for _, head, _ in await asyncio.gather(*waiting)} == {"r2"}
+
+    run(tmp_path, test)
+
+
+def test_a_hold_ends_by_itself_and_the_release_goes_on(tmp_path: Path) -> None:
+    async def test(door: Door) -> None:
+        await door.publish(1)
+        slow = asyncio.create_task(door.ask("/slow"))
+        await asyncio.sleep(0.05)
+        await door.live.hold(seconds=0.2, drain_seconds=0.01)
+        assert not slow.done(), "it is late, and not waited for"
+        assert (await door.ask())[1]["x-release"] == "r1"
+        await door.live.hold(seconds=30, drain_seconds=0)
+        door.live.go_on()
+        assert (await door.ask())[0] == 200
+        await slow
+
+    run(tmp_path, test)
+
+
+def test_what_is_held_when_the_parent_dies_asks_to_come_back(tmp_path: Path) -> None:
+    async def test(door: Door) -> None:
+        await door.publish(1)
+        await door.live.hold(seconds=30, drain_seconds=0)
+        waiting = asyncio.create_task(door.ask())
+        await asyncio.sleep(0.05)
+        door.live.give_up()
+        status, headers, _ = await waiting
+        assert (status, headers["retry-after"]) == (503, "1")
+
+    run(tmp_path, test)

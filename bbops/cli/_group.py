@@ -21,6 +21,7 @@ SECTIONS = {
         "init", "new", "set", "mv", "copy", "rm", "fmt", "validate", "test", "dev", "lsp",
     ),
     "Serve": ("serve", "status", "requests", "env", "db", "accept"),
+    "People": ("login", "logout", "whoami", "users", "workspace"),
     "Learn": ("demo", "explain", "schema"),
 }  # fmt: skip
 MORE = "More"

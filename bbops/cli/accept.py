@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from bbops.cli.status import DEFAULT_SERVER
+from bbops.cli._server import of_server, open_remote
 from bbops.console import say
 from bbops.errors import ServerError
 
@@ -12,19 +12,14 @@ from bbops.errors import ServerError
 @click.command()
 @click.argument("commit")
 @click.option("--project", metavar="NAME", help="The project, where a server has several.")
-@click.option(
-    "--server", metavar="URL", envvar="BBOPS_SERVER", default=DEFAULT_SERVER, show_default=True,
-    show_envvar=True, help="The control plane of the server to tell.",
-)  # fmt: skip
+@of_server
 def command(commit: str, project: str | None, server: str) -> None:
     """Let a server serve COMMIT, which does not follow the commit that is live.
 
     A forced push to a repository that others push to is held with the reason HistoryRewritten;
     'bbops status' shows it. The decision holds for what follows COMMIT, too.
     """
-    from bbops.remote import Remote  # noqa: PLC0415 - httpx: 100 ms
-
-    with Remote(server) as remote:
+    with open_remote(server) as remote:
         if project is None:
             project = _only(server, [one.name for one in remote.projects()])
         remote.accept(project, commit)

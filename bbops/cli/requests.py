@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from bbops.cli.status import DEFAULT_SERVER
+from bbops.cli._server import of_server, open_remote
 from bbops.console import say
 from bbops.render import printable
 
@@ -17,10 +17,7 @@ FOLLOW_SECONDS = 0.5
 
 @click.command()
 @click.argument("name", required=False)
-@click.option(
-    "--server", metavar="URL", envvar="BBOPS_SERVER", default=DEFAULT_SERVER, show_default=True,
-    show_envvar=True, help="The control plane of the server to ask.",
-)  # fmt: skip
+@of_server
 @click.option("--status", metavar="N", help="Only this status, or a class such as 5xx.")
 @click.option("--method", help="Only this method.")
 @click.option("--path", help="Only this path.")
@@ -34,9 +31,7 @@ def command(name: str | None, server: str, *, follow: bool, as_json: bool, **fil
     Each line is the time, the answer's status, the milliseconds it took, and the route; a failure
     names its file and line.
     """
-    from bbops.remote import Remote  # noqa: PLC0415 - httpx: 100 ms
-
-    with Remote(server) as remote:
+    with open_remote(server) as remote:
         project = name or remote.only_project()
         after = 0
         while True:

@@ -12,23 +12,20 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bbops.cli._server import of_server, open_remote
 from bbops.console import say, show, wants_color
 from bbops.render import printable, render
 
 if TYPE_CHECKING:
     from bbops.remote import Condition, ServerStatus, Status
 
-DEFAULT_SERVER = "http://127.0.0.1:8001"
 _STYLES = {"Ready": "green", "Reconciling": "yellow", "Stalled": "red"}
 _SHORT = 12
 
 
 @click.command()
 @click.argument("name", required=False)
-@click.option(
-    "--server", metavar="URL", envvar="BBOPS_SERVER", default=DEFAULT_SERVER, show_default=True,
-    show_envvar=True, help="The control plane of the server to ask.",
-)  # fmt: skip
+@of_server
 @click.option("--json", "as_json", is_flag=True, help="Print all that is known, as JSON.")
 def command(name: str | None, server: str, *, as_json: bool) -> int:
     """Show what a running server serves: all its projects, or the one called NAME.
@@ -52,9 +49,9 @@ def command(name: str | None, server: str, *, as_json: bool) -> int:
 
 
 def _ask(server: str, name: str | None) -> tuple[list[Status], ServerStatus]:
-    from bbops.remote import Remote, ServerStatus  # noqa: PLC0415 - httpx: 100 ms
+    from bbops.remote import ServerStatus  # noqa: PLC0415 - httpx: 100 ms
 
-    with Remote(server) as remote:
+    with open_remote(server) as remote:
         if name:
             return [remote.status(name)], ServerStatus()
         found = [remote.status(one.name) for one in remote.projects()]

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import marshal
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from bbops.check import Cache as CheckCache
 from bbops.check import validate
+from bbops.check._features import check_features
 from bbops.check.flows import check_flow
 from bbops.compile.function import code_key, compile_function
 from bbops.diagnostics import Diagnostic
@@ -53,16 +55,25 @@ class Built:
     compiled: int = 0
 
 
-def build(tree: Tree, cache: Cache | None = None, *, database: Engine = "sqlite") -> Built:
+def build(
+    tree: Tree,
+    cache: Cache | None = None,
+    *,
+    database: Engine = "sqlite",
+    off: Collection[str] = (),
+) -> Built:
     """Load, check and compile a tree; with a warm cache O(what changed).
 
     Args:
         database: the one that the artifact will run on.
+        off: features that it may not use.
     """
     cache = cache or Cache()
     project, diagnostics = validate(tree, cache.checked)
     if project is None:
         return Built(None, diagnostics)
+    if unwanted := tuple(check_features(project, off)):
+        return Built(None, tuple(sorted({*diagnostics, *unwanted})))
     engine = project.settings.model.database.engine or database
     if engine != database:
         return Built(None, (*diagnostics, _other_database(project, engine, database)))

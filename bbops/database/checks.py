@@ -15,6 +15,11 @@ from bbops.sql.parts import NotInSql
 from bbops.sql.types import Column
 
 
+def texts_of(table: Table) -> dict[str, str]:
+    """Return the checks of a table as they were written."""
+    return {name: one.text for name, one in table.checks.items() if isinstance(one, Expression)}
+
+
 def write_checks(name: str, table: Table, dialect: Dialect) -> Iterator[shape.Rule]:
     """Yield the rule of each check.
 

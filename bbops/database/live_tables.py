@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 
 from bbops.database import shape
+from bbops.database.adopt import Rest
 from bbops.database.carry import Carry
 from bbops.database.conversions import Conversions
 from bbops.database.renames import Renames
@@ -93,3 +94,7 @@ class LiveTables(ABC):
         Raises:
             MigrationRefused: a row refers to none.
         """
+
+    @abstractmethod
+    def rest(self) -> Rest:
+        """Return what `read` leaves out: for adopting a database that something else made."""

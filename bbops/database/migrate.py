@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from bbops.database.carry import Carrier
 from bbops.database.changes import Change, hash_changes
-from bbops.database.checks import write_checks
+from bbops.database.checks import texts_of, write_checks
 from bbops.database.compare import Comparison
 from bbops.database.conversions import guess_type
 from bbops.database.live_tables import LiveTables
@@ -253,9 +253,10 @@ def describe(tables: Mapping[str, Table]) -> str:
         name: table.model_dump(
             mode="json", by_alias=True, exclude_defaults=True, exclude={"checks"}
         )
+        | ({"checks": texts_of(table)} if table.checks else {})
         for name, table in tables.items()
     }
-    checks = {  # beside the tables: expressions have no JSON
+    checks = {  # as SQL, too: it may be written in another way one day
         name: [rule.sql for rule in write_checks(name, table, SQLITE_CHECK)]
         for name, table in tables.items()
         if table.checks

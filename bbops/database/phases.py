@@ -8,10 +8,12 @@ of declared tables like any other, and pure: made from the tables that are live 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar
 
 from bbops.database.changes import Change
+from bbops.database.checks import texts_of
+from bbops.database.renames import Renames, find_renames
 from bbops.database.values import stamp
 from bbops.model import Model
 from bbops.resources.table import Column, Index, Table
@@ -54,9 +56,9 @@ def find_phases(live: Tables, wanted: Tables, now: str) -> Phases:
         wanted: as declared.
         now: what a `created` or `updated` column that joins gets, as stored.
     """
-    names = _pair(live, wanted)
-    expanded = _Merge(live, names.undone(wanted), "before", now).tables()
-    switched = _Merge(names.done(live), wanted, "after", now).tables()
+    renames = find_renames(live, wanted)
+    expanded = _Merge(live, _in_old_names(wanted, renames), "before", now).tables()
+    switched = _Merge(_in_new_names(live, renames), wanted, "after", now).tables()
     if expanded != switched:  # seed rows are of the names and types that come with the switch
         expanded = {name: _with(table, seed=[]) for name, table in expanded.items()}
     return Phases(expanded, switched)
@@ -85,14 +87,14 @@ def narrowed(live: Tables, wanted: Tables, hidden: frozenset[Name]) -> dict[str,
 
 def renamed(live: Tables, wanted: Tables) -> dict[str, Table]:
     """Return the live tables under the names that they have after the switch."""
-    return _pair(live, wanted).done(live)
+    return _in_new_names(live, find_renames(live, wanted))
 
 
 def renamed_names(names: Iterable[Name], live: Tables, wanted: Tables) -> frozenset[Name]:
     """Return names of live tables and columns as they are after the switch."""
-    pairs = _pair(live, wanted)
-    tables = {old: new for new, old in pairs.tables.items()}
-    columns = {(table, old): new for (table, new), old in pairs.columns.items()}
+    renames = find_renames(live, wanted)
+    tables = {old: new for new, old in renames.tables.items()}
+    columns = {(table, old): new for (table, new), old in renames.columns.items()}
     found = ((tables.get(table, table), column) for table, column in names)
     return frozenset((table, columns.get((table, column), column)) for table, column in found)
 
@@ -139,48 +141,21 @@ def trait_of(change: Change, tables: Tables) -> object:
     if table is None:
         return None
     if not what:
-        return _key(table)
+        return texts_of(table) if "checks" in change.kind else _key(table)
     column = what.removeprefix(f"uq_{change.table}_").removeprefix(f"ix_{change.table}_")
     return table.indexes.get(what) or table.columns.get(what) or table.columns.get(column)
 
 
-@dataclass(frozen=True, slots=True)
-class _Names:
-    """Old names by new ones; a column's key is its table's new name and its own."""
-
-    tables: Mapping[str, str] = field(default_factory=dict)
-    columns: Mapping[Name, str] = field(default_factory=dict)
-
-    def undone(self, wanted: Tables) -> dict[str, Table]:
-        """Return tables with new names under the old ones."""
-        return _called(wanted, self.tables, self.columns)
-
-    def done(self, live: Tables) -> dict[str, Table]:
-        """Return tables with old names under the new ones."""
-        tables = {old: new for new, old in self.tables.items()}
-        columns = {
-            (self.tables.get(table, table), old): new for (table, new), old in self.columns.items()
-        }
-        return _called(live, tables, columns)
+def _in_old_names(wanted: Tables, renames: Renames) -> dict[str, Table]:
+    return _called(wanted, renames.tables, renames.columns)
 
 
-def _pair(live: Tables, wanted: Tables) -> _Names:
-    """Find what goes on under a new name, as `bbops.database.renames` does in a live file."""
-    tables: dict[str, str] = {}
-    for name, table in wanted.items():
-        old = table.renamed_from
-        if old in live.keys() - wanted.keys() - set(tables.values()) and name not in live:
-            tables[name] = old
-    columns: dict[Name, str] = {}
-    for name, table in wanted.items():
-        held = live[there].columns.keys() if (there := tables.get(name, name)) in live else set()
-        taken: set[str] = set()
-        for key, column in table.columns.items():
-            former = column.renamed_from
-            if former in held - table.columns.keys() - taken and key not in held:
-                taken.add(former)
-                columns[name, key] = former
-    return _Names(tables, columns)
+def _in_new_names(live: Tables, renames: Renames) -> dict[str, Table]:
+    tables = {old: new for new, old in renames.tables.items()}
+    columns = {
+        (renames.old_table(table), old): new for (table, new), old in renames.columns.items()
+    }
+    return _called(live, tables, columns)
 
 
 def _called(
@@ -244,9 +219,12 @@ class _Merge:
             if key not in new.columns:
                 stays = keeps_key and key in old.key
                 columns[key] = _with(column, references=None) if stays else _left(column)
+        texts = texts_of(old)
+        shared = {n for n, text in texts_of(new).items() if texts.get(n) == text}
         return _with(
             new,
             columns=columns,
+            checks={name: one for name, one in new.checks.items() if name in shared},
             primary_key=(old if keeps_key else new).primary_key,
             indexes=self.indexes(old, new),
         )

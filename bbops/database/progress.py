@@ -41,7 +41,7 @@ class Progress:
     """What the copy is called that is kept before one of them: the hash of the approved plan."""
 
     release: str = ""
-    """The digest of the release that the names and types were last changed for."""
+    """The digest of the release that the tables were last settled for."""
 
     is_settled: bool = False
     """Whether the live release is the one that wants them, so that only narrowing is left."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from bbops.database import shape
 from bbops.resources.table import Table
@@ -35,7 +36,16 @@ class Renames:
             yield f'ALTER TABLE "{table}" RENAME COLUMN "{old}" TO "{new}"'
 
 
-def find_renames(live: shape.Shape, tables: Mapping[str, Table]) -> Renames:
+class HasColumns(Protocol):
+    """A table, live or declared."""
+
+    @property
+    def columns(self) -> Mapping[str, object]:
+        """Its columns by name."""
+        ...
+
+
+def find_renames(live: Mapping[str, HasColumns], tables: Mapping[str, Table]) -> Renames:
     """Return the renames that are still to be made.
 
     An old name that is still declared, or a new one that is live already, is no rename: so the

@@ -13,47 +13,25 @@ from dataclasses import dataclass, replace
 from time import monotonic
 
 from bbops.database import migrate
-from bbops.database.changes import Change, When
+from bbops.database.changes import Change
 from bbops.database.live_tables import LiveTables
 from bbops.database.migrate import Migration
 from bbops.database.opened import Opened, read_tables, write_tables
 from bbops.database.phases import (
     Name,
-    Phases,
     Tables,
     dropped,
     find_names,
     find_phases,
     narrowed,
     renamed,
-    renamed_names,
-    shares_type,
-    trait_of,
     without,
 )
 from bbops.database.place import Place
 from bbops.database.progress import Progress, read_progress, write_progress
+from bbops.database.rollout_plan import Plan, known_tables, plan_rollout, recorded_tables
 from bbops.errors import DatabaseError, MigrationRefused
 from bbops.resources.table import Table
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a publication would do to the tables, all phases of it."""
-
-    migration: Migration
-    phases: Phases
-    hidden: frozenset[Name]
-    """What is hidden now, in the file as it is."""
-
-    is_done: bool = False
-    """Whether there is nothing to do before the swap, or at it."""
-
-    is_first: bool = False
-    """Whether there are no tables yet, so that nothing can be hurt."""
-
-    is_behind: bool = False
-    """Whether a publication before this one is not narrowed yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +54,7 @@ def plan(place: Place, wanted: Mapping[str, Table]) -> Plan:
         MigrationRefused: the tables cannot be described, or are of another type than hidden ones.
     """
     with read_tables(place) as live:
-        return _plan(live, wanted)
+        return plan_rollout(live, wanted)
 
 
 def rehearse(place: Place, plan: Plan) -> None:
@@ -99,7 +77,7 @@ def expand(place: Place, wanted: Mapping[str, Table], approved: Collection[str] 
     """
     with write_tables(place) as opened:
         live = opened.live
-        found = opened.look(lambda: _plan(live, wanted))
+        found = opened.look(lambda: plan_rollout(live, wanted))
         if found.is_done:
             _seed(opened)
             return found.migration
@@ -107,7 +85,7 @@ def expand(place: Place, wanted: Mapping[str, Table], approved: Collection[str] 
         if migration.refused and not (migration.is_waiting and migration.hash in approved):
             raise migrate.refusal(migration)
         progress = _without_spare(opened, wanted)
-        known = opened.look(lambda: _known(live, progress))
+        known = opened.look(lambda: known_tables(live, progress))
         after = _expanded(progress, found, known, wanted)
         _make(opened, found.phases.expanded, lambda _: False, after)
         return migration
@@ -136,30 +114,37 @@ def switch(place: Place, release: str, *, until: float) -> None:
             raise DatabaseError("too late")
         opened.limit(until)
         wanted = migrate.tables_of(progress.wanted)
-        known = opened.look(lambda: _known(live, progress))
+        known = opened.look(lambda: known_tables(live, progress))
         tables = find_phases(known, wanted, opened.look(live.now)).switched
-        settled = replace(_settled(progress, tables, wanted), release=release)
+        settled = _settled(progress, tables, release)
         _make(opened, tables, progress.is_agreed, settled, keep=progress.approval)
 
 
-def settle(place: Place) -> None:
-    """Put on record that the release after is the one that serves.
+def settle(place: Place, release: str) -> None:
+    """Put on record which release serves the wanted tables from now on.
 
-    From now on what it wrote counts, and what only the release before knew is hidden.
+    What it writes counts, and what only the release before knew is hidden. `switch` does so, too.
+
+    Raises:
+        DatabaseError: the database cannot be written.
     """
     with write_tables(place) as opened:
         live = opened.live
         progress = opened.look(lambda: read_progress(live))
-        if progress.wanted and not progress.is_settled:
-            wanted = migrate.tables_of(progress.wanted)
-            settled = _settled(progress, opened.look(lambda: _recorded(live)), wanted)
+        if progress.wanted and progress.release != release:
+            tables = opened.look(lambda: recorded_tables(live))
+            settled = _settled(progress, tables, release)
             opened.transact(lambda: write_progress(live, settled))
 
 
-def narrow(place: Place) -> Migration:
+def narrow(place: Place, release: str | None = None) -> Migration:
     """Make the rules of the live release those of the tables; what is hidden and empty goes.
 
     Does nothing unless a publication is settled and not narrowed yet.
+
+    Args:
+        place: the database.
+        release: the digest of the one that serves; those of another change nothing.
 
     Raises:
         MigrationRefused: rows that were written meanwhile break a rule; the release serves on.
@@ -168,12 +153,12 @@ def narrow(place: Place) -> Migration:
     with write_tables(place) as opened:
         live = opened.live
         progress = opened.look(lambda: read_progress(live))
-        if not progress.is_settled:
+        if not progress.is_settled or release not in {None, progress.release}:
             return Migration((), "")
         found = opened.look(lambda: _hidden(live, progress.hidden))
         hidden = frozenset((one.table, one.column) for one in found if one.rows)
         wanted = migrate.tables_of(progress.wanted)
-        tables = narrowed(opened.look(lambda: _recorded(live)), wanted, hidden)
+        tables = narrowed(opened.look(lambda: recorded_tables(live)), wanted, hidden)
         after = Progress(hidden=hidden, release=progress.release)
         try:
             return _make(opened, tables, progress.is_agreed, after, keep=progress.approval)
@@ -210,71 +195,16 @@ def delete_hidden(place: Place, keep: str) -> tuple[Hidden, ...]:
         going = progress.hidden - {*find_names(migrate.tables_of(progress.wanted))}
         gone = opened.look(lambda: _hidden(live, going))
         if gone:
-            tables = without(opened.look(lambda: _recorded(live)), going)
+            tables = without(opened.look(lambda: recorded_tables(live)), going)
             after = replace(progress, hidden=progress.hidden - going)
             _make(opened, tables, lambda _: True, after, keep=keep)
     return gone
 
 
 def find_release(place: Place) -> str:
-    """Return the digest of the release that names and types were last changed for, or nothing."""
+    """Return the digest of the release that the tables were last changed for, or nothing."""
     with read_tables(place) as live:
         return read_progress(live).release
-
-
-def _plan(live: LiveTables, wanted: Tables) -> Plan:
-    progress, description = read_progress(live), migrate.describe(wanted)
-    recorded_hash = live.recorded()[0]
-    done = _done(Migration((), migrate.hash_of(wanted)), progress)
-    if progress.is_settled and progress.wanted == description:
-        return done
-    if not progress.wanted and not progress.hidden and recorded_hash == done.migration.spec_hash:
-        return done  # the way of nearly every publication: two rows are read
-    old = _known(live, progress)
-    as_after, was_hidden = renamed(old, wanted), renamed_names(progress.hidden, old, wanted)
-    hidden = was_hidden & dropped(old, wanted)
-    target = narrowed(as_after, wanted, hidden)
-    is_same = hidden == was_hidden and recorded_hash == migrate.hash_of(target)
-    if is_same and not progress.wanted:
-        return done
-    _refuse_other_types(as_after, wanted, was_hidden)
-    migration = migrate.plan_on(live, target)
-    phases = find_phases(old, wanted, live.now())
-    spare = renamed_names(progress.spare, old, wanted)
-    agreed = progress.agreed if progress.wanted == description else frozenset()
-    changes = tuple(_placed(change, phases, wanted, spare, agreed) for change in migration.changes)
-    migration = replace(migration, changes=changes)
-    is_first, is_behind = not recorded_hash, progress.is_settled
-    return Plan(migration, phases, progress.hidden, is_first=is_first, is_behind=is_behind)
-
-
-def _done(nothing: Migration, progress: Progress) -> Plan:
-    return Plan(
-        nothing, Phases({}, {}), progress.hidden, is_done=True, is_behind=progress.is_settled
-    )
-
-
-def _placed(
-    change: Change,
-    phases: Phases,
-    wanted: Tables,
-    spare: frozenset[Name],
-    agreed: Collection[tuple[str, str, str]],
-) -> Change:
-    """Return a change with its phase; what is spare or agreed on is no loss."""
-    phase: When = "after"
-    if (change.table, change.what) in spare:
-        return Change(*change.key, phase="before")
-    if change.kind in {"drop table", "drop column"}:
-        phase = "hidden" if change.risk == "destructive" else "after"
-    elif change.kind.startswith(("create", "add")):
-        phase = "before" if trait_of(change, phases.expanded) is not None else "at"
-    else:
-        trait = trait_of(change, wanted)
-        places: list[tuple[When, Tables]] = [("before", phases.expanded), ("at", phases.switched)]
-        phase = next((when for when, found in places if trait_of(change, found) == trait), "after")
-    risk = "safe" if change.key in agreed and change.risk == "destructive" else change.risk
-    return replace(change, phase=phase, risk=risk)
 
 
 def _expanded(progress: Progress, found: Plan, old: Tables, wanted: Tables) -> Progress:
@@ -292,9 +222,9 @@ def _expanded(progress: Progress, found: Plan, old: Tables, wanted: Tables) -> P
     )
 
 
-def _settled(progress: Progress, tables: Tables, wanted: Tables) -> Progress:
-    hidden = dropped(tables, wanted)
-    return replace(progress, hidden=hidden, spare=frozenset(), is_settled=True)
+def _settled(progress: Progress, tables: Tables, release: str) -> Progress:
+    hidden = dropped(tables, migrate.tables_of(progress.wanted))
+    return replace(progress, hidden=hidden, spare=frozenset(), release=release, is_settled=True)
 
 
 def _make(
@@ -322,7 +252,7 @@ def _without_spare(opened: Opened, wanted: Tables) -> Progress:
     progress = opened.look(lambda: read_progress(live))
     if not progress.spare or progress.wanted == migrate.describe(wanted):
         return progress
-    known = opened.look(lambda: _known(live, progress))
+    known = opened.look(lambda: known_tables(live, progress))
     bare = replace(progress, spare=frozenset(), wanted="", agreed=frozenset(), approval="")
     _make(opened, known, lambda change: (change.table, change.what) in progress.spare, bare)
     return bare
@@ -330,37 +260,13 @@ def _without_spare(opened: Opened, wanted: Tables) -> Progress:
 
 def _seed(opened: Opened) -> None:
     """Insert seed rows that are missing; the tables are as they were last recorded."""
-    tables = opened.look(lambda: _recorded(opened.live))
+    tables = opened.look(lambda: recorded_tables(opened.live))
     if any(table.seed for table in tables.values()):
         migrate.carry_out(opened, tables, Migration((), migrate.hash_of(tables)))
 
 
-def _recorded(live: LiveTables) -> dict[str, Table]:
-    return migrate.tables_of(live.recorded()[1])
-
-
-def _known(live: LiveTables, progress: Progress) -> dict[str, Table]:
-    """Return the live tables without what was added for a release that never went live."""
-    return without(_recorded(live), progress.spare)
-
-
 def _without_seed(table: Table) -> Table:
     return table.model_copy(update={"seed": []})
-
-
-def _refuse_other_types(live: Tables, wanted: Tables, hidden: Collection[Name]) -> None:
-    for table, column in sorted(hidden):
-        old, new = live.get(table), wanted.get(table)
-        if old is None or new is None:
-            continue
-        for key in [column] if column else old.columns.keys() & new.columns.keys():
-            was, now = old.columns.get(key), new.columns.get(key)
-            if was is not None and now is not None and not shares_type(was, now):
-                raise MigrationRefused(
-                    f"column '{table}.{key}' is hidden with values of type {was.type},"
-                    f" and declared as {now.type}",
-                    hint="'bbops db narrow' deletes what is hidden for good",
-                )
 
 
 def _explain(refused: MigrationRefused) -> MigrationRefused:

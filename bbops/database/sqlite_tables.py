@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from bbops.database import shape
+from bbops.database.adopt import Rest
 from bbops.database.carry import Carry
 from bbops.database.conversions import Conversions
 from bbops.database.live_tables import LiveTables
@@ -15,6 +16,7 @@ from bbops.database.own import make_own_tables
 from bbops.database.renames import Renames
 from bbops.database.shape import Difference
 from bbops.database.sqlite_alter import Alteration
+from bbops.database.sqlite_rest import read_rest
 from bbops.database.sqlite_words import SqliteConversions, SqliteWords, add_conversions
 from bbops.database.values import Stored
 from bbops.database.violations import failure_of
@@ -145,6 +147,9 @@ class SqliteTables(LiveTables):
                 for table, parent, count in broken
             )
             raise MigrationRefused(listed, hint="check 'seed' and 'default' of these tables")
+
+    def rest(self) -> Rest:
+        return read_rest(self._live)
 
     def _table(self, name: str, sql: str) -> shape.Table:
         rules = _read_rules(sql)

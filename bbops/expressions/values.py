@@ -6,6 +6,7 @@ exact place. So a file with three mistakes gives three diagnostics.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ class Expression:
 
     node: Node
     mark: Mark | None = None
+    text: str = ""
+    """As it was written, if it is bare."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,12 +101,12 @@ def read_bare(data: Any) -> Bare:
     """Return the expression of a field that takes one without `${ }`, such as `if`."""
     mark = data.mark if isinstance(data, Text | Map | Seq) else None
     if isinstance(data, bool | int | float) or data is None:
-        return Expression(Literal(0, 0, data), mark)
+        return Expression(Literal(0, 0, data), mark, json.dumps(data))
     if not isinstance(data, str):
         return Broken(_not_bare(data), mark)
     try:
         _refuse_braces(data)
-        return Expression(parse(data), mark)
+        return Expression(parse(data), mark, str(data))
     except SyntaxProblem as problem:
         return Broken(problem, mark)
 

@@ -1,4 +1,4 @@
-"""Headers of an answer: which a function may set, and how HTTP/1.1 writes them."""
+"""Headers: which a function may set, how HTTP/1.1 writes them, and cookies that are not its own."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ _OURS = frozenset({
     "connection", "content-length", "content-type", "transfer-encoding", "x-release",
     "x-request-id",
 })  # fmt: skip
+_CONTROL_COOKIE = re.compile(r"\s*(?:__Host-)?bbops(?:-[a-z]+)?\s*=", re.IGNORECASE).match
+"""Of the control plane: a browser sends them here, too, for cookies know no ports."""
 
 
 class Written(NamedTuple):
@@ -42,6 +44,13 @@ def can_set(header: str) -> bool:
     return _HEADER(header) is not None and header.lower() not in _OURS
 
 
+def hide_cookies(header: str) -> str:
+    """Return a `cookie` header without the cookies of the control plane: nobody's but its own."""
+    if "bbops" not in header.lower():
+        return header
+    return ";".join(one for one in header.split(";") if not _CONTROL_COOKIE(one)).strip()
+
+
 def set_headers(headers: Any) -> Headers:
     """Return the headers that a function gives its answer.
 
@@ -58,5 +67,7 @@ def set_headers(headers: Any) -> Headers:
         whole = text(value)
         if not can_set(name) or any(ord(c) < 32 or ord(c) == 127 for c in whole):
             raise Failure(f"header '{name[:60]}' cannot be set")
+        if lower == "set-cookie" and _CONTROL_COOKIE(whole):
+            raise Failure("a cookie of the control plane cannot be set")
         out.append((lower.encode(), whole.encode("latin-1", "replace")))
     return out

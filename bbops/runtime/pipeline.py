@@ -20,6 +20,7 @@ from bbops.runtime.cors import Cors
 from bbops.runtime.failures import NOTHING, InvalidInput, Thrown
 from bbops.runtime.flights import Flight, Flights
 from bbops.runtime.flow import Answer, Function, Run
+from bbops.runtime.headers import hide_cookies
 from bbops.runtime.limits import Limit
 from bbops.runtime.values import check_size
 
@@ -280,12 +281,17 @@ def _query(raw: bytes) -> dict[str, list[str]]:
 
 
 def _given_headers(given: Any) -> dict[str, str]:
-    """Return headers as texts; one that came several times is a list with commas."""
+    """Return headers as texts; one that came several times is a list with commas.
+
+    Cookies of the control plane are not among them.
+    """
     found = {name.decode("latin-1"): value.decode("latin-1") for name, value in given}
     if len(found) < len(given):
         for name in found:
             values = [v.decode("latin-1") for other, v in given if other.decode("latin-1") == name]
             found[name] = ("; " if name == "cookie" else ", ").join(values)
+    if "cookie" in found:
+        found["cookie"] = hide_cookies(found["cookie"])
     return found
 
 

@@ -58,7 +58,7 @@ class PostgresConversions(Conversions):
     def _call(self, name: str, value: str, old: str, new: str) -> str:
         storage = self._words.storage(new)
         if storage == self._words.storage(old):
-            return value
+            return f"{value}::{storage}"  # an adopted column may be of a type close to it
         return f"pg_temp.{name}({value}::text, {literal(old)}, {literal(new)})::{storage}"
 
 

@@ -10,36 +10,36 @@ import psycopg
 from bbops.database import shape
 from bbops.database.postgres.words import read_default
 
-_OWNED: Final = (
+OWNED: Final = (
     " FROM pg_class AS t JOIN pg_namespace AS n ON n.oid = t.relnamespace{joins}"
     " WHERE n.nspname = current_schema() AND t.relkind = 'r' AND left(t.relname, 1) <> '_'{more}"
 )
-_TABLES: Final = "SELECT t.relname" + _OWNED.format(joins="", more="")
+_TABLES: Final = "SELECT t.relname" + OWNED.format(joins="", more="")
 _COLUMNS: Final = (
     "SELECT t.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,"
     " pg_get_expr(d.adbin, d.adrelid), a.attidentity <> ''"
-) + _OWNED.format(
+) + OWNED.format(
     joins=" JOIN pg_attribute AS a ON a.attrelid = t.oid"
     " LEFT JOIN pg_attrdef AS d ON d.adrelid = t.oid AND d.adnum = a.attnum",
     more=" AND a.attnum > 0 AND NOT a.attisdropped ORDER BY t.relname, a.attnum",
 )
-_NAMES: Final = (
+NAMES: Final = (
     "(SELECT array_agg(a.attname ORDER BY k.place) FROM unnest({keys}) WITH ORDINALITY"
     " AS k(number, place) JOIN pg_attribute AS a ON a.attrelid = {table} AND a.attnum = k.number)"
 )
 _CONSTRAINTS: Final = (
     "SELECT t.relname, c.conname, c.contype::text,"
-    f" {_NAMES.format(keys='c.conkey', table='c.conrelid')}, coalesce(p.relname, ''),"
-    f" {_NAMES.format(keys='c.confkey', table='c.confrelid')}, c.confdeltype::text"
-) + _OWNED.format(
+    f" {NAMES.format(keys='c.conkey', table='c.conrelid')}, coalesce(p.relname, ''),"
+    f" {NAMES.format(keys='c.confkey', table='c.confrelid')}, c.confdeltype::text"
+) + OWNED.format(
     joins=" JOIN pg_constraint AS c ON c.conrelid = t.oid"
     " LEFT JOIN pg_class AS p ON p.oid = c.confrelid",
     more=" AND c.contype IN ('c', 'f', 'p') ORDER BY t.relname, c.conname",
 )
 _INDEXES: Final = (
     "SELECT t.relname, i.relname, x.indisunique,"
-    f" {_NAMES.format(keys='x.indkey::int2[]', table='t.oid')}"
-) + _OWNED.format(
+    f" {NAMES.format(keys='x.indkey::int2[]', table='t.oid')}"
+) + OWNED.format(
     joins=" JOIN pg_index AS x ON x.indrelid = t.oid JOIN pg_class AS i ON i.oid = x.indexrelid",
     more=" AND NOT x.indisprimary AND x.indisvalid AND x.indpred IS NULL"
     " AND 0 <> ALL (x.indkey::int2[]) ORDER BY t.relname, i.relname",

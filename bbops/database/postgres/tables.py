@@ -11,6 +11,7 @@ from uuid import UUID
 import psycopg
 
 from bbops.database import shape
+from bbops.database.adopt import Rest
 from bbops.database.carry import Carry
 from bbops.database.conversions import Conversions
 from bbops.database.live_tables import LiveTables
@@ -18,6 +19,7 @@ from bbops.database.postgres.alter import Alteration, references
 from bbops.database.postgres.conversions import PostgresConversions, make_conversions
 from bbops.database.postgres.own import make_own_tables
 from bbops.database.postgres.reading import read_shape
+from bbops.database.postgres.rest import read_rest
 from bbops.database.postgres.words import PostgresWords
 from bbops.database.renames import Renames
 from bbops.database.shape import Difference
@@ -139,6 +141,9 @@ class PostgresTables(LiveTables):
             for column, one in live[table].columns.items():
                 if one.counts:
                     self._count_on(table, column)
+
+    def rest(self) -> Rest:
+        return read_rest(self._live)
 
     def _count_on(self, table: str, column: str) -> None:
         sql = _COUNT_ON.format(table=f'"{table}"', column=f'"{column}"')

@@ -48,7 +48,7 @@ class Store:
         """
         path = state / FILE
         try:
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            _make(path)
             engine = sa.create_engine(
                 f"sqlite:///{path}", connect_args={"timeout": _WAIT_SECONDS}, pool_size=4,
                 max_overflow=16,
@@ -97,6 +97,17 @@ class Store:
             for number, step in enumerate(STEPS[done:], done + 1):
                 step(connection)
                 connection.execute(schema_steps.insert().values(number=number, at=self.now()))
+
+
+def _make(path: Path) -> None:
+    """Make an empty database for its owner alone; one that is there must not be touched.
+
+    To close a file ends every lock this process has on it: another process would take itself for
+    the last one to use the database, and remove the log under our hands.
+    Source: SQLite, "How To Corrupt An SQLite Database File" section 2.2.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
 def _prepare(raw: sqlite3.Connection, _: Any) -> None:

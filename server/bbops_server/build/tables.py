@@ -11,6 +11,7 @@ from typing import Any
 
 from bbops.database import rollout
 from bbops.database.migrate import refusal
+from bbops.database.rollout_plan import Plan
 from bbops.errors import MigrationRefused, ServerError
 from bbops.resources.table import Table
 from bbops_server.approvals import close_approval, keep_waiting, read_approved
@@ -71,7 +72,7 @@ class TablesAtWork:
 
     async def _rehearse(self, request: Frame) -> Frame:
         """Plan; then try the release on an empty file that has the tables it will meet."""
-        planned: rollout.Plan = await self._in_thread(self._plan, request)
+        planned: Plan = await self._in_thread(self._plan, request)
         if not planned.is_done and not planned.is_first:
             with TemporaryDirectory(prefix="bbops-rehearsal-") as folder:
                 stage = Path(folder) / "data.sqlite"
@@ -84,7 +85,7 @@ class TablesAtWork:
             "hidden": [".".join(filter(None, name)) for name in sorted(planned.hidden)],
         }
 
-    def _plan(self, request: Frame) -> rollout.Plan:
+    def _plan(self, request: Frame) -> Plan:
         database = Path(request["database"])
         planned = rollout.plan(database, self._find(request))
         migration, state = planned.migration, database.parent
@@ -125,13 +126,13 @@ def _switch(request: Frame) -> Frame:
 
 
 def _settle(request: Frame) -> Frame:
-    rollout.settle(Path(request["database"]))
+    rollout.settle(Path(request["database"]), request["digest"])
     return {}
 
 
 def _narrow(request: Frame) -> Frame:
     database = Path(request["database"])
-    rollout.narrow(database)
+    rollout.narrow(database, request["digest"])
     return {"hidden": [str(one) for one in rollout.find_hidden(database)]}
 
 

@@ -10,7 +10,7 @@ import asyncio
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -73,7 +73,9 @@ class Builder:
             ),
             "descends": lambda: self._descends(request),
             "resolve": lambda: self._sources.resolve(request["repository"], request["branch"]),
-            "build": lambda: self._build(request["source"], Path(request["artifacts"])),
+            "build": lambda: self._build(
+                request["source"], Path(request["artifacts"]), request.get("off", ())
+            ),
             "stop": dict,  # its turn comes when everything before it is done
         }
         if request["do"] not in verbs:
@@ -84,10 +86,10 @@ class Builder:
         found = self._sources.descends(request["repository"], request["old"], request["new"])
         return {"descends": found}
 
-    def _build(self, source: Source, artifacts: Path) -> Frame:
+    def _build(self, source: Source, artifacts: Path, off: Sequence[str]) -> Frame:
         started = time.monotonic()
         tree, cache = self._sources.open(source)
-        built = build(tree, cache)
+        built = build(tree, cache, off=off)
         answer = {
             "ok": built.project is not None,
             "diagnostics": [describe(one) for one in built.diagnostics],

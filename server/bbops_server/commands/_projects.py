@@ -6,10 +6,12 @@ import json
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 import click
 
 from bbops.errors import ServerError
+from bbops_server.commands._options import require_platform
 
 where_state = click.option(
     "--state", type=click.Path(path_type=Path), metavar="DIR",
@@ -20,6 +22,7 @@ of_project = click.option(
 )
 
 
+DATA: Final = "data.sqlite"
 _SIGNS = ("project.yaml", "server.yaml", ".bbops/state")
 
 
@@ -33,6 +36,22 @@ def require_project(state: Path | None) -> None:
         raise ServerError(
             "this folder is no project", hint="go to the project's folder, or give --state DIR"
         )
+
+
+def data_of(project: str | None, state: Path | None) -> Path:
+    """Return the file of a project's data.
+
+    Raises:
+        ServerError: there is none yet, or no such project.
+    """
+    require_platform()
+    data = folder_of(state or Path(".bbops/state"), project) / DATA
+    if not data.exists():
+        raise ServerError(
+            f"there is no data in '{data.parent}'",
+            hint="'bbops serve' makes it; go to the project's folder, or give --state DIR",
+        )
+    return data
 
 
 def folder_of(state: Path, project: str | None) -> Path:

@@ -17,9 +17,12 @@ import click
 from bbops.console import say
 from bbops.errors import ServerError
 from bbops.render import printable
+from bbops_server.commands._db_tables import find_drift, plan_data, pull_tables
 from bbops_server.commands._options import require_platform, state_folder
 from bbops_server.commands._progress import copying
 from bbops_server.commands._projects import (
+    DATA,
+    data_of,
     folder_of,
     hold_state,
     name_of,
@@ -31,7 +34,6 @@ from bbops_server.commands._projects import (
 if TYPE_CHECKING:
     from bbops.database.backup import Contents
 
-DATA: Final = "data.sqlite"
 HELD: Final = "end it with Ctrl-C in its terminal or 'kill {process}', restore, then start it again"
 
 
@@ -42,6 +44,10 @@ def command() -> None:
     The data is one SQLite file in the server's state folder. All but 'restore' work beside a
     running server.
     """
+
+
+for one in (plan_data, find_drift, pull_tables):
+    command.add_command(one)
 
 
 @command.command("backup", short_help="Write all data to a file, beside a running server.")
@@ -140,9 +146,10 @@ def seed_data(project: str | None, state: Path | None, *, as_json: bool) -> None
 def approve_migration(plan: str, project: str | None, state: Path | None) -> None:
     """Let the migration HASH, which would lose something, be made.
 
-    'bbops status' says what it is. A running server makes it within a second or two, and keeps the
-    data as it was beside it, as data.sqlite.before-HASH. The word counts once; who gave it, and
-    what it cost, stands in approvals.json of the state folder.
+    'bbops status' says what it is. A running server makes it within a second or two. What it drops
+    is hidden, see 'bbops db narrow'; before other values are lost the data is kept as it was beside
+    it, as data.sqlite.before-HASH. The word counts once; who gave it, and what it cost, stands in
+    approvals.json of the state folder.
     """
     from bbops_server.approvals import approve  # noqa: PLC0415 - after --help
     from bbops_server.host.clock import SystemClock  # noqa: PLC0415 - after --help
@@ -223,22 +230,6 @@ def query_data(
             converse(database, most=limit)
         else:
             run_all(database, sys.stdin, most=limit, as_json=as_json)
-
-
-def data_of(project: str | None, state: Path | None) -> Path:
-    """Return the file of a project's data.
-
-    Raises:
-        ServerError: there is none yet, or no such project.
-    """
-    require_platform()
-    data = folder_of(state or Path(".bbops/state"), project) / DATA
-    if not data.exists():
-        raise ServerError(
-            f"there is no data in '{data.parent}'",
-            hint="'bbops serve' makes it; go to the project's folder, or give --state DIR",
-        )
-    return data
 
 
 def user() -> str:

@@ -27,17 +27,21 @@ def command() -> None:
 @click.argument("value", required=False)
 @of_project
 @where_state
-def set_value(name: str, value: str | None, project: str | None, state: Path | None) -> None:
+@click.option("--of-server", is_flag=True, help="It is the server's own, such as of a sign-in.")
+def set_value(
+    name: str, value: str | None, project: str | None, state: Path | None, *, of_server: bool
+) -> None:
     """Set NAME; without VALUE it is asked for, or read from a pipe, so no shell remembers it."""
     from bbops_server.host.secrets import Secrets  # noqa: PLC0415 - after --help
 
     if not name.isascii() or not name.replace("_", "").isalnum() or name != name.upper():
         raise ServerError(f"'{name}' is no name of an env variable", hint="such as JWT_SECRET")
     require_project(state)
-    folder = folder_of(state or Path(".bbops/state"), project)
+    folder = None if of_server else folder_of(state or Path(".bbops/state"), project)
     if value is None:
         value = ask(name)
-    Secrets.open(folder if project else state_folder(Path.cwd(), state)).set(name, value)
+    own = folder if project else None
+    Secrets.open(own or state_folder(Path.cwd(), state)).set(name, value)
     click.echo(f"{name} is set")
 
 

@@ -17,7 +17,16 @@ import bbops
 from bbops.runtime.flow import code_of
 from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.rules import Permission
-from bbops_server.control import account, api, arriving, front, people, signing_in, workspace
+from bbops_server.control import (
+    account,
+    api,
+    approving,
+    arriving,
+    front,
+    people,
+    signing_in,
+    workspace,
+)
 from bbops_server.control.desk import Desk
 from bbops_server.control.guard import Guard
 from bbops_server.control.routes import PERMISSION
@@ -25,7 +34,7 @@ from bbops_server.control.view import create_template_config
 from bbops_server.control.visit import Visit, read_visit, require, signin_path
 
 MAX_BODY_BYTES = 64 << 10
-PARTS = (front, api, signing_in, arriving, account, people, workspace)
+PARTS = (front, api, signing_in, arriving, approving, account, people, workspace)
 
 _log = logging.getLogger(__name__)
 

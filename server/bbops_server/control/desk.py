@@ -10,6 +10,7 @@ from typing import ParamSpec, TypeVar
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.keys import make_key
 from bbops_server.accounts.limits import Limit
+from bbops_server.accounts.logins import Logins
 from bbops_server.control.elsewhere.providers import Providers
 from bbops_server.control.elsewhere.started import Beginnings
 from bbops_server.live.forwarded import Proxies
@@ -37,7 +38,7 @@ class Desk:
         self, status: StatusSource, book: Book, settings: Callable[[], Settings], local_key: str
     ) -> None:
         self.status, self.book, self._settings = status, book, settings
-        self.limits = Limits()
+        self.limits, self.logins = Limits(), Logins()
         self.beginnings, self.elsewhere = Beginnings(), Providers(settings().state)
         self._local_key, self._exist = local_key, False
         self._setup_key = "" if book.people.exist() else make_key("bbi")

@@ -16,17 +16,22 @@ from bbops_server.accounts.keys import make_key
 from bbops_server.host.files import replace_file
 
 FILE: Final = "control.json"
-"""{"url", "token"} of the server that runs on a state folder."""
+"""{"url", "shown", "token"} of the server that runs on a state folder; `shown` is for people."""
 
 
-def write_local_key(state: Path, url: str) -> str:
+def write_local_key(state: Path, url: str, shown: str) -> str:
     """Write a new key where only the state folder's owner reads it, and return it.
+
+    Args:
+        state: the folder.
+        url: where this machine reaches the control plane.
+        shown: the address that people are told.
 
     Raises:
         OSError: it cannot be written.
     """
     key = make_key("bbl")
-    replace_file(state / FILE, msgspec.json.encode({"url": url, "token": key}))
+    replace_file(state / FILE, msgspec.json.encode({"url": url, "shown": shown, "token": key}))
     return key
 
 

@@ -40,7 +40,7 @@ def open_control(plane: Plane, status: StatusSource) -> Control:
     settings = plane.settings
     book = Book.open(settings.state)
     try:
-        key = write_local_key(settings.state, settings.control_here)
+        key = write_local_key(settings.state, settings.control_here, settings.control_url)
     except OSError as error:
         reason = (error.strerror or "no reason given").lower()
         raise ServerError(f"cannot write into '{settings.state}': {reason}") from None

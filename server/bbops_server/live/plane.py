@@ -133,6 +133,10 @@ class Plane:
         """Return whether a release of a project answers."""
         return project in self._links
 
+    def find_live(self, project: str) -> str:
+        """Return the digest of the release of a project that answers; empty without one."""
+        return self._links[project].artifact.name if project in self._links else ""
+
     async def publish(
         self,
         *,

@@ -35,6 +35,11 @@ class Attempt:
     """Bring what the publication before has left to do in the tables to an end."""
 
     @property
+    def is_about_tables(self) -> bool:
+        """Whether tables change for it, or have still to be narrowed behind one before it."""
+        return bool(self.plan["is_behind"] or not self.plan["is_done"])
+
+    @property
     def release(self) -> str:
         """What answers carry: 12 hex digits of the commit, of the content in a working tree."""
         commit = self.revision.rpartition(":")[2]

@@ -187,11 +187,9 @@ class Reconciler:
         """Do what must not be left half done, even when the loop is cancelled meanwhile."""
         await self.stages(attempt, CHANGING)
         unremembered = await self.remember(attempt)
-        if not attempt.plan["is_done"]:
-            await self.narrowing.settle()
         self.published(attempt, 1000 * (perf_counter() - began))
         self.board.hide(attempt.plan["hidden"])
-        if attempt.plan["is_behind"] or not attempt.plan["is_done"]:
+        if attempt.is_about_tables:
             self.narrowing.start()
         if unremembered is not None:
             await self.refuse(unremembered)

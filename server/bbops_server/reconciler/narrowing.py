@@ -27,14 +27,6 @@ class Narrowing:
         self._workshop, self._board, self._tell = workshop, board, tell
         self._working: asyncio.Task[None] | None = None
 
-    async def settle(self) -> None:
-        """Put on record that the release that was published is the one that serves.
-
-        Raises:
-            BbopsError: the database cannot be written.
-        """
-        await self._ask("settle")
-
     def start(self) -> None:
         """Begin, unless it is under way."""
         if self._working is None or self._working.done():
@@ -65,9 +57,11 @@ class Narrowing:
             await at.plane.drain(at.project.name)
 
     async def _is_narrowed(self, *, is_told: bool) -> bool:
+        at = self._workshop()
+        live = at.plane.find_live(at.project.name)
+        asked = {"do": "narrow", "database": str(at.database), "digest": live}
         try:
-            await self._ask("settle")
-            answer = await self._ask("narrow")
+            answer = await at.plane.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
         except BbopsError as error:
             if is_told:
                 stalled = Stalled("NarrowingStalled", error.message, error.hint)
@@ -76,8 +70,3 @@ class Narrowing:
             return False
         self._board.narrowed(answer["hidden"])
         return True
-
-    async def _ask(self, verb: str) -> dict[str, list[str]]:
-        at = self._workshop()
-        asked = {"do": verb, "database": str(at.database)}
-        return await at.plane.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)

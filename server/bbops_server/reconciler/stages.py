@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bbops.errors import BbopsError, DatabaseError, MigrationRefused
+from bbops_server.accounts.features import read_features_off
 from bbops_server.approvals import read_waiting
 from bbops_server.live.plane import HOLD_SECONDS, Link
 from bbops_server.reconciler.attempt import Attempt, Stage, Workshop
@@ -31,7 +32,8 @@ SWAP_SECONDS = 1.0
 async def build(attempt: Attempt, at: Workshop) -> None:
     """Read, load, check and compile."""
     asked = {"do": "build", "source": attempt.source, "artifacts": str(at.artifacts)}
-    attempt.built = await at.plane.build.ask(asked, timeout_seconds=BUILD_SECONDS)
+    off = await asyncio.to_thread(read_features_off, at.plane.settings.state)
+    attempt.built = await at.plane.build.ask({**asked, "off": off}, timeout_seconds=BUILD_SECONDS)
     if not attempt.built["ok"]:
         raise _refused("ProjectInvalid", attempt.built["diagnostics"])
 
@@ -148,20 +150,28 @@ async def swap(attempt: Attempt, at: Workshop) -> None:
     """Let the release answer in all processes; names and types change while requests wait."""
     assert attempt.link is not None  # noqa: S101 - the stage before made it
     try:
-        if not attempt.plan["switches"]:
-            await at.plane.swap(attempt.link)
+        if attempt.is_about_tables:
+            intend(attempt, at)  # from here on, a restart goes by what the database says
+        if attempt.plan["switches"]:
+            await _switch(attempt.link, attempt, at)
             return
-        intend(attempt, at)
-        async with at.plane.held(at.project.name) as until:
-            asked = {"do": "switch", "until": until - SWAP_SECONDS, **_about(attempt, at)}
-            await at.plane.build.ask(asked, timeout_seconds=HOLD_SECONDS)
-            await at.plane.swap(attempt.link)
+        if attempt.is_about_tables:
+            asked = {"do": "settle", **_about(attempt, at)}
+            await at.plane.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
+        await at.plane.swap(attempt.link)
     except MigrationRefused as refused:
         raise _migration_refused(refused, at) from None
     except DatabaseError as error:  # another try would let requests wait again
         raise Stalled("SwitchFailed", error.message, error.hint) from None
     except BbopsError as error:
         raise Stalled("LinkFailed", error.message, error.hint, is_passing=True) from None
+
+
+async def _switch(link: Link, attempt: Attempt, at: Workshop) -> None:
+    async with at.plane.held(at.project.name) as until:
+        asked = {"do": "switch", "until": until - SWAP_SECONDS, **_about(attempt, at)}
+        await at.plane.build.ask(asked, timeout_seconds=HOLD_SECONDS)
+        await at.plane.swap(link)
 
 
 BUILDING: tuple[tuple[str, Stage], ...] = (("Comparing", keep_history), ("Building", build))

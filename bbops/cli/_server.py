@@ -1,0 +1,30 @@
+"""The option that names a server, and the way to it with the token there is for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from bbops.cli._credentials import find_token
+
+if TYPE_CHECKING:
+    from bbops.remote import Remote
+
+DEFAULT_SERVER = "http://127.0.0.1:8001"
+
+of_server = click.option(
+    "--server", metavar="URL", envvar="BBOPS_SERVER", default=DEFAULT_SERVER, show_default=True,
+    show_envvar=True, help="The control plane of the server.",
+)  # fmt: skip
+
+
+def open_remote(url: str) -> Remote:
+    """Return the way to a server.
+
+    Raises:
+        ServerError: this is no address, or a token would be sent without https.
+    """
+    from bbops.remote import Remote  # noqa: PLC0415 - httpx: 100 ms
+
+    return Remote(url, find_token(url.rstrip("/")))

@@ -1,0 +1,31 @@
+"""Show whom a server takes you for."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from bbops.cli._server import of_server, open_remote
+from bbops.console import say
+from bbops.render import printable
+
+
+@click.command()
+@of_server
+@click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
+def command(server: str, *, as_json: bool) -> None:
+    """Show whom a server takes you for, and what you may do there."""
+    with open_remote(server) as remote:
+        one = remote.whoami()
+    if as_json:
+        import msgspec  # noqa: PLC0415 - only for this
+
+        say(json.dumps(msgspec.to_builtins(one), indent=2))
+        return
+    say(f"{printable(one.email)} by {one.how}")
+    say(f"  role      {one.role or 'none in the workspace'}")
+    for name, role in one.projects.items():
+        say(f"  {printable(name)}: {role}")
+    if one.scopes:
+        say(f"  scopes    {', '.join(one.scopes)}")

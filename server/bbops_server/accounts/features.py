@@ -1,0 +1,24 @@
+"""Which features a server's workspace has switched off, as a build has to know."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from bbops_server.accounts.book import Book
+
+
+def read_features_off(state: Path) -> list[str]:
+    """Return the names of features that are off, as they are now; blocks.
+
+    Raises:
+        DatabaseError: the control database cannot be opened.
+    """
+    features = _book(state).workspaces.get().features
+    return sorted(name for name, on in features.items() if not on)
+
+
+@lru_cache(maxsize=4)
+def _book(state: Path) -> Book:
+    """Opening it takes some 20 ms, and every publication would wait for that."""
+    return Book.open(state)

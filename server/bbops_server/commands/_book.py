@@ -1,0 +1,87 @@
+"""The book of accounts of a state folder, for commands on the server's own machine."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bbops.errors import ServerError
+from bbops_server.commands._projects import require_project
+
+if TYPE_CHECKING:
+    from bbops_server.accounts.book import Book
+    from bbops_server.accounts.people import Person
+
+LOCAL = "local"
+"""Who is said to have done what a command did."""
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+
+
+def find_state(state: Path | None) -> Path:
+    """Return a server's state folder.
+
+    Raises:
+        ServerError: none is named and this folder has none, or there is no such folder.
+    """
+    require_project(state)
+    folder = state or Path(".bbops/state")
+    if not folder.is_dir():
+        hint = "'bbops serve' makes it; or give --state DIR"
+        raise ServerError(f"there is no state folder '{folder}'", hint=hint)
+    return folder
+
+
+@contextmanager
+def open_book(state: Path | None) -> Iterator[Book]:
+    """Give the book; a server may be running on it. Raises as `find_state`."""
+    from bbops_server.accounts.book import Book  # noqa: PLC0415 - SQLAlchemy: 400 ms
+
+    book = Book.open(find_state(state))
+    try:
+        yield book
+    finally:
+        book.close()
+
+
+def find_person(book: Book, email: str) -> Person:
+    """Return somebody by their address.
+
+    Raises:
+        ServerError: nobody has it.
+    """
+    person = book.people.get(email)
+    if person is None or "@" not in email:
+        raise ServerError(f"nobody has an account as '{email}'", hint="see 'bbops users list'")
+    return person
+
+
+def read_password(*, generate: bool) -> tuple[str, bool]:
+    """Return a password: typed twice, the whole of a pipe, or a new one, and whether it is new."""
+    if generate:
+        from bbops_server.host.random import SystemRandom  # noqa: PLC0415 - only for this
+
+        return SystemRandom().token(20), True
+    if sys.stdin.isatty():
+        return str(click.prompt("Password", hide_input=True, confirmation_prompt=True)), False
+    return sys.stdin.read(2_000).removesuffix("\n"), False
+
+
+def tell(text: str, *, as_json: bool, **data: Any) -> None:
+    """Print the outcome."""
+    click.echo(json.dumps(data) if as_json else text)
+
+
+def read_running(state: Path | None) -> dict[str, str]:
+    """Return {"url", "shown", "token"} of the server that runs on a state folder, if one does."""
+    try:
+        found = json.loads((find_state(state) / "control.json").read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,186 @@
+"""What the data and the files under tables/ say of each other: plan, drift, pull."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bbops.console import say
+from bbops.errors import BbopsError, ProjectError, ServerError
+from bbops.render import printable
+from bbops_server.commands._projects import data_of, of_project, where_state
+
+if TYPE_CHECKING:
+    from bbops.database.adopt import Adopted
+    from bbops.database.changes import Change
+    from bbops.database.place import Place
+    from bbops.resources.table import Table
+
+_COLORS = {"safe": "green", "destructive": "yellow", "impossible": "red"}
+_WHEN = {
+    "": "before the swap", "before": "before the swap", "at": "at the swap",
+    "after": "after the swap", "hidden": "hidden after the swap",
+}  # fmt: skip
+
+
+@click.command("plan", short_help="Say what publishing this folder does to the data.")
+@of_project
+@where_state
+@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
+def plan_data(project: str | None, state: Path | None, *, as_json: bool) -> int:
+    """Say what publishing the project of this folder would do to the data, and change nothing.
+
+    Each change is safe, loses something (then it waits for 'bbops db approve'), or cannot be made:
+    it names the rows it is about. Exits with 1 when something keeps it from being published.
+    """
+    from bbops.database.rollout import plan  # noqa: PLC0415 - after --help
+
+    found = plan(data_of(project, state), declared_tables(Path()))
+    migration = found.migration
+    if as_json:
+        told = {
+            "hash": migration.hash if migration.changes else None,
+            "waits": migration.is_waiting,
+            "changes": [_as_json(change) for change in migration.changes],
+        }
+        click.echo(json.dumps(told))
+    else:
+        say("\n".join(_lines(migration.changes)) or "the data has these tables already")
+        if migration.is_waiting:
+            say(f"once it is committed: bbops db approve {migration.hash}")
+    return int(bool(migration.refused))
+
+
+@click.command("drift", short_help="Say which tables somebody changed by hand.")
+@of_project
+@where_state
+@click.option("--yaml", "as_yaml", is_flag=True, help="Print them as files under tables/.")
+@click.option("--json", "as_json", is_flag=True, help="Print what differs as JSON.")
+def find_drift(
+    project: str | None, state: Path | None, *, as_yaml: bool, as_json: bool
+) -> int:  # fmt: skip
+    """Say where the tables differ from those that were published last, and change nothing.
+
+    The next publication that changes a table brings them back to what its files say. To keep what
+    was done by hand, put the files of --yaml into tables/ first. Exits with 1 when they differ.
+    """
+    from bbops.database import drift  # noqa: PLC0415 - after --help
+
+    found = drift.find_drift(data_of(project, state))
+    if as_json:
+        told = [{"what": one.what, "name": one.name} for one in found.found]
+        click.echo(json.dumps({"drift": told, "tables": found.tables, "remarks": found.remarks}))
+    elif as_yaml:
+        for name, table in found.tables.items():
+            text = write_table(name, table) if table else "# this table is gone\n"
+            click.echo(f"# tables/{name}.yaml\n{text}", nl=False)
+    else:
+        say("\n".join(map(printable, drift.lines(found))) or "nobody changed a table by hand")
+    return int(bool(found.found))
+
+
+@click.command("pull", short_help="Write tables/ from a database that is there.")
+@click.argument("source", required=False, metavar="[FILE]", type=click.Path(path_type=Path))
+@click.option("--schema", default="public", show_default=True, help="Of a PostgreSQL database.")
+@click.option("--force", is_flag=True, help="Write over files that are there.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
+def pull_tables(source: Path | None, schema: str, *, force: bool, as_json: bool) -> int:
+    """Write tables/*.yaml in this folder from the SQLite FILE, or from DATABASE_URL.
+
+    Only names and types are read, never rows; nothing in the database changes. What files cannot
+    say is said here, one line each; then it exits with 1.
+    """
+    from bbops.check.tables import RESERVED  # noqa: PLC0415 - after --help
+    from bbops.database.adopt import adopt  # noqa: PLC0415
+    from bbops.database.opened import read_tables  # noqa: PLC0415
+
+    with read_tables(_place(source, schema)) as live:
+        adopted = adopt(live.read(), live.rest(), RESERVED)
+    _write(adopted, force=force)
+    if as_json:
+        click.echo(json.dumps({"tables": list(adopted.tables), "remarks": adopted.remarks}))
+    else:
+        for name in adopted.tables:
+            say(f"{click.style('wrote', fg='green', bold=True)}  tables/{name}.yaml")
+        for remark in adopted.remarks:
+            say(f"{click.style('note', fg='yellow', bold=True)}   {printable(remark)}")
+        if not adopted.tables:
+            say("there is no table that a project can have")
+    return int(bool(adopted.remarks))
+
+
+def declared_tables(folder: Path) -> Mapping[str, Table]:
+    """Return the tables of the project in a folder.
+
+    Raises:
+        ProjectError: it has mistakes.
+    """
+    from bbops.check import validate  # noqa: PLC0415 - after --help
+    from bbops.cli.validate import require_project  # noqa: PLC0415
+    from bbops.diagnostics import has_errors  # noqa: PLC0415
+    from bbops.tree import FolderTree  # noqa: PLC0415
+
+    require_project(folder)
+    project, found = validate(FolderTree(folder))
+    if project is None or has_errors(found):
+        raise ProjectError(found)
+    return {name: table.model for name, table in project.tables.items()}
+
+
+def write_table(name: str, table: Mapping[str, Any]) -> str:
+    """Return the file of a table, as `bbops fmt` writes it."""
+    import yaml  # noqa: PLC0415 - after --help
+
+    from bbops.authoring.formatting import format_file  # noqa: PLC0415
+
+    text = yaml.safe_dump(dict(table), sort_keys=False, allow_unicode=True, width=100)
+    formatted = format_file(f"tables/{name}.yaml", text.encode())
+    return formatted.text or text
+
+
+def _place(source: Path | None, schema: str) -> Place:
+    from bbops.database.place import read_url  # noqa: PLC0415 - after --help
+
+    if source is not None:
+        if not source.is_file():
+            raise ServerError(f"there is no file '{source}'", hint="name a SQLite database")
+        return source
+    url = os.environ.get("DATABASE_URL")
+    if not url:
+        raise ServerError(
+            "no database is named", hint="name a SQLite file, or set DATABASE_URL to PostgreSQL's"
+        )
+    return read_url(url, schema)
+
+
+def _write(adopted: Adopted, *, force: bool) -> None:
+    from bbops.authoring.folder import Folder  # noqa: PLC0415 - after --help
+
+    files = {f"tables/{name}.yaml": table for name, table in adopted.tables.items()}
+    there = [path for path in files if Path(path).exists()]
+    if there and not force:
+        raise BbopsError(f"'{there[0]}' is there already", hint="move it away, or say --force")
+    Folder(Path()).apply({
+        path: write_table(Path(path).stem, table).encode() for path, table in files.items()
+    })  # fmt: skip
+
+
+def _lines(changes: tuple[Change, ...]) -> Iterator[str]:
+    for change in changes:
+        risk = click.style(f"{change.risk:<11}", fg=_COLORS[change.risk], bold=True)
+        yield f"{risk}  {printable(str(change))}"
+        if change.cure and change.risk != "safe":
+            yield f"{'':<11}  {printable(change.cure)}"
+
+
+def _as_json(change: Change) -> dict[str, Any]:
+    return {
+        "kind": change.kind, "table": change.table, "what": change.what, "risk": change.risk,
+        "why": change.why, "rows": change.rows.count, "keys": change.rows.keys,
+        "when": _WHEN[change.phase], "cure": change.cure,
+    }  # fmt: skip

@@ -1,0 +1,202 @@
+"""Add, invite and change the people of a server, on its own machine."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import click
+
+from bbops.errors import BbopsError
+from bbops.render import printable
+from bbops_server.commands._book import (
+    LOCAL,
+    as_json,
+    find_person,
+    open_book,
+    read_password,
+    read_running,
+    tell,
+)
+from bbops_server.commands._projects import where_state
+
+ROLES = ("viewer", "developer", "maintainer", "owner")
+of_role = click.option(
+    "--role", type=click.Choice(ROLES), default="developer", show_default=True, help="Their role."
+)
+in_project = click.option(
+    "--project", default="", metavar="NAME", help="The role counts in this project alone."
+)
+
+
+@click.group("users")
+def command() -> None:
+    """Add, invite and change the people of a server.
+
+    Works on the server's own machine, also while it runs; whoever can read the state folder owns
+    the server. The same is on the page /people of its control plane.
+    """
+
+
+@command.command("list")
+@where_state
+@as_json
+def list_users(state: Path | None, *, as_json: bool) -> None:
+    """List the people of a server, with their roles."""
+    with open_book(state) as book:
+        roles = book.members.roles_of_all()
+        people = [(one, *roles.get(one.id, (None, {}))) for one in book.people.list()]
+    if as_json:
+        click.echo(json.dumps({"people": [
+            {
+                "email": one.email, "name": one.name, "role": role, "projects": dict(own),
+                "disabled": one.disabled is not None,
+                "last_sign_in": one.last_sign_in and one.last_sign_in.isoformat(),
+            } for one, role, own in people
+        ]}))  # fmt: skip
+        return
+    for one, role, own in people:
+        roles_told = [str(role or "no role"), *(f"{what} of {name}" for name, what in own.items())]
+        out = "  kept out" if one.disabled else ""
+        click.echo(f"{one.email}  {printable(one.name)}  {', '.join(roles_told)}{out}")
+    if not people:
+        click.echo("nobody yet; add somebody with 'bbops users add EMAIL --role owner'")
+
+
+@command.command("add")
+@click.argument("email")
+@click.option("--name", default="", help="Their name.")
+@of_role
+@click.option("--generate", is_flag=True, help="Make a password and print it.")
+@where_state
+@as_json
+def add_user(
+    email: str, name: str, role: str, state: Path | None, *, generate: bool, as_json: bool
+) -> None:
+    """Make an account; the password is asked for, or read from a pipe."""
+    from bbops.runtime.passwords import hash_password  # noqa: PLC0415 - after --help
+    from bbops_server.accounts.people import NewPerson  # noqa: PLC0415
+    from bbops_server.accounts.rules import Role  # noqa: PLC0415
+    from bbops_server.accounts.words import check_password  # noqa: PLC0415
+
+    password, is_new = read_password(generate=generate)
+    check_password(password, email)
+    hashed = asyncio.run(hash_password(password))
+    with open_book(state) as book:
+        new = NewPerson(email, name, "", hashed, is_verified=True, role=Role(role))
+        person = book.people.add(new)
+        book.audit.add("add", who=LOCAL, object=f"{person.email} as {role}")
+    shown = {"password": password} if is_new else {}
+    text = f"{person.email} is {role}" + (f"; the password is {password}" if is_new else "")
+    tell(text, as_json=as_json, email=person.email, role=role, **shown)
+
+
+@command.command("invite")
+@click.argument("email")
+@of_role
+@in_project
+@where_state
+@as_json
+def invite_user(email: str, role: str, project: str, state: Path | None, *, as_json: bool) -> None:
+    """Print a link by which the owner of EMAIL makes an account; it is good once, for a week."""
+    from bbops_server.accounts.rules import Role  # noqa: PLC0415 - after --help
+
+    with open_book(state) as book:
+        key, made = book.invitations.make(email, Role(role), invited_by=LOCAL, project=project)
+        book.audit.add("invite", who=LOCAL, object=f"{made.email} as {role} {project}".strip())
+    base = read_running(state).get("shown", "http://127.0.0.1:8001")
+    link = f"{base}/signup?invitation={key}"
+    tell(f"send this link to {made.email}:\n\n    {link}", as_json=as_json, email=email, url=link)
+
+
+@command.command("role")
+@click.argument("email")
+@click.argument("role", type=click.Choice([*ROLES, "none"]))
+@in_project
+@where_state
+@as_json
+def change_role(email: str, role: str, project: str, state: Path | None, *, as_json: bool) -> None:
+    """Give somebody a role, in the whole workspace or in one project; none takes it away."""
+    from bbops_server.accounts.rules import Role  # noqa: PLC0415 - after --help
+
+    with open_book(state) as book:
+        person = find_person(book, email)
+        book.members.set_role(person.id, None if role == "none" else Role(role), project)
+        where = f" in {project}" if project else ""
+        book.audit.add("change role", who=LOCAL, object=f"{person.email}: {role}{where}")
+    tell(
+        f"{person.email} is {role}{where}", as_json=as_json, email=person.email, role=role,
+        project=project,
+    )  # fmt: skip
+
+
+@command.command("disable")
+@click.argument("email")
+@click.option("--undo", is_flag=True, help="Let them in again.")
+@where_state
+@as_json
+def disable_user(email: str, state: Path | None, *, undo: bool, as_json: bool) -> None:
+    """Keep somebody out: sessions end, tokens do nothing."""
+    with open_book(state) as book:
+        person = find_person(book, email)
+        book.people.disable(person.id, disabled=not undo)
+        book.audit.add("enable" if undo else "disable", who=LOCAL, object=person.email)
+    text = f"{person.email} may sign in again" if undo else f"{person.email} is kept out"
+    tell(text, as_json=as_json, email=person.email, disabled=not undo)
+
+
+@command.command("reset-password")
+@click.argument("email")
+@click.option("--generate", is_flag=True, help="Make a password and print it.")
+@where_state
+@as_json
+def reset_password(email: str, state: Path | None, *, generate: bool, as_json: bool) -> None:
+    """Set another password; it is asked for, or read from a pipe. Every session of theirs ends."""
+    from bbops.runtime.passwords import hash_password  # noqa: PLC0415 - after --help
+    from bbops_server.accounts.words import check_password  # noqa: PLC0415
+
+    with open_book(state) as book:
+        person = find_person(book, email)
+        password, is_new = read_password(generate=generate)
+        check_password(password, person.email)
+        book.people.set_password(person.id, asyncio.run(hash_password(password)))
+        book.audit.add("reset password", who=LOCAL, object=person.email)
+    shown = {"password": password} if is_new else {}
+    told = f"; it is {password}" if is_new else ""
+    tell(
+        f"the password of {person.email} is changed{told}", as_json=as_json, email=person.email,
+        **shown,
+    )  # fmt: skip
+
+
+@command.command("tokens")
+@click.argument("email")
+@click.option("--revoke", default="", metavar="ID", help="End this one.")
+@where_state
+@as_json
+def list_tokens(email: str, revoke: str, state: Path | None, *, as_json: bool) -> None:
+    """List somebody's access tokens, without what is secret of them, or end one."""
+    with open_book(state) as book:
+        person = find_person(book, email)
+        if revoke:
+            if not book.tokens.revoke(person.id, revoke):
+                raise BbopsError(f"{person.email} has no token '{revoke}'")
+            book.audit.add("revoke token", who=LOCAL, object=revoke)
+        found = book.tokens.list(person.id)
+    if as_json:
+        told = [
+            {
+                "id": one.id, "name": one.name, "prefix": one.prefix, "scopes": list(one.scopes),
+                "project": one.project, "expires": one.expires and one.expires.isoformat(),
+            }
+            for one in found
+        ]  # fmt: skip
+        click.echo(json.dumps({"tokens": told}))
+        return
+    for one in found:
+        ends = f"until {one.expires:%Y-%m-%d}" if one.expires else "without an end"
+        what = f"{' '.join(one.scopes)}  {ends}  {printable(one.name)}"
+        click.echo(f"{one.id}  {one.prefix}…  {what}")
+    if not found:
+        click.echo(f"{person.email} has no tokens")

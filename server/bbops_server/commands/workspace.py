@@ -1,0 +1,100 @@
+"""Show and change the workspace of a server: name, company, features."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bbops.errors import ServerError
+from bbops.render import printable
+from bbops_server.commands._book import LOCAL, as_json, open_book, read_running
+from bbops_server.commands._projects import where_state
+
+if TYPE_CHECKING:
+    from bbops_server.accounts.book import Book
+    from bbops_server.accounts.workspace import Workspace
+
+_SWITCH = {"on": True, "off": False}
+
+
+@click.group("workspace")
+def command() -> None:
+    """Show and change the workspace, which owns the projects of a server.
+
+    Works on the server's own machine, also while it runs. The same is on the page /workspace of
+    its control plane.
+    """
+
+
+@command.command("show")
+@where_state
+@as_json
+def show(state: Path | None, *, as_json: bool) -> None:
+    """Show name, company and features."""
+    with open_book(state) as book:
+        _tell(book.workspaces.get(), as_json=as_json)
+
+
+@command.command("set")
+@click.argument("changes", nargs=-1, required=True, metavar="KEY=VALUE...")
+@where_state
+@as_json
+def change(changes: tuple[str, ...], state: Path | None, *, as_json: bool) -> None:
+    """Set name=…, company=… or features.restChannels=on|off.
+
+    A running server looks at every project again: one that uses a feature that is off now keeps
+    its last release, and its next commit is refused.
+    """
+    with open_book(state) as book:
+        for one in changes:
+            key, equals, value = one.partition("=")
+            if not equals:
+                raise ServerError(f"'{one}' says no value", hint=f"such as {key}=…")
+            _set(book, key, value)
+            book.audit.add("change workspace", who=LOCAL, object=one)
+        _tell(book.workspaces.get(), as_json=as_json)
+    _hurry(read_running(state))
+
+
+def _set(book: Book, key: str, value: str) -> None:
+    found, feature = book.workspaces.get(), key.removeprefix("features.")
+    if key == "name":
+        book.workspaces.set_profile(value, found.company)
+    elif key == "company":
+        book.workspaces.set_profile(found.name, value)
+    elif feature == key:
+        hint = "there is name, company, features.restChannels"
+        raise ServerError(f"a workspace has no '{key}'", hint=hint)
+    elif value not in _SWITCH:
+        raise ServerError(f"'{key}' is on or off, found '{value}'")
+    else:
+        book.workspaces.set_feature(feature, on=_SWITCH[value])
+
+
+def _hurry(running: dict[str, str]) -> None:
+    """Have a running server look at its projects; one that is gone sees it when it starts."""
+    if not running:
+        return
+    from bbops.remote import Remote  # noqa: PLC0415 - httpx: 100 ms
+
+    try:
+        with Remote(running["url"], running["token"]) as remote:
+            for one in remote.projects():
+                remote.reconcile(one.name)
+    except ServerError as error:
+        message = f"a server that runs sees this at its next commit: {error.message}"
+        click.echo(message, err=True)
+
+
+def _tell(found: Workspace, *, as_json: bool) -> None:
+    if as_json:
+        told: dict[str, Any] = {"name": found.name, "company": found.company}
+        click.echo(json.dumps({**told, "features": dict(found.features)}))
+        return
+    click.echo(f"name      {printable(found.name) or '-'}")
+    click.echo(f"company   {printable(found.company) or '-'}")
+    for name, on in found.features.items():
+        click.echo(f"features.{name}={'on' if on else 'off'}")

@@ -1,0 +1,53 @@
+"""docs/people.md is executed; its table of roles is the one that every route is held against."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from bbops_server.accounts.rules import RULES, Permission
+from bbops_server.server_file.load import load
+from tests.conftest import ROOT
+from tests.test_readme import Shell, commands, free_port, shows
+from tests.test_serving_page import squeezed
+
+PAGE = (ROOT / "docs/people.md").read_text()
+CONSOLE = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
+YAML = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+ROW = re.compile(r"^\| ([a-z' ]+) \| ([a-z ]+) \| (\w+) \|$", re.MULTILINE)
+
+
+def test_every_console_block_prints_what_it_shows(tmp_path: Path) -> None:
+    folder = tmp_path / "people"
+    folder.mkdir()
+    shell = Shell(folder, free_port(), free_port())
+    shell.env["BBOPS_SERVER"] = f"http://127.0.0.1:{shell.control}"
+    shell.env["XDG_CONFIG_HOME"] = str(tmp_path / "config")
+    try:
+        for block in CONSOLE:
+            for command, expected in commands(block):
+                found = shell.run(command.replace("8001", str(shell.control)))
+                matches = not expected.strip() or shows(squeezed(expected), squeezed(found))
+                assert matches, f"$ {command}\n{found}"
+    except BaseException:
+        shell.stop()
+        raise
+    assert shell.stop() == 0
+
+
+def test_every_yaml_block_is_a_servers_file() -> None:
+    assert YAML
+    for text in YAML:
+        assert load("server.yaml", text.encode(), {}).diagnostics == ()
+
+
+def test_the_table_of_roles_is_the_one_in_force() -> None:
+    told = {what: (role, scope) for what, role, scope in ROW.findall(PAGE) if what != "may"}
+    expected = {}
+    for permission, rule in RULES.items():
+        if permission is Permission.BE_ANYBODY:
+            continue
+        where = " of the workspace" if rule.where == "workspace" else ""
+        role = f"{rule.role}{where}" if rule.role else "any account"
+        expected[permission.value] = (role, str(rule.scope or "none"))
+    assert told == expected
