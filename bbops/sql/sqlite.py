@@ -45,7 +45,7 @@ class _Sqlite(Dialect):
         return Slot("bind")
 
     def list_slot(self, beside: str) -> Slot:
-        return Slot("bind_list")
+        return Slot("bind_decimals" if beside == "decimal" else "bind_list")
 
     def column(self, sql: str, of: str) -> str:
         return sql
