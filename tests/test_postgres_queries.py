@@ -22,6 +22,7 @@ columns:
   at: { type: time, nullable: true }
   day: { type: date, nullable: true }
   data: { type: json, nullable: true }
+  other: { type: uuid, nullable: true }
 """
 
 
@@ -85,6 +86,36 @@ steps:
     same = function.replace("(id in input.ids) == WANTED", "id OP input.id")
     assert bench.run(same.replace("OP", "=="), told) == 0
     assert bench.run(same.replace("OP", "!="), told) == 1
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "id in [input.id, other]",
+        "input.id in [id, other]",
+        "id in ['x', input.id]",
+        "id == input.id",
+        "id == id and other != id",
+        "id < 'ffff' and (id | slice(0, 2)) == '0a'",
+        "at != null and at == '08:30:00' and at in ['08:30:00'] and at > '08:29'",
+        "at != null and at != '08:30' and (at | length) == 8",
+        "day in [input.day, null]",
+        "id in input.ids and other not in input.ids",
+        "other != null and id > other",
+    ],
+)
+def test_texts_that_are_stored_as_something_else_are_compared(where: str, bench: Bench) -> None:
+    first, other = "0a0a0a0a-0000-4000-8000-00000000000b", "00000000-0000-4000-8000-00000000000b"
+    data = f"id: {first}, other: {other}, at: '08:30', day: '2026-01-01'"
+    text = f"""
+input: {{ id: string, ids: 'string[]', day: date }}
+steps:
+  - insert: {{ table: keyed, data: {{ {data} }} }}
+  - find: {{ table: keyed, where: "{where}", select: [id] }}
+    as: x
+  - return: {{ value: "${{ vars.x | length }}" }}
+"""
+    assert bench.run(text, {"id": first, "ids": [first], "day": "2026-01-01"}) == 1
 
 
 @pytest.mark.parametrize(
