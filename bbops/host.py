@@ -39,7 +39,10 @@ class Random(Protocol):
 
 
 class Database(Protocol):
-    """The project's tables. Rows come back as tuples in the order the statement names."""
+    """The project's tables. Rows come back as tuples in the order the statement names.
+
+    Statements are those of the database; every one has `?` for its parameters.
+    """
 
     async def read(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a statement that changes nothing."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -21,6 +22,7 @@ columns:
   at: { type: time, nullable: true }
   day: { type: date, nullable: true }
   data: { type: json, nullable: true }
+  other: { type: uuid, nullable: true }
 """
 
 
@@ -84,6 +86,62 @@ steps:
     same = function.replace("(id in input.ids) == WANTED", "id OP input.id")
     assert bench.run(same.replace("OP", "=="), told) == 0
     assert bench.run(same.replace("OP", "!="), told) == 1
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "id in [input.id, other]",
+        "input.id in [id, other]",
+        "id in ['x', input.id]",
+        "id == input.id",
+        "id == id and other != id",
+        "id < 'ffff' and (id | slice(0, 2)) == '0a'",
+        "at != null and at == '08:30:00' and at in ['08:30:00'] and at > '08:29'",
+        "at != null and at != '08:30' and (at | length) == 8",
+        "day in [input.day, null]",
+        "id in input.ids and other not in input.ids",
+        "other != null and id > other",
+    ],
+)
+def test_texts_that_are_stored_as_something_else_are_compared(where: str, bench: Bench) -> None:
+    first, other = "0a0a0a0a-0000-4000-8000-00000000000b", "00000000-0000-4000-8000-00000000000b"
+    data = f"id: {first}, other: {other}, at: '08:30', day: '2026-01-01'"
+    text = f"""
+input: {{ id: string, ids: 'string[]', day: date }}
+steps:
+  - insert: {{ table: keyed, data: {{ {data} }} }}
+  - find: {{ table: keyed, where: "{where}", select: [id] }}
+    as: x
+  - return: {{ value: "${{ vars.x | length }}" }}
+"""
+    assert bench.run(text, {"id": first, "ids": [first], "day": "2026-01-01"}) == 1
+
+
+@pytest.mark.parametrize(
+    ("where", "count"),
+    [
+        ("data != null and data == 5", 1),
+        ("data != null and data == input.data", 1),
+        ("data != null and data == 'a'", 0),
+        ("data == null", 0),
+        ("data != null and data != 5", 1),
+    ],
+)
+def test_a_json_column_is_compared_by_its_text(
+    where: str, count: int, bench: Bench, tmp_path: Path
+) -> None:
+    head = "input: { data: json }\nsteps:\n"
+    add = head + "  - insert: { table: keyed, data: { data: '${ input.data }' } }\n"
+    count_text = (
+        f'{head}  - find: {{ table: keyed, where: "{where}" }}\n    as: x\n'
+        "  - return: { value: '${ vars.x | length }' }\n"
+    )
+    with Bench(tmp_path, {"tables/keyed.yaml": KEYED}) as other:
+        for each in (bench, other):
+            for value in (5, "a"):
+                each.run(add, {"data": value})
+            assert each.run(count_text, {"data": 5}) == count
 
 
 def test_a_number_that_a_row_brings_is_not_given_again(bench: Bench) -> None:

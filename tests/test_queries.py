@@ -80,6 +80,8 @@ SELECT = "select: [name]"
         ("price in [1.5, 10]", "ant bee"),
         ("price in [9.50, null]", "Cat dog"),
         ("id in range(3)", "ant bee"),
+        ("price != null and price in range(11)", "bee"),
+        ("price != null and price not in range(11)", "ant dog eel"),
         ("created_at <= now()", "ant bee Cat dog eel"),
         ("created_at > (now() | add('1h'))", ""),
         ("(id | min(3)) == 3", "Cat dog eel"),

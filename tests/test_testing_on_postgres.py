@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 
 import psycopg
 import pytest
+from click.testing import CliRunner, Result
 
+from bbops.cli._group import Commands
 from bbops.compile.release import build
 from bbops.testing.running import Runner, choose
 from bbops.tree import FolderTree, MemoryTree
@@ -80,3 +84,28 @@ def test_rows_stand_in_any_order_and_wrong_ones_are_named(
             (one,) = choose(built.project)
             outcome = asyncio.run(runner.run(one))
         assert [one.message for one in outcome.wrong] == wrong
+
+
+def bbops_test(folder: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(Commands("bbops"), ["test", "--path", str(folder), *arguments])
+
+
+def test_the_command_runs_on_the_database_that_it_is_given(tmp_path: Path, postgres: str) -> None:
+    files = with_function(FUNCTION) | {
+        "tables/trees.yaml": TREES, "tables/owners.yaml": OWNERS,
+        "tests/run.yaml": CASES.replace("ROWS", "[ { id: 2 }, { id: 1 }, { id: 3 } ]"),
+    }  # fmt: skip
+    files["project.yaml"] += "database: { engine: postgres }\n"
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    assert bbops_test(tmp_path, "--database-url", postgres).exit_code == 0
+    refused = bbops_test(tmp_path)
+    assert (refused.exit_code, "test it with --database-url" in refused.output) == (1, True)
+    assert bbops_test(tmp_path, "--database-url", "nowhere").exit_code == 2
+    by_pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*by_pytest, "-p", "no:hypothesispytest", f"--bbops-database-url={postgres}"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "1 passed" in done.stdout

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bbops.compile.release import build
+from bbops.tree import MemoryTree
+from tests.conftest import with_function
 from tests.items import FAR, FILES, steps, stored
 from tests.postgres import DATABASES, place_of
 from tests.workbench import Bench
@@ -188,6 +192,25 @@ def test_update_of_one_gives_the_row_and_refuses_several(bench: Bench) -> None:
     bench.sql("UPDATE items SET done = false RETURNING 1")
     assert bench.ask(bench.client(only("size == 3", "true"))).status == 500
     assert bench.sql("SELECT count(*) FROM items WHERE done") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    ("where", "counts"),
+    [
+        ("id == 1", False), ("row.id == input.x and size == 3", False), ("'ant' == name", False),
+        ("id == 1 or id == 2", True), ("not (id == 1)", True), ("id == size", True),
+        ("size == 3", True), ("id > 4", True), ("name in ['ant']", True), ("true", True),
+    ],
+)  # fmt: skip
+def test_only_what_may_match_several_rows_is_counted_before_it_commits(
+    where: str, counts: bool
+) -> None:
+    update = f'where: "{where}", data: {{ done: true }}, one: true'
+    function = change(update, "input: { x: integer }\n")
+    packed = marshal.loads(build(MemoryTree(with_function(function) | FILES)).artifact)["functions"]
+    (code,) = (one["code"] for one in map(marshal.loads, packed) if one["name"] == "run")
+    flow = next(one for one in code.co_consts if hasattr(one, "co_consts"))
+    assert (("at_most",) in flow.co_consts) == counts
 
 
 def test_delete_counts_gives_one_or_refuses_several(bench: Bench) -> None:

@@ -105,6 +105,12 @@ def bind_as(value: Any, of: str) -> Any:
     return _CONVERT[of](value)
 
 
+def bind_json(value: Any) -> str | None:
+    """Return a value as a parameter beside the text of a json column."""
+    found = sqlite.bind(value)
+    return None if found is None else str(found)
+
+
 def bind_list(value: Any, of: str) -> list[Any]:
     """Return a list as a parameter: of its members only those that could be found, and null."""
     if type(value) is not list:

@@ -86,6 +86,13 @@ def bind_list(value: Any) -> str:
     return _encode_json([bind(item) for item in value]).decode()
 
 
+def bind_decimals(value: Any) -> str:
+    """Return a list in which a decimal is looked for: numbers are texts, as decimals are."""
+    if type(value) is list:
+        value = [Decimal(str(item)) if type(item) in {int, float} else item for item in value]
+    return bind_list(value)
+
+
 def charged(rows: list[Any]) -> list[Any]:
     """Return what a query found; many rows cost fuel, so that no run can keep too many."""
     if len(rows) > _FEW_ROWS:

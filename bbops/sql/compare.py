@@ -21,7 +21,7 @@ def compare(query: Parts, node: s.Compare) -> Template:
         return _equal(query, node)
     left = _side(query, node.left, node.right, "order")
     right = _side(query, node.right, node.left, "order")
-    return query.dialect.ordered(left, node.op, right, query.type_of(node.left).kind)
+    return query.dialect.ordered(left, node.op, right, _kind(query, node.left))
 
 
 def _equal(query: Parts, node: s.Compare) -> Template:
@@ -34,14 +34,22 @@ def _equal(query: Parts, node: s.Compare) -> Template:
     return make(left, right, null=null)
 
 
-def _side(query: Parts, node: s.Node, other: s.Node, use: Use) -> Template:
-    """Return one side of a comparison; decimals are compared by value, not as text."""
+def _side(
+    query: Parts, node: s.Node, other: s.Node, use: Use, *, native: bool = True
+) -> Template:  # fmt: skip
+    """Return one side of a comparison; decimals are compared by value, not as text.
+
+    Args:
+        native: both sides may be as they are stored, not as an expression sees them.
+    """
+    native = native and use == "equal"
     if not query.has_columns(node):
-        native = _native(query, other) if use == "equal" else ""
-        return query.given(node, native or _kind(query, other), use)
-    native = _native(query, node)
-    if native and use == "equal" and _native(query, other) in {native, "given"}:
+        return query.given(node, (native and _native(query, other)) or _kind(query, other), use)
+    of = _native(query, node)
+    if native and of and _native(query, other) in {of, "given"}:
         return query.read(node, query.path(node) or ())
+    if _is_json(query, node):
+        return query.dialect.json_text(query.scalar(node))
     found = query.scalar(node)
     return _by_value(query, node, found) if query.type_of(node).kind == "decimal" else found
 
@@ -56,9 +64,16 @@ def _native(query: Parts, node: s.Node) -> str:
 
 
 def _kind(query: Parts, node: s.Node) -> str:
-    """Return the kind of a value, or of the members of a list."""
+    """Return the kind of a value, or of the members of a list; `json` of a json column."""
     of = query.type_of(node)
+    if _is_json(query, node):
+        return "json"
     return of.item.kind if of.kind == "list" and of.item is not None else of.kind
+
+
+def _is_json(query: Parts, node: s.Node) -> bool:
+    path = query.path(node)
+    return path is not None and query.column_type(node, path) == "json"
 
 
 def _by_value(query: Parts, node: s.Node, found: Template) -> Template:
@@ -83,8 +98,9 @@ def _member_of(query: Parts, node: s.Compare) -> Template:
 
 def _among(query: Parts, node: s.Compare, among: s.ListOf) -> Template:
     """Return whether a value is one of those that are written there."""
-    left = _side(query, node.left, among, "equal")
-    items = [_side(query, item, node.left, "equal") for item in among.items]
+    native = not query.has_columns(among)
+    left = _side(query, node.left, among, "equal", native=native)
+    items = [_side(query, item, node.left, "equal", native=native) for item in among.items]
     pairs = zip(among.items, items, strict=True)
     nulls = [seq(item, " IS NULL") for of, item in pairs if query.type_of(of).nullable]
     return _or_null(query, node, query.dialect.among(left, items), left, nulls)

@@ -160,6 +160,10 @@ class Dialect(ABC):
         """Return a value of type `of` as JSON keeps it without loss."""
 
     @abstractmethod
+    def json_text(self, column: Template) -> Template:
+        """Return a json column as it is compared: by its text."""
+
+    @abstractmethod
     def nested_json(self, value: Template) -> Template:
         """Return JSON that stands in JSON."""
 

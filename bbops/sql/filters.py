@@ -43,6 +43,8 @@ def filtered(query: Parts, node: s.Filter) -> Template:
         return query.dialect.lesser(node.name, [of, *args], null=null)
     if node.name == "slice":
         return _slice(node, of)
+    if node.name in {"floor", "ceil"} and query.type_of(node.of).kind == "integer":
+        return of
     return filled(query.dialect.filters[node.name], [of, *args])
 
 

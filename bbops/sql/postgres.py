@@ -61,6 +61,8 @@ class _Postgres(Dialect):
     def slot(self, kind: str, beside: str, use: Use) -> Slot:
         if kind == "null":
             return Slot(sql="NULL")
+        if beside == "json":
+            return Slot("bind_json", sql="{}::text")
         of = beside if kind == "any" or (use != "value" and beside in _TYPES) else kind
         if of not in _TYPES:
             of = kind if kind in _TYPES else "text"
@@ -125,7 +127,7 @@ class _Postgres(Dialect):
 
     def rounded(self, of: Template, digits: Sequence[Template]) -> Template:
         places = seq(", (", digits[0], ")::int") if digits else ", 0"
-        return seq("round((", of, ")::numeric", places, ")::double precision")
+        return seq("round((", of, ")::text::numeric", places, ")::double precision")
 
     def lesser(self, name: str, args: Sequence[Template], *, null: bool) -> Template:
         pattern = {
@@ -157,6 +159,9 @@ class _Postgres(Dialect):
         # a json column comes as its text, as from SQLite
         is_text = of in {"number", "decimal", "datetime", "date", "json"}
         return seq("(", cell, ")::text") if is_text else cell
+
+    def json_text(self, column: Template) -> Template:
+        return seq("(", column, ')::text COLLATE "C"')
 
     def nested_json(self, value: Template) -> Template:
         return value

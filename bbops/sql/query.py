@@ -42,7 +42,7 @@ class Query(Parts):
                 return self.scalar(node)
 
     def logic(self, node: s.Logic) -> Template:
-        parts = _flatten(node, node.op)
+        parts = flatten(node, node.op)
         depth, done = len(self.live), {}
         for part in parts:
             if not self.has_columns(part):
@@ -131,7 +131,23 @@ def _nesting(template: Template) -> int:
     return most + (template[0] in {"and", "or", "not"})
 
 
-def _flatten(node: s.Node, op: str) -> list[s.Node]:
+def finds_one(query: Parts, node: s.Node) -> bool:
+    """Return whether a condition holds for one row at most: it names a whole key."""
+    parts = [part for part in flatten(node, "and") if isinstance(part, s.Compare)]
+    sides = [(part.left, part.right) for part in parts if part.op == "=="]
+    named = {
+        path[0]
+        for left, right in sides for column, value in ((left, right), (right, left))
+        if (path := query.path(column)) is not None and len(path) == 1
+        and not query.has_columns(value) and query.type_of(value).kind != "null"
+    }  # fmt: skip
+    # decimals are unique as they are written, and compared by value
+    named = {name for name in named if query.table.columns[name].type != "decimal"}
+    return any(key <= named for key in (frozenset(query.table.key), *query.table.uniques))
+
+
+def flatten(node: s.Node, op: str) -> list[s.Node]:
+    """Return the parts that `and` or `or` joins."""
     if isinstance(node, s.Logic) and node.op == op:
-        return [*_flatten(node.left, op), *_flatten(node.right, op)]
+        return [*flatten(node.left, op), *flatten(node.right, op)]
     return [node]

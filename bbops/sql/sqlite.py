@@ -9,6 +9,7 @@ from bbops.sql.dialect import Dialect, Slot, Use
 from bbops.sql.template import Template, commas, filled, seq
 
 _AS_IT_IS = frozenset({"text", "integer"})
+_KINDS = {"uuid": "text", "time": "text"}
 
 
 class _Sqlite(Dialect):
@@ -39,12 +40,12 @@ class _Sqlite(Dialect):
     def slot(self, kind: str, beside: str, use: Use) -> Slot:
         if kind in _AS_IT_IS:
             return Slot()
-        if kind == "any" and beside != "any" and use != "value":
-            return Slot("bind_as", ({"uuid": "text", "time": "text"}.get(beside, beside),))
+        if kind == "any" and beside not in {"any", "json"} and use != "value":
+            return Slot("bind_as", (_KINDS.get(beside, beside),))
         return Slot("bind")
 
     def list_slot(self, beside: str) -> Slot:
-        return Slot("bind_list")
+        return Slot("bind_decimals" if beside == "decimal" else "bind_list")
 
     def column(self, sql: str, of: str) -> str:
         return sql
@@ -109,6 +110,9 @@ class _Sqlite(Dialect):
         # SQLite's JSON has no bytes, and rounds numbers
         name = {"binary": "bbops_hex(", "number": "bbops_number("}.get(of)
         return cell if name is None else seq(name, cell, ")")
+
+    def json_text(self, column: Template) -> Template:
+        return column
 
     def nested_json(self, value: Template) -> Template:
         return seq("json(", value, ")")

@@ -29,7 +29,7 @@ from bbops.runtime.failures import FlowError
 from bbops.runtime.rows import ENCODERS
 from bbops.sql.filters import text_of
 from bbops.sql.parts import NotInSql
-from bbops.sql.query import Query, check_nesting
+from bbops.sql.query import Query, check_nesting, finds_one
 from bbops.sql.template import Template, commas, seq
 from bbops.sql.types import Column, Table, quote
 from bbops.steps._base import Checking, mark_of
@@ -310,7 +310,7 @@ def write_rows(
         template = seq(template, f" RETURNING {bare_columns(list(table.columns))}")
         method = "write"
     code, sql, parameters = flow.statement(query, template)
-    limit = ", at_most=1" if one else ""
+    limit = ", at_most=1" if one and not finds_one(query, where.node) else ""
     write = flow.expression(
         f"await host.database.{method}({sql}, {parameters}{limit})", host=flow.root("host")
     )

@@ -35,7 +35,8 @@ class Sql(Step):
     - One statement, without `${ }`: values travel as `:name` parameters; lists and maps arrive as
       JSON text.
     - Rows are as they are stored: booleans as 0 and 1, times as text.
-    - `bbops validate` has the statement compiled for the declared tables.
+    - `bbops validate` has the statement compiled for the declared tables, by SQLite, unless
+      `database.engine` of the project is `postgres`.
     """
 
     title: ClassVar[str] = "Database Query: sql"

@@ -13,7 +13,7 @@ import pytest
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option of `bbops test` that says which database the cases run on."""
     parser.getgroup("bbops").addoption(
-        "--database-url", dest="bbops_database_url", metavar="URL", default="",
+        "--bbops-database-url", metavar="URL", default="",
         help="run the cases of a bbops project on PostgreSQL, in schemas that are thrown away",
     )  # fmt: skip
 
