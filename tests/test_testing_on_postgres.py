@@ -18,12 +18,16 @@ from bbops.tree import FolderTree, MemoryTree
 from tests.conftest import ROOT, with_function
 
 SCHEMAS = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'bbops_test_%'"
-PROJECTS = [ROOT / "project-template", *sorted((ROOT / "tests/samples").glob("*/project.yaml"))]
+PROJECTS = [
+    pytest.param(ROOT / "project-template", id="template", marks=pytest.mark.long),
+    pytest.param(ROOT / "tests/samples/blog", id="blog", marks=pytest.mark.long),
+    pytest.param(ROOT / "tests/samples/saas", id="saas"),
+]
 
 
-@pytest.mark.parametrize("place", PROJECTS, ids=lambda path: path.parent.name)
-def test_the_tests_of_a_project_pass(place: Path, postgres: str) -> None:
-    built = build(FolderTree(place if place.is_dir() else place.parent), database="postgres")
+@pytest.mark.parametrize("folder", PROJECTS)
+def test_the_tests_of_a_project_pass(folder: Path, postgres: str) -> None:
+    built = build(FolderTree(folder), database="postgres")
     assert built.project is not None
     with Runner(built, postgres) as runner:
         outcomes = [asyncio.run(runner.run(one)) for one in choose(built.project)]
@@ -90,6 +94,7 @@ def bbops_test(folder: Path, *arguments: str) -> Result:
     return CliRunner().invoke(Commands("bbops"), ["test", "--path", str(folder), *arguments])
 
 
+@pytest.mark.long
 def test_the_command_runs_on_the_database_that_it_is_given(tmp_path: Path, postgres: str) -> None:
     files = with_function(FUNCTION) | {
         "tables/trees.yaml": TREES, "tables/owners.yaml": OWNERS,
