@@ -55,7 +55,11 @@ class Place:
         git(self.folder, "commit", "-qm", "Start")
         self.home = tmp_path / "home"
         self.served = self.start()
-        self.served.live()
+        try:
+            self.served.live()
+        except BaseException:
+            self.served.stop()
+            raise
         self.commands = Commands(tmp_path, tmp_path / "commands")
         self.data = self.state / "data.sqlite"
 
@@ -98,8 +102,10 @@ class Place:
 @pytest.fixture
 def place(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
     place = Place(tmp_path, getattr(request, "param", 1))
-    yield place
-    assert place.served.stop() == 0
+    try:
+        yield place
+    finally:
+        assert place.served.stop() == 0
     assert "Traceback" not in (place.served.home / "log").read_text()
 
 
@@ -210,8 +216,7 @@ def test_rows_of_the_release_before_stall_the_narrowing_and_not_the_release(plac
 
 
 @pytest.mark.long
-def test_a_server_killed_while_names_change_starts_with_a_release_that_fits(tmp_path: Path) -> None:
-    place = Place(tmp_path)
+def test_a_server_killed_while_names_change_starts_with_a_release_that_fits(place: Place) -> None:
     for number in range(KILLS):
         place.add(f"note {number}")
         striking = threading.Thread(target=strike, args=(place, 0.002 * number))
@@ -231,7 +236,6 @@ def test_a_server_killed_while_names_change_starts_with_a_release_that_fits(tmp_
     assert place.sql("PRAGMA integrity_check") == [("ok",)]
     kept = place.sql("SELECT count(*) FROM notes WHERE title LIKE 'note %'")
     assert kept == [(KILLS,)]
-    assert place.served.stop() == 0
 
 
 def strike(place: Place, seconds: float) -> None:
