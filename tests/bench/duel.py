@@ -104,7 +104,7 @@ def _answer(run: Run, port: int) -> Any:
 async def _start(names: Iterable[str], folder: Path, stack: AsyncExitStack) -> dict[str, Server]:
     servers = {}
     for name in sorted(names):
-        place = folder / name
+        place = folder / name.replace(" ", "-")  # the path of a socket has no blanks
         place.mkdir()
         servers[name] = await stack.enter_async_context(SERVERS[name](place))
     return servers

@@ -11,7 +11,18 @@ from typing import Any
 
 from tests.bench.load.generator import CONNECTIONS, generator_name
 
-PACKAGES = ("bbops", "litestar", "uvicorn", "uvloop", "httptools", "msgspec", "PyJWT")
+PACKAGES = (
+    "bbops",
+    "litestar",
+    "uvicorn",
+    "uvloop",
+    "httptools",
+    "msgspec",
+    "PyJWT",
+    "SQLAlchemy",
+    "aiosqlite",
+    "asyncpg",
+)
 
 
 def describe_machine() -> dict[str, Any]:

@@ -31,6 +31,36 @@ columns:
   created_at: { type: datetime, auto: created }
 """
 
+AUTHORS = """
+columns:
+  id: { type: integer, primaryKey: true, auto: increment }
+  name: { type: string }
+"""
+
+NOTES = """
+columns:
+  id: { type: integer, primaryKey: true, auto: increment }
+  title: { type: string }
+  author_id: { type: integer, references: authors.id, onDelete: cascade }
+  created_at: { type: datetime, auto: created }
+"""
+
+LIST = """
+steps:
+  - find:
+      table: notes
+      select:
+        id: id
+        title: title
+        created_at: created_at
+        author: { id: author.id, name: author.name }
+      orderBy: id.desc
+      limit: 20
+      withTotal: true
+    as: notes
+  - return: { value: '${ vars.notes }' }
+"""
+
 HELLO = """
 steps:
   - return: { value: { message: hello, version: 1, tags: [one, two, three] } }
@@ -70,11 +100,15 @@ def served_project() -> dict[str, str]:
     files = {
         "project.yaml": f"bbops: 1\nname: bench{SECRET}",
         "tables/items.yaml": ITEMS,
+        "tables/authors.yaml": AUTHORS,
+        "tables/notes.yaml": NOTES,
         "functions/hello.yaml": HELLO,
+        "functions/notes.yaml": LIST,
         "functions/item.yaml": ITEM,
         "functions/add.yaml": ADD.replace("OWNER", "nobody"),
         "functions/add-signed.yaml": ADD.replace("OWNER", "'${ vars.auth.userId }'"),
         "endpoints/hello.yaml": endpoint("GET", "/api/hello", "hello"),
+        "endpoints/notes.yaml": endpoint("GET", "/api/notes", "notes"),
         "endpoints/item.yaml": endpoint("GET", "/api/items/:id", "item"),
         "endpoints/add.yaml": endpoint("POST", "/api/items", "add"),
         "channels/signed.yaml": CHANNEL,
@@ -83,7 +117,7 @@ def served_project() -> dict[str, str]:
             "description: Measured.\n"
         ),
     }
-    for at in range(96):
+    for at in range(95):
         files |= resource(at)
     return files
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
 import sys
@@ -11,12 +12,11 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bbops.compile.release import build
-from bbops.database import migrate
-from bbops.tree import MemoryTree
+from bbops.database.place import write_place
 from bbops_server.processes import Child
 from tests.bench import processes, project
-from tests.bench.apps.items import Items
+from tests.bench.apps import DATABASE
+from tests.bench.databases import Lend, in_postgres, in_sqlite, prepare
 from tests.conftest import ROOT
 
 
@@ -33,62 +33,51 @@ Start = Callable[[Path], Serving]
 """Starts a server whose files lie in a folder of its own."""
 
 
-def ours(*, history: bool) -> Start:
+def ours(*, history: bool, lend: Lend = in_sqlite) -> Start:
     """Return what serves the compiled project by a real data process, as its parent would."""
 
     @asynccontextmanager
     async def start(folder: Path) -> AsyncIterator[Server]:
-        artifact, database = prepare(folder)
-        with _listen() as listening, processes.pinned(processes.cores()[0]):
-            child = await Child.start("bbops_server.data", fds=(listening.fileno(),))
-            port = listening.getsockname()[1]
-        link = {
-            "do": "link", "artifact": str(artifact), "name": "0123456789ab", "env": project.ENV,
-            "database": str(database), "durability": "normal", "detailed": False,
-            "history": history,
-        }  # fmt: skip
-        for request in (link, {"do": "swap", "name": "0123456789ab"}, {"do": "listen"}):
-            await child.ask(request, timeout_seconds=30)
-        try:
-            yield Server(child.pid, port)
-        finally:
-            await child.stop(2)
+        with lend(folder) as place:
+            link = {
+                "do": "link", "artifact": str(prepare(folder, place)), "name": "0123456789ab",
+                "env": project.ENV, "database": write_place(place), "history": history,
+                "history_file": str(folder / "history.sqlite"), "durability": "normal",
+                "detailed": False,
+            }  # fmt: skip
+            with _listen() as listening, processes.pinned(processes.cores()[0]):
+                child = await Child.start("bbops_server.data", fds=(listening.fileno(),))
+                port = listening.getsockname()[1]
+            try:
+                for request in (link, {"do": "swap", "name": link["name"]}, {"do": "listen"}):
+                    await child.ask(request, timeout_seconds=30)
+                yield Server(child.pid, port)
+            finally:
+                await child.stop(2)
 
     return start
 
 
-def prepare(folder: Path) -> tuple[Path, Path]:
-    """Compile the project and fill its tables; return the artifact and the database."""
-    built = build(MemoryTree(project.served_project()))
-    assert built.project is not None, built.diagnostics
-    tables = {name: found.model for name, found in built.project.tables.items()}
-    database, artifact = folder / "data.sqlite", folder / built.digest
-    migrate.apply(database, tables)
-    items = Items(database)
-    items.fill()
-    items.connection.close()
-    artifact.write_bytes(built.artifact)
-    return artifact, database
-
-
-def by_hand(name: str) -> Start:
+def by_hand(name: str, *, lend: Lend = in_sqlite) -> Start:
     """Return what starts one of `tests.bench.apps`, on tables like ours."""
 
     @asynccontextmanager
     async def start(folder: Path) -> AsyncIterator[Server]:
-        _, database = prepare(folder)
-        with _listen() as listening, processes.pinned(processes.cores()[0]):
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "tests.bench.apps", name),
-                *(str(listening.fileno()), str(database)),
-                cwd=ROOT, pass_fds=(listening.fileno(),),
-            )  # fmt: skip
-            port = listening.getsockname()[1]
-        try:
-            yield Server(process.pid, port)
-        finally:
-            process.send_signal(signal.SIGTERM)
-            await process.wait()
+        with lend(folder) as place:
+            prepare(folder, place)
+            with _listen() as listening, processes.pinned(processes.cores()[0]):
+                process = await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-m", "tests.bench.apps", name, str(listening.fileno())),
+                    cwd=ROOT, pass_fds=(listening.fileno(),),
+                    env=os.environ | {DATABASE: write_place(place)},
+                )  # fmt: skip
+                port = listening.getsockname()[1]
+            try:
+                yield Server(process.pid, port)
+            finally:
+                if process.returncode is None:
+                    process.send_signal(signal.SIGTERM)
+                await process.wait()
 
     return start
 
@@ -102,16 +91,22 @@ def _listen() -> socket.socket:
 TITLES = {
     "ours": "bbops",
     "ours off": "bbops, history off",
+    "ours on postgres": "bbops on PostgreSQL, history off",
     "bare": "bare ASGI",
     "by hand": "Litestar by hand",
     "with middleware": "Litestar with middleware",
+    "with orm": "Litestar with SQLAlchemy",
+    "with asyncpg": "Litestar with asyncpg",
 }
 
 SERVERS: dict[str, Start] = {
     "ours": ours(history=True),
     "ours off": ours(history=False),
+    "ours on postgres": ours(history=False, lend=in_postgres),
     "bare": by_hand("bare"),
     "by hand": by_hand("by_hand"),
     "with middleware": by_hand("with_middleware"),
+    "with orm": by_hand("with_orm"),
+    "with asyncpg": by_hand("with_asyncpg", lend=in_postgres),
 }
 """A peer, such as another backend that is installed, is one more entry here and in TITLES."""

@@ -53,6 +53,7 @@ def _ids() -> list[str]:
 
 
 HELLO = Shot("hello", "GET", ("/api/hello",), (), "", 200)
+NOTES = Shot("notes", "GET", ("/api/notes",), (), "", 200)
 ITEM = Shot("item", "GET", tuple(_ids()), (), "", 200)
 ADD = Shot("add", "POST", ("/api/items",), (_JSON,), _NEW, 201)
 

@@ -1,7 +1,11 @@
-"""`python -m tests.bench.apps NAME LISTENING_FD DATABASE`, started by the benchmark only."""
+"""`python -m tests.bench.apps NAME LISTENING_FD`, started by the benchmark only.
+
+The database is named by the environment: its URL may hold a password.
+"""
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 from collections.abc import Callable
@@ -10,20 +14,38 @@ from typing import Any
 
 import uvicorn
 
-from tests.bench.apps import bare, by_hand, with_middleware
+from bbops.database.place import Place, PostgresPlace, read_place
+from tests.bench.apps import DATABASE, bare, by_hand, with_asyncpg, with_middleware, with_orm
 from tests.bench.apps.items import Items
 
-APPS: dict[str, Callable[[Items], Any]] = {
-    "bare": bare.Bare,
-    "by_hand": by_hand.make_app,
-    "with_middleware": with_middleware.make_app,
+
+def _on_items(make: Callable[[Items], Any]) -> Callable[[Place], Any]:
+    return lambda place: make(Items(_file(place)))
+
+
+def _file(place: Place) -> Path:
+    assert isinstance(place, Path)
+    return place
+
+
+def _url(place: Place) -> str:
+    assert isinstance(place, PostgresPlace)
+    return place.address
+
+
+APPS: dict[str, Callable[[Place], Any]] = {
+    "bare": _on_items(bare.Bare),
+    "by_hand": _on_items(by_hand.make_app),
+    "with_middleware": _on_items(with_middleware.make_app),
+    "with_orm": lambda place: with_orm.make_app(_file(place)),
+    "with_asyncpg": lambda place: with_asyncpg.make_app(_url(place)),
 }
 
 
-def run(name: str, listening: int, database: Path) -> None:
+def run(name: str, listening: int, place: Place) -> None:
     """Serve an app under the settings of our own data process, until told to stop."""
     config = uvicorn.Config(
-        APPS[name](Items(database)), loop="uvloop", http="httptools", lifespan="auto",
+        APPS[name](place), loop="uvloop", http="httptools", lifespan="auto",
         proxy_headers=False, server_header=False, access_log=False, log_config=None,
         timeout_keep_alive=75,
     )  # fmt: skip
@@ -31,4 +53,4 @@ def run(name: str, listening: int, database: Path) -> None:
 
 
 if __name__ == "__main__":
-    run(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]))
+    run(sys.argv[1], int(sys.argv[2]), read_place(os.environ[DATABASE]))

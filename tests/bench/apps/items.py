@@ -46,13 +46,6 @@ class Items:
         given = (owner, new.title, new.quantity, 0, now)
         return _item(self.connection.execute(_INSERT, given).fetchall()[0])
 
-    def fill(self) -> None:
-        """Make the table hold the rows that are asked for."""
-        self.connection.execute("BEGIN")
-        for at in range(FILLED_ROWS):
-            self.add("nobody", NewItem(f"item {at}", 1 + at % 1000))
-        self.connection.execute("COMMIT")
-
 
 def _item(row: tuple[Any, ...]) -> dict[str, Any]:
     return {
