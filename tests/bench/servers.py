@@ -45,7 +45,7 @@ def ours(*, history: bool) -> Start:
         link = {
             "do": "link", "artifact": str(artifact), "name": "0123456789ab", "env": project.ENV,
             "database": str(database), "durability": "normal", "detailed": False,
-            "history": history,
+            "history": str(database.with_name("history.sqlite")) if history else "",
         }  # fmt: skip
         for request in (link, {"do": "swap", "name": "0123456789ab"}, {"do": "listen"}):
             await child.ask(request, timeout_seconds=30)
