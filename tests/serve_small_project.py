@@ -74,17 +74,18 @@ class Follower:
         if not built["ok"]:
             raise BbopsError(json.dumps(built["diagnostics"]))
         database = state / "data.sqlite"
-        request = {"do": "expand", "digest": built["digest"], "database": str(database)}
+        place = {"database": str(database), "state": str(state)}
+        request = {"do": "expand", "digest": built["digest"], **place}
         await build.ask(request, timeout_seconds=60)
-        request = {"do": "smoke", "artifact": built["artifact"], "database": str(database)}
+        request = {"do": "smoke", "artifact": built["artifact"], **place}
         await build.ask(request, timeout_seconds=60)
-        request = {"do": "settle", "digest": built["digest"], "database": str(database)}
+        request = {"do": "settle", "digest": built["digest"], **place}
         await build.ask(request, timeout_seconds=60)
         env, _ = Secrets.open(state).resolve(built["env"])
         await self.plane.publish(
             artifact=Path(built["artifact"]), name=f"r{self.count}", env=env, database=database
         )
-        request = {"do": "narrow", "digest": built["digest"], "database": str(database)}
+        request = {"do": "narrow", "digest": built["digest"], **place}
         await build.ask(request, timeout_seconds=60)
 
     def say(self, **more: object) -> None:

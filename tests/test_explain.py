@@ -27,6 +27,7 @@ WITHOUT = {
     "yaml-encoding": "bytes that no page of text can hold; tests/golden/check/yaml-encoding",
     "test-failed": "told by a server that runs the tests; tests/test_gate.py",
     "unreadable": "a server.yaml that is not there; tests/test_server_file.py",
+    "other-database": "depends on where a server keeps its data; tests/test_own_sql.py",
     "needs-restart": "told of a change, not of a file; tests/test_server_file.py",
 }
 """Codes that no example can show, and why."""

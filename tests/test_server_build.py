@@ -36,6 +36,8 @@ def child(runner: asyncio.Runner) -> Iterator[Child]:
 @pytest.fixture
 def ask(runner: asyncio.Runner, child: Child) -> Callable[..., dict[str, Any]]:
     def ask(do: str, **more: Any) -> dict[str, Any]:
+        if "database" in more:
+            more["state"] = str(Path(more["database"]).parent)
         return runner.run(child.ask({"do": do, **more}, timeout_seconds=60))
 
     return ask

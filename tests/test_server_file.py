@@ -55,7 +55,7 @@ def test_values_come_from_the_environment_and_options_before_all(tmp_path: Path)
     )  # fmt: skip
     given = server_settings(file, tmp_path, {"port": 0, "workers": 1})
     assert (given.host, given.port, given.workers) == ("0.0.0.0", 0, 1)
-    shop = project_settings(file, tmp_path)["shop"]
+    shop = project_settings(file, Settings(tmp_path))["shop"]
     assert shop == ProjectSettings(
         tmp_path / "projects/shop", "shop", "release/next", "apps/shop",
         ("shop.example.com", "www.example.com"), "/v1/shop",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
@@ -130,24 +129,14 @@ class ProjectSettings:
         return self.postgres or self.state / "data.sqlite"
 
     @property
+    def schema(self) -> str | None:
+        """The schema of PostgreSQL that holds its data."""
+        return self.postgres.schema if self.postgres else None
+
+    @property
     def history(self) -> Path:
         """The requests that were answered: always a file, which the data processes write."""
         return self.state / "history.sqlite"
-
-
-PLACE_FILE = "database"
-"""Beside a project's data: the schema of PostgreSQL that holds it, where it is no file."""
-
-
-def note_place(project: ProjectSettings) -> None:
-    """Write down where the data is, for commands that run beside the server; never the address."""
-    file = project.state / PLACE_FILE
-    with suppress(OSError):  # a full disk is told of by who needs it
-        if project.postgres is None:
-            file.unlink(missing_ok=True)
-        else:
-            project.state.mkdir(parents=True, exist_ok=True, mode=0o700)
-            file.write_text(project.postgres.schema, encoding="utf-8")
 
 
 def _url(host: str, port: int) -> str:

@@ -41,9 +41,8 @@ def ours(*, history: bool, lend: Lend = in_sqlite) -> Start:
         with lend(folder) as place:
             link = {
                 "do": "link", "artifact": str(prepare(folder, place)), "name": "0123456789ab",
-                "env": project.ENV, "database": write_place(place), "history": history,
-                "history_file": str(folder / "history.sqlite"), "durability": "normal",
-                "detailed": False,
+                "env": project.ENV, "database": write_place(place), "durability": "normal",
+                "detailed": False, "history": str(folder / "history.sqlite") if history else "",
             }  # fmt: skip
             with _listen() as listening, processes.pinned(processes.cores()[0]):
                 child = await Child.start("bbops_server.data", fds=(listening.fileno(),))

@@ -13,7 +13,7 @@ import click
 from bbops.database.place import Place
 from bbops.errors import ServerError
 from bbops_server.commands._options import require_platform
-from bbops_server.settings import PLACE_FILE
+from bbops_server.host.files import PLACE_FILE
 
 where_state = click.option(
     "--state", type=click.Path(path_type=Path), metavar="DIR",

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 from bbops.database.place import name_database
 from bbops_server.commands._projects import hold_state
 from bbops_server.commands._report import Terminal, print_json
+from bbops_server.host.files import note_schema
 from bbops_server.host.secrets import Secrets
 from bbops_server.live.plane import Plane
 from bbops_server.main import Make, run
 from bbops_server.reconciler.events import Serving, Tell
-from bbops_server.settings import ProjectSettings, Settings, note_place
+from bbops_server.settings import ProjectSettings, Settings
 
 if TYPE_CHECKING:
     from bbops_server.reconciler.following import Options
@@ -54,7 +55,7 @@ def run_project(
         def make(plane: Plane) -> Projects:
             async def work(projects: Projects) -> None:
                 tell("", _serving(plane, source.shown, str(project.postgres or "")))
-                note_place(project)
+                note_schema(project.state, project.schema)
                 projects.start(Workshop(project, source, plane, secrets))
                 await asyncio.Event().wait()
 

@@ -181,7 +181,7 @@ def narrow_data(project: str | None, state: Path | None, *, dry_run: bool, as_js
 
     keep = stamp()
     found = find_hidden(place) if dry_run else delete_hidden(place, keep)
-    kept_in = f"{place}.before-{keep}" if isinstance(place, Path) else f"tables '_before_{keep}_…'"
+    kept_in = f"{place}.before-{keep}" if isinstance(place, Path) else f"_before_{keep}_…"
     kept = not dry_run and any(one.rows for one in found)
     if found and not dry_run:
         from bbops_server.approvals import look_again  # noqa: PLC0415 - after --help
@@ -197,7 +197,7 @@ def narrow_data(project: str | None, state: Path | None, *, dry_run: bool, as_js
     for one in found:
         say(f"{verb}  {printable(str(one))}, {rows(one.rows)} with a value")
     if kept:
-        say(f"         what was there is kept in {printable(kept_in)}")
+        say(f"         what was there is kept in '{printable(kept_in)}'")
     if not found:
         more = "" if dry_run else "; the rules of the live release are in force"
         say(f"nothing is hidden{more}")

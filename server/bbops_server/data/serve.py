@@ -86,10 +86,9 @@ class DataProcess:
             name=request["name"],
             env=request["env"],
             database=read_place(request["database"]),
-            history_file=Path(request["history_file"]),
             durability=request["durability"],
             detailed=request["detailed"],
-            history=request.get("history", True),
+            history=Path(request["history"]) if request["history"] else None,
         )
 
     def _arrange(self, request: Frame) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 
 def replace_file(path: Path, data: bytes, *, only_new: bool = False) -> None:
@@ -38,3 +40,18 @@ def _link(source: Path, target: Path) -> None:
         target.hardlink_to(source)
     except FileExistsError:
         return
+
+
+PLACE_FILE: Final = "database"
+"""Beside a project's data: the schema of PostgreSQL that holds it, where it is no file."""
+
+
+def note_schema(state: Path, schema: str | None) -> None:
+    """Write down where the data is, for commands that run beside the server; never an address."""
+    file = state / PLACE_FILE
+    with suppress(OSError):  # a full disk is told of by who needs it
+        if schema is None:
+            file.unlink(missing_ok=True)
+        else:
+            state.mkdir(parents=True, exist_ok=True, mode=0o700)
+            replace_file(file, schema.encode())

@@ -57,7 +57,7 @@ class Link:
             "artifact": str(self.artifact),
             "name": self.name,
             "database": write_place(self.database),
-            "history_file": str(self.history),
+            "history": str(self.history),
             "durability": self.durability,
             "detailed": self.detailed,
             "env": dict(self.env),

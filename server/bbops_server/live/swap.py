@@ -60,10 +60,9 @@ class Live:
         name: str,
         env: Mapping[str, str | None],
         database: Place,
-        history_file: Path,
+        history: Path | None = None,
         durability: Durability = "normal",
         detailed: bool = False,
-        history: bool = True,
     ) -> None:
         """Make a release of an artifact and keep it ready for `swap`, in place of one kept before.
 
@@ -80,7 +79,7 @@ class Live:
             opened = await self._open(database, durability)
             host = Host(clock, random, opened, log, http=self._http)
             try:
-                remember = self._remember(history_file) if history else None
+                remember = self._remember(history) if history else None
                 release = await link_in_slices(
                     data, name=name, host=host, env=env, detailed=detailed,
                     lasting=self._lasting, history=remember, send_whole=send_whole,

@@ -18,6 +18,7 @@ from bbops.diagnostics import Diagnostic
 from bbops.errors import BbopsError
 from bbops.git.address import Address
 from bbops.render import as_json
+from bbops_server.host.files import note_schema
 from bbops_server.host.secrets import Secrets
 from bbops_server.live.place import Place
 from bbops_server.live.plane import Arrangement, Plane
@@ -30,7 +31,7 @@ from bbops_server.reconciler.status import ServerStatus
 from bbops_server.server_file.load import Read, read_file
 from bbops_server.server_file.model import ServedProject, ServerFile
 from bbops_server.server_file.settings import access_settings, find_restarts, project_settings
-from bbops_server.settings import ProjectSettings, note_place
+from bbops_server.settings import ProjectSettings
 
 LOOK_SECONDS = 0.25
 """A change is read once the file has stayed the same for so long: an editor may still write it."""
@@ -115,7 +116,7 @@ class FollowedFile:
         for name in (*changes.removed, *restarted):
             projects.end(name)
         for name in (*changes.added, *restarted):
-            note_place(settings[name])
+            note_schema(settings[name].state, settings[name].schema)
             projects.start(self.workshop(settings[name], new.projects[name]))
         for name in new.projects.keys() - {*changes.added, *restarted}:
             projects.move(settings[name])
