@@ -482,13 +482,53 @@ def test_processes_contend_without_an_error(path: Path) -> None:
         subprocess.Popen(
             [sys.executable, "-c", WORKER, path, durability], stdout=subprocess.PIPE, cwd=ROOT
         )
-        for durability in ("normal", "normal", "full")
+        for durability in ("normal", "normal", "normal", "full")
     ]
     errors = [json.loads(process.communicate(timeout=60)[0]) for process in processes]
-    assert errors == [[], [], []]
+    assert errors == [[], [], [], []]
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT count(*) FROM counts").fetchall() == [(600,)]
+        assert connection.execute("SELECT count(*) FROM counts").fetchall() == [(800,)]
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+IN_TURN = """
+import asyncio, sys, time
+from pathlib import Path
+from bbops.database.sqlite import Sqlite
+
+async def main():
+    database = await Sqlite.open(Path(sys.argv[1]))
+    print("ready", flush=True)
+    sys.stdin.readline()
+    until = time.monotonic() + 2
+    while time.monotonic() < until:
+        await database.write("INSERT INTO counts VALUES (?)", (int(sys.argv[2]),))
+    await database.close()
+
+asyncio.run(main())
+"""
+
+
+def test_four_processes_that_write_get_their_share(path: Path) -> None:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "cwd": ROOT}
+    processes = [
+        subprocess.Popen([sys.executable, "-c", IN_TURN, path, str(number)], **pipes)
+        for number in range(4)
+    ]
+    for process in processes:
+        assert process.stdout.readline() == b"ready\n"
+    for process in processes:
+        process.stdin.write(b"go\n")
+        process.stdin.flush()
+    assert [process.wait(60) for process in processes] == [0, 0, 0, 0]
+    for process in processes:
+        process.stdin.close()
+        process.stdout.close()
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        counted = connection.execute("SELECT count(*) FROM counts GROUP BY n").fetchall()
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    assert len(counted) == 4
+    assert min(counted)[0] * 4 > max(counted)[0], counted
 
 
 HOLDER = """

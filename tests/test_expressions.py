@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from bbops.check import validate
+from bbops.errors import ProjectError
 from bbops.expressions.syntax import Node, SyntaxProblem, parse
 from bbops.expressions.values import Broken, read_bare, read_value
 from bbops.tree import MemoryTree
@@ -292,7 +293,11 @@ input: { i: integer, n: number, s: string, b: boolean, x: integer, t: string, f:
 @settings(max_examples=200, deadline=None)
 @given(part=numbers(4, "input.") | texts(4, "input.") | conditions(4, "input."))
 def test_a_random_expression_is_what_python_says(part: Part, bench: Bench) -> None:
-    found = bench.run(function("${ " + part.text + " }", FIELDS), {**ROW, **GIVEN})
+    try:
+        found = bench.run(function("${ " + part.text + " }", FIELDS), {**ROW, **GIVEN})
+    except ProjectError as error:  # a constant is compared with one that it never is
+        assume("unknown-option" not in str(error))
+        raise
     assert found == part.value(ROW)
 
 
