@@ -49,7 +49,7 @@ def result(built: Built) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("name", ORIGINALS)
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=5)
 @given(data=st.data())
 def test_a_warm_build_is_a_cold_one(name: str, data: st.DataObject) -> None:
     original = files = ORIGINALS[name]

@@ -22,7 +22,7 @@ from tests.mistakes.sample import FOLDERS, read_sample
 AT_PLACE, SINGLE = 0.98, 0.90
 """The bars: parts of the mistakes that are told of where they are, and exactly once."""
 
-SEED, SIZE, TWICE = 7, 300, 40
+SEED, SIZE, TWICE = 7, 150, 40
 
 
 @cache

@@ -70,7 +70,7 @@ ORDERS = st.lists(
 ).map(lambda parts: [f"{name}.{way}" for name, way in parts])  # fmt: skip
 KEY = {KEY_VARIABLE: "the key of one server"}
 SLOW = settings(
-    max_examples=120, deadline=None,
+    max_examples=60, deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )  # fmt: skip
 
@@ -161,7 +161,7 @@ def test_pages_joined_are_the_whole_list(
     assert len(whole) == len(rows)
 
 
-@settings(SLOW, max_examples=40)
+@settings(SLOW, max_examples=25)
 @given(rows=ROWS, sort=st.sampled_from(SORTS))
 def test_pages_of_an_order_that_the_request_chooses_are_the_whole_list(
     rows: list[dict[str, Any]], sort: str, bench: Bench
@@ -172,7 +172,7 @@ def test_pages_of_an_order_that_the_request_chooses_are_the_whole_list(
     assert joined == whole
 
 
-@settings(SLOW, max_examples=40)
+@settings(SLOW, max_examples=25)
 @given(rows=ROWS, order=ORDERS)
 def test_pages_of_some_rows_are_the_list_of_these_rows(
     rows: list[dict[str, Any]], order: list[str], bench: Bench

@@ -136,7 +136,7 @@ FUNCTIONS = st.tuples(
 ).map(lambda made: [*made[0], *flat(made[1]), f'- return: {{ value: "${{ {made[2]} }}" }}'])
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(lines=FUNCTIONS, sent=st.lists(SENT, min_size=1, max_size=4))
 def test_a_function_that_is_accepted_never_meets_a_null_it_does_not_expect(
     lines: Lines, sent: list[dict[str, Any]], bench: Bench
