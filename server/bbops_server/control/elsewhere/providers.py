@@ -8,8 +8,6 @@ from typing import Protocol
 
 from bbops_server.accounts.errors import AccountError
 from bbops_server.control.elsewhere.asking import Stranger
-from bbops_server.control.elsewhere.github import GitHub
-from bbops_server.control.elsewhere.oidc import Oidc
 from bbops_server.control.elsewhere.started import Started
 from bbops_server.host.secrets import Secrets
 from bbops_server.settings import Provider
@@ -51,8 +49,7 @@ class Providers:
             return None
         if provider not in self._made:
             self._made = {one: made for one, made in self._made.items() if one in known}
-            make = GitHub if provider.kind == "github" else Oidc
-            self._made[provider] = make(provider, self._secret(provider))
+            self._made[provider] = _make(provider, self._secret(provider))
         return self._made[provider]
 
     def _secret(self, provider: Provider) -> str:
@@ -64,3 +61,13 @@ class Providers:
                 hint=f"whoever runs this server sets it: bbops env set {name} --of-server",
             )
         return found
+
+
+def _make(provider: Provider, secret: str) -> Elsewhere:
+    if provider.kind == "github":
+        from bbops_server.control.elsewhere.github import GitHub  # noqa: PLC0415 - few servers
+
+        return GitHub(provider, secret)
+    from bbops_server.control.elsewhere.oidc import Oidc  # noqa: PLC0415 - have any, and it is slow
+
+    return Oidc(provider, secret)
