@@ -113,5 +113,21 @@ def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
     return asyncio.run(coroutine)
 
 
+LONGEST_FIRST = (
+    "test_serve", "test_several_projects", "test_server_processes", "test_mistakes", "test_remote",
+    "test_db_restore", "test_db_backup", "test_gate", "test_check_again",
+    "test_queries_by_property", "test_phases_served", "test_postgres_changes",
+    "test_server_live", "test_serve_postgres",
+    "test_people_commands", "test_db_seed", "test_cli_test", "test_git_hostile",
+    "test_slow_clients", "test_people_page", "test_serve_trouble",
+)  # fmt: skip
+"""Files that take longest: processes that share the work must not find them at its end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    rank = {name: place for place, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite expected output")

@@ -42,6 +42,7 @@ class Follower:
         return None
 
     async def run(self) -> None:
+        await self.plane.opened.wait()
         await self.publish()
         words = asyncio.StreamReader()
         loop = asyncio.get_running_loop()

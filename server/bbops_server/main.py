@@ -7,7 +7,6 @@ import signal
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from socket import socket
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -58,11 +57,11 @@ async def run(settings: Settings, load: Callable[[], Make]) -> None:
         )
         ports = data.getsockname()[1], control.getsockname()[1]
         plane = Plane(replace(settings, port=ports[0], control_port=ports[1]), data)
-        loading = asyncio.gather(asyncio.to_thread(load), asyncio.to_thread(_load_control))
-        (make, open_control), _ = await asyncio.gather(loading, plane.start())
+        make, _ = await asyncio.gather(asyncio.to_thread(load), plane.start())
         following = make(plane)
-        opened = await _open(plane, partial(open_control, plane, following))
-        await _serve(Parts(plane, opened, following, Sockets(data, control)), stopped)
+        work = asyncio.create_task(following.run())  # projects answer before the control plane
+        opened = await _open(plane, following, work)
+        await _serve(Parts(plane, opened, work, Sockets(data, control)), stopped)
 
 
 class Sockets(NamedTuple):
@@ -77,29 +76,33 @@ class Parts(NamedTuple):
 
     plane: Plane
     control: Control
-    following: Following
+    work: asyncio.Task[None]
     sockets: Sockets
 
 
-def _load_control() -> Callable[[Plane, StatusSource], Control]:
-    """Import Litestar and SQLAlchemy, which takes as long as a process takes to start."""
+def _open_control(plane: Plane, status: StatusSource) -> Control:
+    """Import Litestar and SQLAlchemy, which takes longer than a process takes to start; open it."""
     from bbops_server.control.opening import open_control  # noqa: PLC0415
 
-    return open_control
+    return open_control(plane, status)
 
 
-async def _open(plane: Plane, opening: Callable[[], Control]) -> Control:
+async def _open(plane: Plane, following: Following, work: asyncio.Task[None]) -> Control:
     try:
-        return await asyncio.to_thread(opening)
+        control = await asyncio.to_thread(_open_control, plane, following)
     except BbopsError:
+        work.cancel()
+        await asyncio.wait({work})
         await plane.stop(0)
         raise
+    plane.settings = replace(plane.settings, setup_url=control.setup_url)
+    plane.opened.set()
+    return control
 
 
 async def _serve(parts: Parts, stopped: asyncio.Event) -> None:
-    plane, control, following, sockets = parts
+    plane, control, work, sockets = parts
     serving = control.server.start(sockets.control)
-    work = asyncio.create_task(following.run())
     told = asyncio.create_task(stopped.wait())
     await asyncio.wait({told, work, serving}, return_when=asyncio.FIRST_COMPLETED)
     failed = work.done()

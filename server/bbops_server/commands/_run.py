@@ -54,9 +54,10 @@ def run_project(
 
         def make(plane: Plane) -> Projects:
             async def work(projects: Projects) -> None:
-                tell("", _serving(plane, source.shown, str(project.postgres or "")))
                 note_schema(project.state, project.schema)
                 projects.start(Workshop(project, source, plane, secrets))
+                await plane.opened.wait()
+                projects.announce(_serving(plane, source.shown, str(project.postgres or "")))
                 await asyncio.Event().wait()
 
             return Projects(tell, work)
@@ -78,10 +79,14 @@ def run_file(settings: Settings, file: ServerFile, options: Options, *, as_json:
         def make(plane: Plane) -> Projects:
             followed = FollowedFile(options, file, plane)
 
-            async def work(projects: Projects) -> None:
+            async def announce(projects: Projects) -> None:
+                await plane.opened.wait()
                 url = plane.settings.database_url
-                tell("", _serving(plane, str(options.path), name_database(url) if url else ""))
-                await followed.run(projects)
+                shown = name_database(url) if url else ""
+                projects.announce(_serving(plane, str(options.path), shown))
+
+            async def work(projects: Projects) -> None:
+                await asyncio.gather(announce(projects), followed.run(projects))
 
             return Projects(tell, work)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from bbops.errors import ServerError
@@ -18,11 +18,12 @@ from bbops_server.serving import Server
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """The control plane of a server that runs."""
+    """The control plane of a server that runs; `setup_url` makes the first account."""
 
     server: Server
     book: Book
     state: Path
+    setup_url: str
 
     async def stop(self, grace_seconds: float) -> None:
         """Answer what was asked, and close the book."""
@@ -32,7 +33,7 @@ class Control:
 
 
 def open_control(plane: Plane, status: StatusSource) -> Control:
-    """Return the control plane, ready to listen; `plane.settings` learns the set-up link. Blocks.
+    """Return the control plane, ready to listen. Blocks.
 
     Raises:
         BbopsError: the control database or the state folder cannot be used.
@@ -45,5 +46,4 @@ def open_control(plane: Plane, status: StatusSource) -> Control:
         reason = (error.strerror or "no reason given").lower()
         raise ServerError(f"cannot write into '{settings.state}': {reason}") from None
     desk = Desk(status, book, lambda: plane.settings, key)
-    plane.settings = replace(settings, setup_url=desk.setup_url)
-    return Control(Server(create_control(desk)), book, settings.state)
+    return Control(Server(create_control(desk)), book, settings.state, desk.setup_url)

@@ -87,12 +87,14 @@ class Arrangement:
 class Plane:
     """The build process and the data processes; one that dies is replaced and brought up to date.
 
-    `settings` are those in force: a port of 0 has become the one that was found.
+    `settings` are those in force: a port of 0 has become the one that was found. `opened` is set
+    once the control plane can be reached, too.
     """
 
     def __init__(self, settings: Settings, listening: socket.socket) -> None:
         """`listening` is inherited by the data processes; nothing is started yet."""
         self.settings = settings
+        self.opened = asyncio.Event()
         self._arrangement = Arrangement({"": EVERYWHERE})
         self._links: dict[str, Link] = {}
         self._refusals: dict[str, list[Mapping[str, Any]]] = {}

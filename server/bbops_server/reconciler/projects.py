@@ -11,7 +11,7 @@ from pathlib import Path
 from bbops.errors import BbopsError
 from bbops_server.host.secrets import Secrets
 from bbops_server.reconciler.attempt import Workshop
-from bbops_server.reconciler.events import Tell
+from bbops_server.reconciler.events import Event, Tell
 from bbops_server.reconciler.loop import Reconciler
 from bbops_server.reconciler.status import ServerStatus, Stalled, Status
 from bbops_server.settings import ProjectSettings
@@ -34,9 +34,23 @@ class Projects:
     def __init__(self, tell: Tell, work: Callable[[Projects], Awaitable[None]]) -> None:
         """`work` starts them, and goes on until it is cancelled."""
         self.settings = ServerStatus()
-        self.tell, self._work = tell, work
+        self._tell, self._work = tell, work
+        self._held: list[tuple[str, Event]] | None = []
         self._entries: dict[str, _Entry] = {}
         self._ending: dict[str, asyncio.Task[None]] = {}
+
+    def announce(self, event: Event) -> None:
+        """Tell what comes before all else, then what has happened since."""
+        held, self._held = self._held or [], None
+        for name, one in [("", event), *held]:
+            self._tell(name, one)
+
+    def tell(self, name: str, event: Event) -> None:
+        """Tell what happened to a project, once the server was announced."""
+        if self._held is None:
+            self._tell(name, event)
+        else:
+            self._held.append((name, event))
 
     # ---- StatusSource, for the control plane
     def server(self) -> ServerStatus:
