@@ -87,7 +87,7 @@ class _Judge:
         if column.nullable or column.default is not None or not rows:
             yield change
         elif column.auto in {"created", "updated"}:
-            yield Change(*_key(change), why="rows get the time of the migration", rows=_bare(rows))
+            yield Change(*change.key, why="rows get the time of the migration", rows=_bare(rows))
         else:
             cure = f"make '{table}.{name}' nullable or give it a default"
             yield _blocked(change, _bare(rows), "rows would have no value for it", cure)
@@ -208,20 +208,16 @@ class _Judge:
         return not have.kind or have.type == self._of.words.storage(kind)
 
 
-def _key(change: Change) -> tuple[str, str, str]:
-    return change.kind, change.table, change.what
-
-
 def _bare(rows: Rows) -> Rows:
     return Rows(rows.count)
 
 
 def _losing(change: Change, rows: Rows, why: str) -> Change:
-    return Change(*_key(change), "destructive", why, rows) if rows else change
+    return Change(*change.key, "destructive", why, rows) if rows else change
 
 
 def _blocked(change: Change, rows: Rows, why: str, cure: str) -> Change:
-    return Change(*_key(change), "impossible", why, rows, cure) if rows else change
+    return Change(*change.key, "impossible", why, rows, cure) if rows else change
 
 
 def _unique_sets(table: shape.Table) -> Iterator[tuple[str, ...]]:

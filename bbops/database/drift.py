@@ -66,16 +66,13 @@ def find_drift(place: Place) -> Drifted:
             raise DatabaseError(
                 f"'{place}' has no tables of a project yet", hint="the first release makes them"
             )
-        return _find(live, migrate.tables_of(spec))
+        return _find(live, spec)
 
 
-def _find(live: LiveTables, applied: Mapping[str, Table]) -> Drifted:
-    types = {
-        name: {key: column.type for key, column in table.columns.items()}
-        for name, table in applied.items()
-    }
+def _find(live: LiveTables, spec: str) -> Drifted:
+    applied = migrate.tables_of(spec)
     want = live.words.describe(applied)
-    have = with_kinds(live.read(), types)
+    have = with_kinds(live.read(), migrate.types_of(spec))
     differences = [one for one in shape.differ(have, want) if _counts(one)]
     if not differences:
         return Drifted((), {})

@@ -163,7 +163,7 @@ def plan_on(live: LiveTables, tables: Mapping[str, Table]) -> Migration:
     recorded_hash, spec, applied_at = live.recorded()
     if recorded_hash == spec_hash:
         return Migration((), spec_hash)
-    found = _compare(live, tables, _types(spec))
+    found = _compare(live, tables, types_of(spec))
     base = recorded_hash + applied_at
     return Migration(found.changes(), spec_hash, found.differences, found.renames, base)
 
@@ -206,7 +206,7 @@ def _apply(live: LiveTables, tables: Mapping[str, Table], migration: Migration) 
     recorded_hash, spec, _ = live.recorded()
     now = live.now()
     if not migration.is_empty:
-        _make(live, tables, _types(spec), migration.differences)
+        _make(live, tables, types_of(spec), migration.differences)
     if recorded_hash != migration.spec_hash:
         live.record(migration.spec_hash, describe(tables), now)
     if any(seed(live, tables, now).values()) or not migration.is_empty:
@@ -278,7 +278,7 @@ def hash_of(tables: Mapping[str, Table]) -> str:
     return hashlib.sha256(describe(tables).encode()).hexdigest()
 
 
-def _types(spec: str) -> dict[str, dict[str, str]]:
+def types_of(spec: str) -> dict[str, dict[str, str]]:
     """Return each column's declared type when it was made."""
     declared: dict[str, Any] = json.loads(spec)["tables"] if spec else {}
     return {

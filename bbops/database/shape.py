@@ -146,7 +146,7 @@ def _in_indexes(name: str, have: Table, want: Table) -> Iterator[Difference]:
     gone = {key: index for key, index in have.indexes.items() if want.indexes.get(key) != index}
     new = {key: index for key, index in want.indexes.items() if have.indexes.get(key) != index}
     for key, index in new.items():
-        old = old_name(key, index, gone)
+        old = _old_name(key, index, gone)
         if old:
             del gone[old]
             yield Difference("index name", name, key)
@@ -156,7 +156,13 @@ def _in_indexes(name: str, have: Table, want: Table) -> Iterator[Difference]:
         yield Difference("drop index", name, key)
 
 
-def old_name(name: str, index: Index, among: Mapping[str, Index]) -> str:
+def old_index(have: Table, want: Table, name: str) -> str:
+    """Return what the wanted index `name` is called in `have`, where only its name differs."""
+    gone = {key: have.indexes[key] for key in sorted(have.indexes.keys() - want.indexes.keys())}
+    return _old_name(name, want.indexes[name], gone)
+
+
+def _old_name(name: str, index: Index, among: Mapping[str, Index]) -> str:
     """Return the index that is what `name`, one that we named, is to become; else empty."""
     if not name.startswith(_OURS):
         return ""

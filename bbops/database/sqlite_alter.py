@@ -67,10 +67,7 @@ class Alteration:
     def _drop_index(self, have: shape.Shape, difference: Difference) -> None:
         name = difference.what
         if difference.kind == "index name":
-            index = self._want[difference.table].indexes[name]
-            gone = have[difference.table].indexes.keys() - self._want[difference.table].indexes
-            there = have[difference.table].indexes
-            name = shape.old_name(name, index, {key: there[key] for key in sorted(gone)})
+            name = shape.old_index(have[difference.table], self._want[difference.table], name)
         self._live.execute(f'DROP INDEX IF EXISTS "{name}"')  # it may go with its table
 
     def _add_column(self, table: str, name: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from bbops.database import shape
@@ -193,11 +193,7 @@ class SqliteTables(LiveTables):
 def _read_rules(sql: str) -> dict[str, list[shape.Rule]]:
     """Return the rules that we wrote, by the column they are about; those of the table by ''."""
     found: dict[str, list[shape.Rule]] = {}
-    for rule in _named_rules(_TEXT.sub("''", sql)):
+    for rule in _RULE.finditer(_TEXT.sub("''", sql)):
         column = rule[4] if rule[1].startswith("ck_") else ""
         found.setdefault(column, []).append(shape.Rule(rule[2], rule[1]))
     return found
-
-
-def _named_rules(sql: str) -> Iterator[re.Match[str]]:
-    return _RULE.finditer(sql)

@@ -89,10 +89,7 @@ class Alteration:
 
     def _remove(self, have: shape.Shape) -> None:
         for one in self._of("index name"):
-            index = self._table(one).indexes[one.what]
-            there = have[one.table].indexes
-            gone = {key: there[key] for key in sorted(there.keys() - self._table(one).indexes)}
-            old = shape.old_name(one.what, index, gone)
+            old = shape.old_index(have[one.table], self._table(one), one.what)
             self._live.execute(f'ALTER INDEX "{old}" RENAME TO "{one.what}"'.encode())
         for one in self._of("drop index"):
             self._live.execute(f'DROP INDEX "{one.what}"'.encode())

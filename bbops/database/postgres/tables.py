@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any, Final
-from uuid import UUID
 
 import psycopg
 
@@ -163,8 +162,6 @@ def _stored(value: Any) -> Stored:
             return value.isoformat()
         case Decimal():
             return format(value, "f")
-        case UUID():
-            return str(value)
         case _:
             return str(value)
 
