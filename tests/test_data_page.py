@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.conftest import ROOT
 from tests.database_commands import command_environment
-from tests.test_readme import Shell, commands, free_port, shows
+from tests.test_readme import Shell, free_port, run_blocks
 
 PAGE = (ROOT / "docs/data.md").read_text()
 CONSOLE = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
@@ -24,11 +24,7 @@ def test_every_console_block_prints_what_it_shows(tmp_path: Path) -> None:
     shell = Shell(folder, free_port(), free_port())
     shell.env["PYTHONPATH"] = command_environment(tmp_path)["PYTHONPATH"]
     try:
-        for block in CONSOLE:
-            for command, expected in commands(block):
-                found = shell.run(command)
-                matches = not expected.strip() or shows(expected, without_blanks(found))
-                assert matches, f"$ {command}\n{found}"
+        run_blocks(shell, CONSOLE, without_blanks)
     finally:
         code = shell.stop()
     assert code == 0

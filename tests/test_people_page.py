@@ -8,7 +8,7 @@ from pathlib import Path
 from bbops_server.accounts.rules import RULES, Permission
 from bbops_server.server_file.load import load
 from tests.conftest import ROOT
-from tests.test_readme import Shell, commands, free_port, shows
+from tests.test_readme import Shell, free_port, run_blocks
 from tests.test_serving_page import squeezed
 
 PAGE = (ROOT / "docs/people.md").read_text()
@@ -24,11 +24,9 @@ def test_every_console_block_prints_what_it_shows(tmp_path: Path) -> None:
     shell.env["BBOPS_SERVER"] = f"http://127.0.0.1:{shell.control}"
     shell.env["XDG_CONFIG_HOME"] = str(tmp_path / "config")
     try:
-        for block in CONSOLE:
-            for command, expected in commands(block):
-                found = shell.run(command.replace("8001", str(shell.control)))
-                matches = not expected.strip() or shows(squeezed(expected), squeezed(found))
-                assert matches, f"$ {command}\n{found}"
+        run_blocks(
+            shell, CONSOLE, squeezed, lambda command: command.replace("8001", str(shell.control))
+        )
     except BaseException:
         shell.stop()
         raise

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bbops_server.server_file.load import load
 from tests.conftest import ROOT
-from tests.test_readme import Shell, commands, free_port, shows
+from tests.test_readme import Shell, free_port, run_blocks
 
 PAGE = (ROOT / "docs/serving.md").read_text()
 CONSOLE = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
@@ -25,11 +25,7 @@ def test_every_console_block_prints_what_it_shows(tmp_path: Path) -> None:
     shell = Shell(folder, free_port(), free_port())
     shell.env["BBOPS_SERVER"] = f"http://127.0.0.1:{shell.control}"
     try:
-        for block in CONSOLE:
-            for command, expected in commands(block):
-                found = shell.run(command)
-                matches = not expected.strip() or shows(squeezed(expected), squeezed(found))
-                assert matches, f"$ {command}\n{found}"
+        run_blocks(shell, CONSOLE, squeezed)
     except BaseException:
         shell.stop()
         raise

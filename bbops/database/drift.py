@@ -13,7 +13,6 @@ from bbops.database.opened import read_tables
 from bbops.database.place import Place
 from bbops.database.renames import with_kinds
 from bbops.database.shape import Difference
-from bbops.errors import DatabaseError
 from bbops.resources.table import Table
 
 _SAID: Final = {
@@ -61,12 +60,7 @@ def find_drift(place: Place) -> Drifted:
         DatabaseError: the database cannot be read, or no project's tables were made in it.
     """
     with read_tables(place) as live:
-        spec = live.recorded()[1]
-        if not spec:
-            raise DatabaseError(
-                f"'{place}' has no tables of a project yet", hint="the first release makes them"
-            )
-        return _find(live, spec)
+        return _find(live, migrate.read_spec(live, place))
 
 
 def _find(live: LiveTables, spec: str) -> Drifted:

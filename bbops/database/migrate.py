@@ -287,13 +287,22 @@ def types_of(spec: str) -> dict[str, dict[str, str]]:
     }
 
 
-def _insert_seed(live: LiveTables, place: Place) -> dict[str, int]:
+def read_spec(live: LiveTables, place: Place) -> str:
+    """Return the description of the tables that were applied last.
+
+    Raises:
+        DatabaseError: no project's tables were ever made here.
+    """
     spec = live.recorded()[1]
     if not spec:
         raise DatabaseError(
             f"'{place}' has no tables of a project yet", hint="the first release makes them"
         )
-    tables = tables_of(spec)
+    return spec
+
+
+def _insert_seed(live: LiveTables, place: Place) -> dict[str, int]:
+    tables = tables_of(read_spec(live, place))
     added = seed(live, tables, live.now())
     if any(added.values()):
         live.finish_rows(tables)
