@@ -116,6 +116,27 @@ class LoginOutcome(msgspec.Struct, frozen=True):
     email: str = ""
 
 
+class Draft(msgspec.Struct, frozen=True):
+    """A branch that is previewed: `state` is asleep, waking, live or stalled."""
+
+    branch: str
+    slug: str
+    commit: str
+    url: str
+    state: str
+    release: str | None
+    message: str
+    diagnostics: tuple[Finding, ...]
+
+
+class Preview(msgspec.Struct, frozen=True):
+    """What lets a program into a draft, and until when."""
+
+    url: str
+    token: str
+    expires_at: str
+
+
 class Remote:
     """The control plane of one server. Use it in a `with` block, or close it."""
 
@@ -208,6 +229,37 @@ class Remote:
             ServerError: also when it holds another commit, or none.
         """
         self._demand(self._ask_about("POST", name, "accept", {"commit": commit}))
+
+    def drafts(self, name: str) -> list[Draft]:
+        """Return a project's drafts, the one committed to last first.
+
+        Raises:
+            ServerError: also when the server has no such project.
+        """
+        return self._read(self._ask_about("GET", name, "drafts"), list[Draft])
+
+    def draft(self, name: str, wanted: str) -> Draft:
+        """Return the draft of a branch or of a slug.
+
+        Raises:
+            ServerError: also when there is none.
+        """
+        found = self.drafts(name)
+        for one in found:
+            if wanted in {one.branch, one.slug}:
+                return one
+        branches = [one.branch for one in found]
+        hint = suggest(wanted, branches) or "push the branch; 'bbops drafts list' shows them"
+        raise ServerError(f"project '{name}' has no draft '{wanted}'", hint=hint)
+
+    def open_draft(self, name: str, slug: str, hours: int) -> Preview:
+        """Return a token for a draft. Raises as `draft`."""
+        path = f"drafts/{quote(slug, safe='')}/token"
+        return self._read(self._ask_about("POST", name, path, {"hours": hours}), Preview)
+
+    def renew_draft(self, name: str, slug: str) -> None:
+        """Have a draft begin anew with an empty database. Raises as `draft`."""
+        self._demand(self._ask_about("POST", name, f"drafts/{quote(slug, safe='')}/renew"))
 
     def whoami(self) -> Oneself:
         """Return whom the server takes you for.

@@ -64,6 +64,9 @@ class OneProject:
     def history(self, name: str) -> Path | None:
         return self.folder / "history.sqlite" if self.folder and name == "small" else None
 
+    def drafts(self, name: str) -> None:
+        return None
+
 
 PASSWORD = "correct horse battery"
 HASH = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
