@@ -18,11 +18,9 @@ from typing import Any, Final
 
 from bbops.errors import BbopsError
 from bbops_server.host.secrets import Secrets
-from bbops_server.live.draft_keys import derive_key
 from bbops_server.live.place import DraftPlace
 from bbops_server.reconciler.attempt import Workshop
-from bbops_server.reconciler.draft_key import read_server_key
-from bbops_server.reconciler.draft_names import draft_name, slug_of
+from bbops_server.reconciler.draft_names import draft_name, key_of, slug_of
 from bbops_server.reconciler.draft_status import DraftStatus, State
 from bbops_server.reconciler.events import Event
 from bbops_server.reconciler.loop import Reconciler
@@ -106,8 +104,8 @@ class Drafts:
 
     def key(self, slug: str) -> bytes:
         """Return what the tokens of a draft are made with. Raises: ServerError: no key file."""
-        key = read_server_key(self.workshop.plane.settings.state)
-        return derive_key(key, draft_name(self.workshop.project.name, slug), self._branch(slug))
+        state = self.workshop.plane.settings.state
+        return key_of(state, draft_name(self.workshop.project.name, slug), self._branch(slug))
 
     def url_of(self, branch: str) -> str:
         """Return where a branch is previewed, whether or not it is there yet."""
