@@ -18,12 +18,14 @@ Stamp = tuple[tuple[int, int, int] | None, ...]
 class Place:
     """A repository: `git_dir` is this work tree's own folder, `common_dir` the shared one.
 
-    Somebody edits files beside the one of a work tree; to one that `is_bare` others push.
+    Somebody edits files beside the one of a work tree; to one that `is_bare` others push. `index`
+    is a file to work on in place of git's own.
     """
 
     git_dir: Path
     common_dir: Path
     is_bare: bool = False
+    index: Path | None = None
 
 
 def find_repository(path: Path) -> Place:
@@ -75,6 +77,13 @@ def stamp_branches(place: Place) -> tuple[Stamp, ...]:
     folders = (Path(folder) for folder, _, _ in os.walk(common / "refs/heads"))
     files = (common / "packed-refs", common / "reftable/tables.list")
     return tuple((_stamp(one),) for one in (*folders, *files))
+
+
+def read_head(place: Place) -> str:
+    """Return the branch that is checked out; empty when it is none."""
+    head = _first_line(place.git_dir / "HEAD")
+    prefix = "ref: refs/heads/"
+    return head.removeprefix(prefix) if head.startswith(prefix) else ""
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:
