@@ -19,11 +19,13 @@ class Place:
     """A repository: `git_dir` is this work tree's own folder, `common_dir` the shared one.
 
     Somebody edits files beside the one of a work tree; to one that `is_bare` others push.
+    `quarantine` holds the objects of a push that is not accepted yet.
     """
 
     git_dir: Path
     common_dir: Path
     is_bare: bool = False
+    quarantine: Path | None = None
 
 
 def find_repository(path: Path) -> Place:
@@ -58,6 +60,13 @@ def stamp_branch(place: Place, branch: str) -> Stamp:
         common / "reftable/tables.list",
     )
     return tuple(map(_stamp, files))
+
+
+def read_head(place: Place) -> str:
+    """Return the branch that is checked out; empty when it is none."""
+    head = _first_line(place.git_dir / "HEAD")
+    prefix = "ref: refs/heads/"
+    return head.removeprefix(prefix) if head.startswith(prefix) else ""
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:
