@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,16 +25,23 @@ SERVER = """
 projects:
   shop: { repository: ./shop, pathPrefix: /shop }
   copy: { repository: ./copy, pathPrefix: /copy }
+  left: { repository: ./both, path: left, pathPrefix: /left }
+  right: { repository: ./both, path: right, pathPrefix: /right }
+  away: { repository: "file://AWAY", pathPrefix: /away }
 """
+"""Of a bare repository, of a work tree, two of one repository, and one that is kept elsewhere."""
+
 ROLES = {
     "owner": ("owner", None), "maintainer": (None, Role.MAINTAINER),
     "developer": (None, Role.DEVELOPER), "viewer": (None, Role.VIEWER), "stranger": (None, None),
 }  # fmt: skip
 
 
-def make_repository(folder: Path, *, bare: bool) -> Path:
-    """Make a repository of the small project."""
-    work = write_project(folder.with_name(f"{folder.name}.work") if bare else folder)
+def make_repository(folder: Path, *, bare: bool, paths: tuple[str, ...] = ("",)) -> Path:
+    """Make a repository of the small project, or of several in folders of it."""
+    work = folder.with_name(f"{folder.name}.work") if bare else folder
+    for path in paths:
+        write_project(work / path)
     git(work, "init", "-q", "-b", "main")
     git(work, "add", "-A")
     git(work, "commit", "-qm", "Start")
@@ -76,16 +86,28 @@ class Clone:
         """Push, by default this branch to main."""
         return self.git("push", *(arguments or ("origin", "HEAD:main")), **env)
 
+    def cut_off(self, what: str, seconds: float) -> None:
+        """Begin to push, and kill the client a moment later."""
+        process = subprocess.Popen(
+            ["git", "push", "-q", "origin", what], cwd=self.folder, stderr=subprocess.DEVNULL,
+            start_new_session=True, env=environment(self.folder),
+        )  # fmt: skip
+        time.sleep(seconds)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
 
 class World(Several):
-    """A server of a bare repository and a working copy, on which everybody has an account."""
+    """A server of SERVER, on which everybody of ROLES has an account; nobody has one in `right`."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(exist_ok=True)
         self.folder, self.number = folder, 0
         make_repository(folder / "shop", bare=True)
         make_repository(folder / "copy", bare=False)
-        super().__init__(folder, SERVER)
+        make_repository(folder / "both", bare=True, paths=("left", "right"))
+        super().__init__(folder, SERVER.replace("AWAY", str(folder / "shop")))
         self.book = Book.open(self.state)
         self.people = {name: self.add(name, *roles) for name, roles in ROLES.items()}
         self.until("live", "shop")
@@ -94,7 +116,7 @@ class World(Several):
         """Make an account and return its id."""
         role = Role(everywhere) if everywhere else None
         person = self.book.people.add(NewPerson(f"{name}@example.com", name, role=role))
-        for project in ("shop", "copy"):
+        for project in ("shop", "copy", "left"):
             if here is not None:
                 self.book.members.set_role(person.id, here, project)
         return person.id
