@@ -57,6 +57,13 @@ class Store:
                 return commit
         return None
 
+    def find_commit(self, revision: str) -> str | None:
+        """Return the full id of the commit that a branch, tag or id means; None for none."""
+        name = f"{revision}^{{commit}}"
+        answer = run(self._place, ("rev-parse", "--verify", "--quiet", "--end-of-options", name))
+        found = answer.output.decode(errors="replace").strip()
+        return found if answer.status == 0 and _ID(found) else None
+
     def ref_stamp(self, branch: str) -> Stamp:
         """Return a value that changes when the branch may have moved; runs no git process."""
         return stamp_branch(self._place, branch)

@@ -8,6 +8,7 @@ from typing import Any
 
 from bbops.check.flows import check_flow
 from bbops.expressions.nodes import Literal
+from bbops.names import env_name
 from bbops.plan.breaking import authentication_place, webhook_paths
 from bbops.plan.changes import cors, rate_limit
 from bbops.plan.finding import Finding, finding, sort_findings
@@ -16,6 +17,7 @@ from bbops.plan.reach import find_reached
 from bbops.plan.rules import find_loosened_rules
 from bbops.project import Project, Resource, Route
 from bbops.resources.channel import Cors
+from bbops.resources.trigger import Signature
 
 _OPEN = {"JWT", "API Key"}
 
@@ -91,12 +93,16 @@ def _signatures(pairs: Pairs) -> Iterator[Finding]:
         if path in head:
             old, new = _webhook(base).signature, _webhook(head[path]).signature
             if old != new:
-                message = f"is signed by {new.secret} in '{new.header}', not {old.secret}"
+                message = f"is signed {_signed(new)}, not {_signed(old)}"
                 place = head[path].place("webhook", "signature")
                 yield finding("signature-dropped", f"POST {path}", message, place)
         elif route is not None and route.authentication == "None":
             message, place = "is taken without a signature", route.endpoint.place("path")
             yield finding("signature-dropped", f"POST {path}", message, place)
+
+
+def _signed(by: Signature) -> str:
+    return f"by env {env_name(by.secret)} in the header '{by.header}'"
 
 
 def _webhook(of: Resource[Any]) -> Any:
@@ -150,7 +156,7 @@ def _private_columns(pairs: Pairs) -> Iterator[Finding]:
         if routes:
             shown = ", ".join(f"{title(one)} ({one.authentication})" for one in routes[:3])
             more = f" and {len(routes) - 3} more" if len(routes) > 3 else ""
-            message += f", and is answered by {shown}{more}"
+            message += f", and stands in answers of {shown}{more}"
         place = pairs.head.tables[table].place("columns", column, key=True)
         yield finding("private-opened", f"column {table}.{column}", message, place)
 

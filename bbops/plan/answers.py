@@ -52,7 +52,7 @@ def _output_breaks(old: Output, answers: tuple[Output, ...]) -> Iterator[Said]:
         now = same[0].content_type or "nothing"
         yield Said("field-type", f"the answer was {old.content_type}, and is {now} now")
     elif new is not None and old.schema is not None and new.schema is not None:
-        yield from schema_breaks(old.schema, new.schema, "the answer")
+        yield from schema_breaks(old.schema, new.schema)
 
 
 def schema_breaks(old: Schema, new: Schema, path: str = "") -> Iterator[Said]:

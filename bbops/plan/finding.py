@@ -13,7 +13,7 @@ class Finding:
     """A contract break, or access that is loosened.
 
     Attributes:
-        code: one of `bbops.plan.codes`.
+        code: as docs/plans.md explains it.
         subject: whose, for example `GET /notes/:id`.
         message: what is the matter, without the subject.
         file: in the new project, or in the old one where the new one has nothing to show.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Collection
+from dataclasses import dataclass
 
 import msgspec
 
@@ -16,7 +15,7 @@ from bbops.plan.finding import Finding
 from bbops.plan.needs import Needs, find_needs
 from bbops.plan.pairs import Pairs
 from bbops.plan.review import Rules, Verdict, judge, read_rules
-from bbops.plan.tables import TableChange, find_tables, read_tables
+from bbops.plan.tables import TableChange, find_tables
 from bbops.project import Project
 
 
@@ -69,19 +68,6 @@ def plan(base: Project, head: Project, *, values: Collection[str] | None = None)
         routes=find_routes(pairs),
         resources=resources,
     )
-
-
-def complete(plan: Plan, answer: Mapping[str, Any]) -> Plan:
-    """Return a plan with what the live database says: rows touched, and what that means.
-
-    Args:
-        plan: made without it.
-        answer: what `bbops db plan --json` prints for the new project. It counts alone: the live
-            tables may be those of another commit than the old project.
-    """
-    tables = read_tables(answer["changes"], plan.tables)
-    verdict = judge(plan.rules, plan.resources, plan.access, tables)
-    return replace(plan, tables=tables, looked=True, verdict=verdict)
 
 
 def digest(plan: Plan, base_tree: str, head_tree: str, database: str = "") -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from bbops.plan.changes import ResourceChange
 from bbops.plan.finding import Finding
-from bbops.plan.tables import TableChange
+from bbops.plan.tables import Risk, TableChange
 from bbops.project import Project
 
 
@@ -70,9 +70,9 @@ def judge(
 
 
 def _reasons(access: Collection[Finding], tables: Collection[TableChange]) -> Iterator[str]:
-    if losing := [f"'{one.name}'" for one in tables if one.risk == "destructive"]:
+    if losing := _names(tables, "destructive"):
         yield f"values would be lost: {_few(losing)}"
-    if unknown := [f"'{one.name}'" for one in tables if one.risk == "depends"]:
+    if unknown := _names(tables, "depends"):
         yield f"rows may stand in the way, or lose values: {_few(unknown)}"
     if access:
         yield f"access is loosened: {_few(sorted({one.code for one in access}))}"
@@ -91,6 +91,10 @@ def _refusals(
     for one in tables:
         if one.risk == "impossible":
             yield f"{one.kind} '{one.name}' cannot be made: {one.rows} {one.why}"
+
+
+def _names(tables: Collection[TableChange], risk: Risk) -> list[str]:
+    return list(dict.fromkeys(f"'{one.name}'" for one in tables if one.risk == risk))
 
 
 def _few(names: list[str]) -> str:

@@ -6,7 +6,7 @@ worst that any rows would make of it, until the live database has answered.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -73,7 +73,7 @@ def find_tables(pairs: Pairs) -> tuple[TableChange, ...]:
     rows = _AnyRows(_ask_nobody, live, str, head, carried)
     differences = differ(have, want)
     compared = Comparison(head, have, want, differences, renames, rows, words, conversions)
-    return _sorted(_unknown(pairs, change) for change in compared.changes())
+    return sort_changes(_unknown(pairs, change) for change in compared.changes())
 
 
 class _AnyRows(Preflight):
@@ -138,29 +138,6 @@ def _place(pairs: Pairs, table: str, what: str) -> Place:
     return Place(f"tables/{table}.yaml")
 
 
-def read_tables(
-    answer: Iterable[Mapping[str, Any]], known: Iterable[TableChange]
-) -> tuple[TableChange, ...]:
-    """Return what the live database says of a change, as `bbops db plan --json` prints it.
-
-    Args:
-        answer: its `changes`.
-        known: what was found without it, for the places.
-    """
-    places = {(one.kind, one.table, one.what): (one.file, one.line) for one in known}
-    return _sorted(_told(one, places) for one in answer)
-
-
-def _told(
-    one: Mapping[str, Any], places: Mapping[tuple[str, str, str], tuple[str, int]]
-) -> TableChange:
-    key = one["kind"], one["table"], one["what"]
-    file, line = places.get(key, (f"tables/{one['table']}.yaml", 1))
-    return TableChange(
-        *key, one["risk"], one["why"], one["rows"], one["keys"], one["when"], one["cure"],
-        file, line,
-    )  # fmt: skip
-
-
-def _sorted(found: Iterator[TableChange] | Iterable[TableChange]) -> tuple[TableChange, ...]:
+def sort_changes(found: Iterable[TableChange]) -> tuple[TableChange, ...]:
+    """Return changes with the gravest first, else in the order that they are made."""
     return tuple(sorted(found, key=lambda one: _ORDER[one.risk]))
