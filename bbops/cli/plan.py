@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 MAIN = "main"
 CHANGES = 2
+_MOST_BYTES = 16 << 20
 _FORMS = ("text", "markdown", "json")
 
 
@@ -125,13 +126,7 @@ def _document(base: Tree, head: Tree, rows: IO[bytes] | None) -> Document:
 def _completed(found: Plan, rows: IO[bytes]) -> tuple[Plan, str]:
     from bbops.plan.live import complete, read_answer  # noqa: PLC0415 - only for this
 
-    try:
-        data = json.loads(rows.read())
-    except ValueError:
-        raise BbopsError(
-            f"'{rows.name}' holds no JSON", hint="bbops db plan --json | bbops plan --rows -"
-        ) from None
-    answer = read_answer(data)
+    answer = read_answer(rows.read(_MOST_BYTES))
     return complete(found, answer), answer.hash or ""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -45,15 +45,17 @@ class Answer:
     env: tuple[str, ...] | None = None
 
 
-def read_answer(data: Any) -> Answer:
-    """Return an answer of values of JSON.
+def read_answer(data: bytes | Mapping[str, Any]) -> Answer:
+    """Return an answer of JSON, or of its values.
 
     Raises:
-        BbopsError: they are something else.
+        BbopsError: it is something else.
     """
     try:
+        if isinstance(data, bytes):
+            return msgspec.json.decode(data, type=Answer)
         return msgspec.convert(data, Answer)
-    except msgspec.ValidationError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         reason = str(error)[:1].lower() + str(error)[1:]
         raise BbopsError(
             f"this is not what 'bbops db plan --json' prints: {reason}",

@@ -58,7 +58,7 @@ def _section(title: str, lines: Iterable[str], color: str | None = None) -> Line
 def _findings(found: Iterable[Finding]) -> Lines:
     for code, group in groupby(found, key=lambda one: one.code):
         about = CODES[code]
-        yield f"  {_bold(code)}: {about.text}"
+        yield _wrapped(f"{code}: {about.text}", "  ").replace(code, _bold(code), 1)
         for one in group:
             where = f"({one.file}:{one.line})"
             yield _wrapped(f"{one.subject}: {one.message} {where}", "    ")
