@@ -285,6 +285,8 @@ def _environment(
         settings.append((f"protocol.{scheme}.allow", "always"))
     if place is not None:
         values["GIT_DIR"] = str(place.git_dir)
+        if place.index is not None:
+            values["GIT_INDEX_FILE"] = str(place.index)
         settings += [("safe.directory", str(one)) for one in (place.git_dir, place.common_dir)]
     if work_tree is not None:
         values["GIT_WORK_TREE"] = str(work_tree.absolute())

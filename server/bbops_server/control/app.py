@@ -22,6 +22,7 @@ from bbops_server.control import (
     api,
     approving,
     arriving,
+    drafts,
     front,
     people,
     signing_in,
@@ -35,7 +36,7 @@ from bbops_server.control.view import create_template_config
 from bbops_server.control.visit import Visit, signin_path
 
 MAX_BODY_BYTES = 64 << 10
-PARTS = (front, api, signing_in, arriving, approving, account, people, workspace)
+PARTS = (front, api, drafts, signing_in, arriving, approving, account, people, workspace)
 
 _log = logging.getLogger(__name__)
 
