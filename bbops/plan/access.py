@@ -12,6 +12,7 @@ from bbops.names import env_name
 from bbops.plan.breaking import authentication_place, webhook_paths
 from bbops.plan.changes import cors, rate_limit
 from bbops.plan.finding import Finding, finding, sort_findings
+from bbops.plan.guards import find_changed_guards
 from bbops.plan.pairs import Pairs, address, run_by, title
 from bbops.plan.reach import find_reached
 from bbops.plan.rules import find_loosened_rules
@@ -19,7 +20,7 @@ from bbops.project import Project, Resource, Route
 from bbops.resources.channel import Cors
 from bbops.resources.trigger import Signature
 
-_OPEN = {"JWT", "API Key"}
+_CLOSED = {"JWT", "API Key"}
 
 
 def find_access(pairs: Pairs) -> tuple[Finding, ...]:
@@ -32,6 +33,7 @@ def find_access(pairs: Pairs) -> tuple[Finding, ...]:
     found += _topics(pairs)
     found += _agents(pairs)
     found += _private_columns(pairs)
+    found += find_changed_guards(pairs)
     found += find_reached(pairs)
     found += find_loosened_rules(pairs.base.settings, pairs.head.settings)
     return sort_findings(found)
@@ -39,29 +41,35 @@ def find_access(pairs: Pairs) -> tuple[Finding, ...]:
 
 # ---- routes
 def _of_routes(pairs: Pairs, base: Route, head: Route) -> Iterator[Finding]:
-    if base.authentication in _OPEN and head.authentication == "None":
+    if base.authentication in _CLOSED and head.authentication == "None":
         message = f"is open to everybody, it needed {base.authentication}"
         place = authentication_place(head)
         yield finding("authentication-removed", title(head), message, place)
+    for code, key, message in _of_surroundings(pairs, base, head):
+        if _is_same_channel(pairs, base, head) and head.channel is not None:
+            subject = f"channel {head.channel.name}"
+            yield finding(code, subject, message, head.channel.place(key))
+        else:
+            yield finding(code, title(head), message, head.endpoint.place("channel"))
+
+
+def _of_surroundings(pairs: Pairs, base: Route, head: Route) -> Iterator[tuple[str, str, str]]:
+    """Yield (code, key, message) of what a channel may give to all its routes."""
     was, now = rate_limit(base), rate_limit(head)
     if was and (not now or now > was):
-        message = f"{_a_minute(now)}, it had {_a_minute(was)}"
-        yield _of_channel("rate-limit-raised", head, message, "rateLimit")
+        yield "rate-limit-raised", "rateLimit", f"{_a_minute(now)}, it had {_a_minute(was)}"
     for message in _wider(cors(base), cors(head)):
-        yield _of_channel("cors-widened", head, message, "cors")
+        yield "cors-widened", "cors", message
     kept = run_by(pairs.head, head)
     for name in dict.fromkeys(base.middleware):
-        new = pairs.new_name("functions", name)
-        if new not in kept:
-            yield _of_channel("middleware-removed", head, f"'{name}' no longer runs before it",
-                              "middleware")  # fmt: skip
+        if pairs.new_name("functions", name) not in kept:
+            yield "middleware-removed", "middleware", f"'{name}' no longer runs before it"
 
 
-def _of_channel(code: str, route: Route, message: str, key: str) -> Finding:
-    """Return one finding for all routes of a channel, or that of a route outside channels."""
-    if route.channel is None:
-        return finding(code, title(route), message, route.endpoint.place("path"))
-    return finding(code, f"channel {route.channel.name}", message, route.channel.place(key))
+def _is_same_channel(pairs: Pairs, base: Route, head: Route) -> bool:
+    if base.channel is None or head.channel is None:
+        return False
+    return pairs.new_name("channels", base.channel.name) == head.channel.name
 
 
 def _a_minute(limit: int) -> str:

@@ -38,11 +38,22 @@ def _of_pair(pairs: Pairs, pair: RoutePair) -> Iterator[Finding]:
         yield _removed(pairs.head, pair.base)
         return
     if address(pair.base) != address(pair.head):
-        message, place = f"answers as {title(pair.head)} now", pair.head.endpoint.place("path")
-        yield finding("route-moved", title(pair.base), message, place)
+        message = f"answers as {title(pair.head)} now"
+        yield finding("route-moved", title(pair.base), message, _moved(pair.base, pair.head))
     yield from _authentication(pair.base, pair.head)
     yield from find_request_breaks(pairs.base, pair.base, pairs.head, pair.head)
     yield from find_answer_breaks(pairs.base, pair.base, pairs.head, pair.head)
+
+
+def _moved(base: Route, head: Route) -> Place:
+    """Return where the new address stands: in the endpoint, else in its channel."""
+    old, new = base.endpoint.model, head.endpoint.model
+    if old.method != new.method:
+        return head.endpoint.place("method")
+    if old.path != new.path or head.channel is None:
+        return head.endpoint.place("path")
+    is_same = old.channel == new.channel
+    return head.channel.place("basePath") if is_same else head.endpoint.place("channel")
 
 
 def _removed(head: Project, route: Route) -> Finding:

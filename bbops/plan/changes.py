@@ -132,19 +132,24 @@ def _route(verb: RouteVerb, of: Route, **more: Any) -> RouteChange:
 def _route_changes(pairs: Pairs, base: Route, head: Route) -> Iterator[str]:
     if base.authentication != head.authentication:
         yield f"authentication {base.authentication} → {head.authentication}"
-    old, new = base.endpoint.model, head.endpoint.model
-    if pairs.new_name("functions", old.function) != new.function:
-        yield f"function {old.function} → {new.function}"
-    if [pairs.new_name("functions", one) for one in base.middleware] != [*head.middleware]:
-        yield f"middleware {_listed(base.middleware)} → {_listed(head.middleware)}"
+    code = list(_code_changes(pairs, base, head))
+    yield from code
     if rate_limit(base) != rate_limit(head):
         yield f"rate limit {_limit(rate_limit(base))} → {_limit(rate_limit(head))}"
     if cors(base) != cors(head):
         yield "CORS"
-    for key, was, now in _own(old, new):
+    for key, was, now in _own(base.endpoint.model, head.endpoint.model):
         yield f"{key} {was} → {now}"
-    if _runs_other_code(pairs, base, head):
+    if not code and _runs_other_code(pairs, base, head):
         yield "what it does"
+
+
+def _code_changes(pairs: Pairs, base: Route, head: Route) -> Iterator[str]:
+    was, now = base.endpoint.model.function, head.endpoint.model.function
+    if pairs.new_name("functions", was) != now:
+        yield f"function {was} → {now}"
+    if [pairs.new_name("functions", one) for one in base.middleware] != [*head.middleware]:
+        yield f"middleware {_listed(base.middleware)} → {_listed(head.middleware)}"
 
 
 def _own(old: Any, new: Any) -> Iterator[tuple[str, object, object]]:

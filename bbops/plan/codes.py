@@ -118,9 +118,13 @@ CODES: Final[Mapping[str, Code]] = {
         "an env variable is no secret any more, and may reach answers and the log",
         "keep 'secret: true'",
     ),
-    "role-check-removed": _opens(
-        "no condition on the way looks at the role or the claims any more",
+    "guard-removed": _opens(
+        "a condition that refuses requests, or looks at who asks, is gone",
         "keep the check, in the function or in middleware",
+    ),
+    "guard-changed": _opens(
+        "a condition that refuses requests, or looks at who asks, is another one",
+        "check that it refuses all that it should",
     ),
     "middleware-removed": _opens(
         "a function that ran before others no longer does", "keep it in 'middleware'"

@@ -12,12 +12,11 @@ from bbops.expressions.inside import expressions, nodes
 from bbops.expressions.nodes import Member, Name, Node
 from bbops.expressions.values import Constant, Template, Value
 from bbops.plan.finding import Finding, finding
-from bbops.plan.pairs import Pairs, run_by, title
+from bbops.plan.pairs import Pairs
 from bbops.project import Project, Resource
 from bbops.resources.function import Function
 from bbops.steps._base import every_step
 from bbops.steps.http import Http
-from bbops.steps.if_ import If
 from bbops.steps.sql import Sql
 
 Reached = tuple[str, str, Place]
@@ -25,7 +24,6 @@ Reached = tuple[str, str, Place]
 Look = Callable[[Resource[Function]], Iterator[Reached]]
 
 _HOST = re.compile(r"https?://[^/?#\s]+[/?#]").match
-_ROLES = re.compile(r"vars\??\.(auth\??\.(role|claims)|apiKey\??\.claims)\b").search
 
 
 def find_reached(pairs: Pairs) -> Iterator[Finding]:
@@ -39,7 +37,6 @@ def find_reached(pairs: Pairs) -> Iterator[Finding]:
     for _, called, place in _new(pairs, _writes):
         yield finding("sql-writes", _function(place), f"writes by SQL: {called}", place)
     yield from _enabled_addons(pairs)
-    yield from _lost_checks(pairs)
 
 
 def _function(place: Place) -> str:
@@ -130,26 +127,3 @@ def _enabled_addons(pairs: Pairs) -> Iterator[Finding]:
         if addon.model.enabled and name not in on and found is not None and found.secrets:
             message = f"its steps ask its provider's servers ({found.title})"
             yield finding("outside-address", f"addon {name}", message, addon.place("enabled"))
-
-
-# ---- checks of roles
-def _lost_checks(pairs: Pairs) -> Iterator[Finding]:
-    for pair in pairs.routes:
-        if pair.base is None or pair.head is None:
-            continue
-        was = [pairs.base.functions[name] for name in run_by(pairs.base, pair.base)]
-        now = [pairs.head.functions[name] for name in run_by(pairs.head, pair.head)]
-        if sorted(one.blob for one in was) == sorted(one.blob for one in now):
-            continue
-        checks = [check for one in was for check in _checks(one)]
-        if checks and not any(True for one in now for _ in _checks(one)):
-            message = f"no longer checks '{checks[0]}'"
-            yield finding("role-check-removed", title(pair.head), message, now[-1].place("steps"))
-
-
-def _checks(function: Resource[Function]) -> Iterator[str]:
-    """Yield the conditions of `if` that look at who asks."""
-    for step in every_step(function.model.steps):
-        text = getattr(step.if_, "text", "") if isinstance(step, If) else ""
-        if _ROLES(text):
-            yield text

@@ -61,7 +61,7 @@ def _findings(found: Iterable[Finding]) -> Lines:
         yield _wrapped(f"{code}: {about.text}", "  ").replace(code, _bold(code), 1)
         for one in group:
             where = f"({one.file}:{one.line})"
-            yield _wrapped(f"{one.subject}: {one.message} {where}", "    ")
+            yield _wrapped(f"{one.subject}: {one.message} {where}", "    ", hang="  ")
         yield _wrapped(f"hint: {about.cure}", "    ", style=_dim)
 
 
@@ -94,11 +94,11 @@ def _rows(rows: Iterable[tuple[str, str, str]]) -> Lines:
         yield f"  {click.style(sign, fg=_SIGNS[sign])} " + _wrapped(text, " " * 4).lstrip()
 
 
-def _wrapped(text: str, indent: str, style: Callable[[str], str] = str) -> str:
+def _wrapped(text: str, indent: str, *, hang: str = "", style: Callable[[str], str] = str) -> str:
     """Return user text in lines of our width; what is longer than one line stays whole."""
     wrapped = textwrap.wrap(
-        printable(text).replace("\n", " "), WIDTH, initial_indent=indent, subsequent_indent=indent,
-        break_long_words=False, break_on_hyphens=False, drop_whitespace=True,
+        printable(text).replace("\n", " "), WIDTH, initial_indent=indent,
+        subsequent_indent=indent + hang, break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
     return "\n".join(map(style, wrapped))
 
