@@ -44,6 +44,9 @@ class Follower:
     def drafts(self, name: str) -> None:
         return None
 
+    def reconcilers(self) -> tuple[()]:
+        return ()
+
     async def run(self) -> None:
         await self.plane.opened.wait()
         await self.publish()

@@ -19,13 +19,15 @@ class Place:
     """A repository: `git_dir` is this work tree's own folder, `common_dir` the shared one.
 
     Somebody edits files beside the one of a work tree; to one that `is_bare` others push. `index`
-    is a file to work on in place of git's own.
+    is a file to work on in place of git's own, `quarantine` holds the objects of a push that is not
+    accepted yet.
     """
 
     git_dir: Path
     common_dir: Path
     is_bare: bool = False
     index: Path | None = None
+    quarantine: Path | None = None
 
 
 def find_repository(path: Path) -> Place:
@@ -84,6 +86,12 @@ def read_head(place: Place) -> str:
     head = _first_line(place.git_dir / "HEAD")
     prefix = "ref: refs/heads/"
     return head.removeprefix(prefix) if head.startswith(prefix) else ""
+
+
+def read_link(place: Place) -> Path | None:
+    """Return the folder of a linked work tree; None for any other."""
+    line = _first_line(place.git_dir / "gitdir")
+    return Path(line).parent if line else None
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bbops.errors import GitError
 from bbops.git.command import Answer, failure, run
-from bbops.git.place import Place, read_head
+from bbops.git.place import Place, read_head, read_link
 
 MERGE_SECONDS = 60.0
 _SETTINGS = {"core.hooksPath": os.devnull, "commit.gpgSign": "false", "tag.gpgSign": "false"}
@@ -164,8 +164,8 @@ def _moved(branch: str) -> GitError:
 
 def _work_tree(place: Place) -> Path:
     """Return the folder whose files are checked out; a linked work tree names its own."""
-    link = place.git_dir / "gitdir"
-    return Path(link.read_text().strip()).parent if link.is_file() else place.git_dir.parent
+    linked = read_link(place)
+    return linked if linked is not None else place.git_dir.parent
 
 
 def _index_line(path: str, put: tuple[str, str] | None) -> str:

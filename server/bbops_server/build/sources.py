@@ -19,7 +19,10 @@ from bbops.git.tree import GitTree
 from bbops.tree import FolderTree, Tree
 
 Source = Mapping[str, Any]
-"""{"kind": "git", repository, commit, branch, path} or {"kind": "folder", path}."""
+"""{"kind": "git", repository, commit, branch, path} or {"kind": "folder", path}.
+
+One with a `quarantine` is of a push that is not accepted yet, whose objects are there.
+"""
 
 
 @dataclass(slots=True)
@@ -44,7 +47,7 @@ class Sources:
         if source["kind"] != "git":
             raise ServerError(f"there is no source of kind '{source['kind']}'")
         repository, under = source["repository"], source["path"]
-        store = self.store(repository)
+        store = self.store(repository, source.get("quarantine", ""))
         tree = GitTree(store, source["commit"], branch=source["branch"], under=under)
         return tree, self._caches.setdefault((repository, under), Cache())
 
@@ -81,11 +84,12 @@ class Sources:
         store = self.store(repository)
         return store.has_commit(old) and store.is_ancestor(old, new)
 
-    def store(self, repository: str) -> Store:
+    def store(self, repository: str, quarantine: str = "") -> Store:
         """Return the open repository."""
         if repository not in self._stores:
             self._stores[repository] = Store.open(Path(repository))
-        return self._stores[repository]
+        store = self._stores[repository]
+        return store.beside(Path(quarantine)) if quarantine else store
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from bbops.compile.release import Built, build, declared_env
+from bbops.compile.release import Built, build, check, declared_env
 from bbops.database.place import read_place
 from bbops.diagnostics import Diagnostic
 from bbops.errors import ServerError
@@ -85,6 +85,12 @@ class Builder:
                 request.get("off", ()),
                 request.get("engine", "sqlite"),
             ),
+            "check": lambda: self._check(
+                request["source"], request["old"], request["off"], request["engine"]
+            ),
+            "trees": lambda: self._sources.store(
+                request["repository"], request["quarantine"]
+            ).trees(request["commits"]),
             "stop": dict,  # its turn comes when everything before it is done
         }
         if request["do"] not in verbs:
@@ -110,6 +116,17 @@ class Builder:
         }
         return answer | {"milliseconds": round(1000 * (time.monotonic() - started))}
 
+    def _check(self, source: Source, old: str, off: Sequence[str], engine: Engine) -> Frame:
+        """Check a commit that is pushed; `old` is what its branch held, empty for nothing."""
+        tree, cache = self._sources.open(source)
+        project, found = check(tree, cache, database=engine, off=off)
+        store = self._sources.store(source["repository"], source["quarantine"])
+        return {
+            "ok": project is not None,
+            "diagnostics": [describe(one) for one in found],
+            "follows": not old or store.is_ancestor(old, source["commit"]),
+        }
+
     async def _test(self, state: Path, digest: str) -> Frame:
         trial, seconds = await self._gate.test(state, digest)
         told = [describe(one) for one in trial.found[:MOST_TOLD]]
@@ -121,6 +138,7 @@ class Builder:
             return {
                 "artifact": "", "env": {}, "project": "", "durability": "normal", "gate": False,
                 "signs": "",
+                "review": {},
             }  # fmt: skip
         path = artifacts / built.digest
         try:
@@ -142,6 +160,7 @@ class Builder:
             "durability": settings.database.durability,
             "gate": self._gate.keep(artifacts.parent, built),
             "signs": settings.auth.key_name if settings.auth else "",
+            "review": settings.review.model_dump(),
         }
 
 

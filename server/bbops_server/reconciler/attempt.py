@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from bbops.database.place import Place, write_place
 from bbops_server.host.secrets import Secrets
@@ -81,6 +81,11 @@ class Workshop:
     def database(self) -> Place:
         """The project's data."""
         return self.project.database
+
+    @property
+    def engine(self) -> Literal["sqlite", "postgres"]:
+        """What kind of database that is."""
+        return "sqlite" if isinstance(self.database, Path) else "postgres"
 
     @property
     def asked_of(self) -> dict[str, str]:

@@ -112,6 +112,10 @@ class Drafts:
         settings = self._settings(slug_of(branch), branch)
         return self.workshop.plane.settings.url_of(settings) + "/"
 
+    def hurry(self) -> None:
+        """Look at the branches now."""
+        self.asked.set()
+
     # ---- what happens to them
     def wake(self, name: str) -> bool:
         """Make a draft of this name of the processes answer; False when it is none of ours."""

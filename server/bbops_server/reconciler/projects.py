@@ -55,6 +55,10 @@ class Projects:
         else:
             self._held.append((name, event))
 
+    def reconcilers(self) -> Iterator[Reconciler]:
+        """Return the loop of every project."""
+        return (entry.reconciler for entry in self._entries.values())
+
     # ---- StatusSource, for the control plane
     def server(self) -> ServerStatus:
         """Return the status of the server's own settings."""
@@ -62,7 +66,9 @@ class Projects:
 
     def projects(self) -> list[Status]:
         """Return the status of every project, in the order of their names."""
-        return sorted((one.board.status() for one in self._all()), key=lambda found: found.name)
+        return sorted(
+            (one.board.status() for one in self.reconcilers()), key=lambda found: found.name
+        )
 
     def reconcile(self, name: str) -> bool:
         """Ask for an attempt now; False when no project has that name."""
@@ -144,11 +150,8 @@ class Projects:
                 reconciler.stall(Stalled("InternalError", message, is_passing=True))
             await asyncio.sleep(RESTART_SECONDS)
 
-    def _all(self) -> Iterator[Reconciler]:
-        return (entry.reconciler for entry in self._entries.values())
-
     def _find(self, name: str) -> Reconciler | None:
-        return next((one for one in self._all() if one.board.name == name), None)
+        return next((one for one in self.reconcilers() if one.board.name == name), None)
 
     def _forget(self, name: str, done: asyncio.Task[None]) -> None:
         if self._ending.get(name) is done:

@@ -34,7 +34,7 @@ async def build(attempt: Attempt, at: Workshop) -> None:
     """Read, load, check and compile."""
     asked = {
         "do": "build", "source": attempt.source, "artifacts": str(at.artifacts),
-        "engine": "sqlite" if isinstance(at.database, Path) else "postgres",
+        "engine": at.engine,
     }  # fmt: skip
     off = await asyncio.to_thread(read_features_off, at.plane.settings.state)
     attempt.built = await at.plane.build.ask({**asked, "off": off}, timeout_seconds=BUILD_SECONDS)

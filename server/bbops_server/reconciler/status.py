@@ -105,6 +105,14 @@ class DraftSource(Protocol):
         """Return what the tokens of a draft are made with."""
         ...
 
+    def url_of(self, branch: str) -> str:
+        """Return where a branch is previewed, whether or not it is there yet."""
+        ...
+
+    def hurry(self) -> None:
+        """Look at the branches now."""
+        ...
+
     async def renew(self, slug: str) -> bool:
         """Let a draft begin anew with an empty database; False when there is none."""
         ...
