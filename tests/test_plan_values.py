@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -221,7 +222,7 @@ def large(document: Document, times: int) -> Document:
 def test_a_comment_is_never_too_long_and_says_what_it_leaves_out() -> None:
     text = render_markdown(large(case("hostile-text"), 5000))
     assert len(text) <= MOST
-    assert "and 4900 more" in text
+    assert re.search(r"\| and 4\d{3} more \|", text)
 
 
 @given(text=st.text(max_size=60))

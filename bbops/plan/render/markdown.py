@@ -17,7 +17,7 @@ MARK = "<!-- bbops plan -->"
 MOST = 60_000
 """Characters; GitHub takes 65,536."""
 
-_ROWS = (500, 100, 30, 10, 3, 1)
+_ROWS = (1000, 500, 300, 200, 150, 100, 70, 50, 30, 10, 3, 1)
 _CELL = 400
 _SPECIAL = re.compile(r"[\\`*_\[\]~|]")
 _INVISIBLE = "&#8203;"
