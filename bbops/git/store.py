@@ -67,6 +67,13 @@ class Store:
                 return commit
         return None
 
+    def find_commit(self, revision: str) -> str | None:
+        """Return the full id of the commit that a branch, tag or id means; None for none."""
+        name = f"{revision}^{{commit}}"
+        answer = run(self._place, ("rev-parse", "--verify", "--quiet", "--end-of-options", name))
+        found = answer.output.decode(errors="replace").strip()
+        return found if answer.status == 0 and _ID(found) else None
+
     def branches(self) -> dict[str, str]:
         """Return every branch with its newest commit, the one committed to last first."""
         form = "--format=%(objectname) %(refname:lstrip=2)"
