@@ -1,8 +1,8 @@
 """Keep a bare copy of one branch of a repository elsewhere.
 
 Whoever keeps the original may send anything at any speed: each command is bounded, what comes is
-checked by git itself, and of all refs only the branch is taken, and the versions. The copy holds nothing
-that cannot be fetched again.
+checked by git itself, and of all refs only the branch is taken, and the versions. The copy holds
+nothing that cannot be fetched again.
 """
 
 from __future__ import annotations
