@@ -21,6 +21,7 @@ SECTIONS = {
         "init", "new", "set", "mv", "copy", "rm", "fmt", "validate", "test", "plan", "dev", "lsp",
     ),
     "Serve": ("serve", "status", "requests", "drafts", "env", "db", "accept"),
+    "Go back": ("versions", "history", "diff", "rollback", "suspend", "resume"),
     "People": ("login", "logout", "whoami", "users", "workspace"),
     "Learn": ("demo", "explain", "schema"),
 }  # fmt: skip

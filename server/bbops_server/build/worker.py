@@ -81,8 +81,10 @@ class Builder:
                 request["url"], request["mirror"], request["tag"]
             ),
             "tag": lambda: self._sources.tag(
-                request["repository"], request["commit"], request["facts"], request["project"]
+                request["repository"], request["commit"], request["facts"], request["folder"]
             ),
+            "versions": lambda: self._sources.versions(request["repository"], request["project"]),
+            "roll back": lambda: self._sources.roll_back(request),
             "descends": lambda: self._descends(request),
             "resolve": lambda: self._sources.resolve(request["repository"], request["branch"]),
             "build": lambda: self._build(

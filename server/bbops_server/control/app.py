@@ -27,6 +27,7 @@ from bbops_server.control import (
     git,
     people,
     signing_in,
+    versions,
     workspace,
 )
 from bbops_server.control.desk import Desk
@@ -37,7 +38,19 @@ from bbops_server.control.view import create_template_config
 from bbops_server.control.visit import Visit, signin_path
 
 MAX_BODY_BYTES = 64 << 10
-PARTS = (front, git, api, drafts, signing_in, arriving, approving, account, people, workspace)
+PARTS = (
+    front,
+    git,
+    api,
+    versions,
+    drafts,
+    signing_in,
+    arriving,
+    approving,
+    account,
+    people,
+    workspace,
+)
 
 _log = logging.getLogger(__name__)
 
