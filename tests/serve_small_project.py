@@ -44,6 +44,9 @@ class Follower:
     def reconcilers(self) -> tuple[()]:
         return ()
 
+    def drafts(self, name: str) -> None:
+        return None
+
     async def run(self) -> None:
         await self.plane.opened.wait()
         await self.publish()

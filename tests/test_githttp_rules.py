@@ -14,7 +14,6 @@ import pytest
 from bbops_server.githttp.asked import Asked, Refusal, read_asked
 from bbops_server.githttp.checking import MOST_TOLD, render_found
 from bbops_server.githttp.hooks import SCRIPT, Hooks, Say, Told
-from bbops_server.githttp.preview import preview_line
 from bbops_server.githttp.refs import Rights, find_complaint, read_updates
 from bbops_server.githttp.room import MOST_FETCHES, MOST_PUSHES, Room
 
@@ -130,10 +129,6 @@ def test_of_many_diagnostics_the_errors_are_shown_first() -> None:
     text = render_found(many, "apps/api")
     assert text.startswith("apps/api/a.yaml:999:1: error: odd [x]")
     assert text.endswith(f", and {100 - MOST_TOLD} more that are not shown")
-
-
-def test_a_draft_without_a_slug_is_told_so() -> None:
-    assert "no letter a-z or digit" in preview_line("shop", "初稿")
 
 
 def run_hook(hook: str, environment: dict[str, str], given: str = "") -> tuple[int, str]:

@@ -69,6 +69,23 @@ def read_head(place: Place) -> str:
     return head.removeprefix(prefix) if head.startswith(prefix) else ""
 
 
+def stamp_branches(place: Place) -> tuple[Stamp, ...]:
+    """Return what changes whenever any branch may have come, gone or moved.
+
+    One `stat` call for each folder of branches: git puts a branch's file in the place of the old
+    one, which its folder's time tells.
+
+    Raises:
+        GitError: the repository is gone.
+    """
+    common = place.common_dir
+    if not (common / "objects").is_dir():
+        raise GitError(f"repository '{common}' is gone")
+    folders = (Path(folder) for folder, _, _ in os.walk(common / "refs/heads"))
+    files = (common / "packed-refs", common / "reftable/tables.list")
+    return tuple((_stamp(one),) for one in (*folders, *files))
+
+
 def _stamp(path: Path) -> tuple[int, int, int] | None:
     try:
         status = path.stat()

@@ -62,6 +62,13 @@ class Store:
                 return commit
         return None
 
+    def branches(self) -> dict[str, str]:
+        """Return every branch with its newest commit, the one committed to last first."""
+        form = "--format=%(objectname) %(refname:lstrip=2)"
+        listed = self._ask("for-each-ref", "--sort=-committerdate", form, "refs/heads")
+        rows = (line.partition(" ") for line in listed.decode(errors="replace").splitlines())
+        return {branch: commit for commit, _, branch in rows}
+
     def ref_stamp(self, branch: str) -> Stamp:
         """Return a value that changes when the branch may have moved; runs no git process."""
         return stamp_branch(self._place, branch)

@@ -67,6 +67,14 @@ class Sources:
             del self._stores[repository]  # it may come back as another one
             raise
 
+    def branches(self, repository: str) -> dict[str, str]:
+        """Return every branch of a repository with its newest commit. Raises as `resolve`."""
+        try:
+            return self.store(repository).branches()
+        except GitError:
+            self._stores.pop(repository, None)  # it may come back as another one
+            raise
+
     def descends(self, repository: str, old: str, new: str) -> bool:
         """Return whether the history of `new` holds `old`; not if `old` is not there at all.
 
@@ -96,9 +104,16 @@ class Mirrors:
         Raises:
             GitError: the repository is not reached, or what it sends is not taken.
         """
+        return {"commit": self._mirror(url, mirror).update(branch)}
+
+    def branches(self, url: str, mirror: str) -> dict[str, Any]:
+        """Return every branch over there with its newest commit. Raises as `fetch`."""
+        return {"branches": self._mirror(url, mirror).branches()}
+
+    def _mirror(self, url: str, mirror: str) -> Mirror:
         if (url, mirror) not in self._mirrors:
             address = Address.parse(url)
             if address is None:
                 raise GitError("this is no address of a repository")
             self._mirrors[url, mirror] = Mirror(Path(mirror), address)
-        return {"commit": self._mirrors[url, mirror].update(branch)}
+        return self._mirrors[url, mirror]

@@ -60,7 +60,7 @@ class Builder:
             await self._gate.close()
             await self._tables.close()
         loop, work = asyncio.get_running_loop(), self._work(request)
-        is_online = request["do"] == "fetch"
+        is_online = request["do"] in {"fetch", "remote branches"}
         thread = self._git_thread(request["mirror"]) if is_online else self._thread
         return await loop.run_in_executor(thread, work)
 
@@ -75,6 +75,8 @@ class Builder:
             "fetch": lambda: self._mirrors.fetch(
                 request["url"], request["mirror"], request["branch"]
             ),
+            "branches": lambda: {"branches": self._sources.branches(request["repository"])},
+            "remote branches": lambda: self._mirrors.branches(request["url"], request["mirror"]),
             "descends": lambda: self._descends(request),
             "resolve": lambda: self._sources.resolve(request["repository"], request["branch"]),
             "build": lambda: self._build(
@@ -136,6 +138,7 @@ class Builder:
             return {
                 "artifact": "", "env": {}, "project": "", "durability": "normal", "gate": False,
                 "review": {},
+                "signs": "",
             }  # fmt: skip
         path = artifacts / built.digest
         try:
@@ -157,6 +160,7 @@ class Builder:
             "durability": settings.database.durability,
             "gate": self._gate.keep(artifacts.parent, built),
             "review": settings.review.model_dump(),
+            "signs": settings.auth.key_name if settings.auth else "",
         }
 
 

@@ -47,5 +47,5 @@ class Push:
             followers = self._repository.of_branch(one.branch)
             waiting += [Waiting(each.reconciler, one.new, say) for each in followers]
             if one.branch and one.new and not followers:
-                await say(preview_line(self._repository.name, one.branch))
+                await say(preview_line(self._repository.drafts, one.branch))
         await asyncio.gather(*(one.run() for one in waiting))

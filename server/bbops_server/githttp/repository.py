@@ -15,10 +15,11 @@ from bbops_server.githttp.refs import Rights
 from bbops_server.reconciler.loop import Reconciler
 from bbops_server.reconciler.remote import RemoteSource
 from bbops_server.reconciler.sources import BranchSource
+from bbops_server.reconciler.status import DraftSource, StatusSource
 
 
-class Projects(Protocol):
-    """What follows the projects of this server."""
+class Projects(StatusSource, Protocol):
+    """What is told of the projects, and what follows them."""
 
     def reconcilers(self) -> Iterable[Reconciler]:
         """Return the loop of every project."""
@@ -48,6 +49,7 @@ class Repository:
     name: str
     place: Place
     followers: tuple[Follower, ...]
+    drafts: DraftSource | None = None
 
     @property
     def folder(self) -> Path:
@@ -95,7 +97,7 @@ def find_repository(projects: Projects, name: str) -> Repository:
         place = source.place
     except GitError as error:
         raise Refusal(503, error.message) from None
-    return Repository(name, place, tuple(_find_followers(every, place)))
+    return Repository(name, place, tuple(_find_followers(every, place)), projects.drafts(name))
 
 
 def _find_followers(every: Iterable[Reconciler], place: Place) -> Iterable[Follower]:

@@ -55,6 +55,7 @@ class Workshop:
     source: Source
     plane: Plane
     secrets: Secrets
+    is_draft: bool = False
 
     @property
     def url(self) -> str:
@@ -65,6 +66,11 @@ class Workshop:
     def mode(self) -> str:
         """`serve` or `dev`."""
         return self.plane.settings.mode
+
+    @property
+    def tells_callers(self) -> bool:
+        """Whether whoever asks the project is told of its mistakes: they are those who write it."""
+        return self.is_draft or self.mode == "dev"
 
     @property
     def artifacts(self) -> Path:

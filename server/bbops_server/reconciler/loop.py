@@ -227,9 +227,9 @@ class Reconciler:
         self.report(self.newest)
 
     async def refuse(self, stalled: Stalled) -> None:
-        """Say why; in `dev` the project's routes say it too."""
+        """Say why; in `dev` and of a draft the project's routes say it too."""
         self.stall(stalled)
-        if self.workshop.mode == "dev":
+        if self.workshop.tells_callers:
             found = stalled.diagnostics or [stalled.as_diagnostic()]
             await self.workshop.plane.refuse(found, self.workshop.project.name)
 
