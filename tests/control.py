@@ -82,6 +82,12 @@ class OneDraft:
     def key(self, slug: str) -> bytes:
         return slug.encode()
 
+    def url_of(self, branch: str) -> str:
+        return f"http://127.0.0.1:8000/~drafts/{branch}/"
+
+    def hurry(self) -> None:
+        pass
+
     async def renew(self, slug: str) -> bool:
         return slug == "slug"
 

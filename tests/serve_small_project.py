@@ -41,11 +41,11 @@ class Follower:
     def history(self, name: str) -> Path | None:
         return None
 
-    def reconcilers(self) -> tuple[()]:
-        return ()
-
     def drafts(self, name: str) -> None:
         return None
+
+    def reconcilers(self) -> tuple[()]:
+        return ()
 
     async def run(self) -> None:
         await self.plane.opened.wait()

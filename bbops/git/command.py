@@ -59,7 +59,7 @@ _FIXED = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_REPLACE_OBJECTS": "1",
-    "GIT_GRAFT_FILE": os.devnull,
+    "GIT_GRAFT_FILE": f"{os.devnull}/none",  # of a file that is there, git complains
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_EDITOR": "true",
     "GIT_PAGER": "cat",
@@ -295,6 +295,8 @@ def _environment(
         settings.append((f"protocol.{scheme}.allow", "always"))
     if place is not None:
         values["GIT_DIR"] = str(place.git_dir)
+        if place.index is not None:
+            values["GIT_INDEX_FILE"] = str(place.index)
         if place.quarantine is not None:
             values["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = _quoted(place.quarantine)
         settings += [("safe.directory", str(one)) for one in (place.git_dir, place.common_dir)]

@@ -18,13 +18,15 @@ Stamp = tuple[tuple[int, int, int] | None, ...]
 class Place:
     """A repository: `git_dir` is this work tree's own folder, `common_dir` the shared one.
 
-    Somebody edits files beside the one of a work tree; to one that `is_bare` others push.
-    `quarantine` holds the objects of a push that is not accepted yet.
+    Somebody edits files beside the one of a work tree; to one that `is_bare` others push. `index`
+    is a file to work on in place of git's own, `quarantine` holds the objects of a push that is not
+    accepted yet.
     """
 
     git_dir: Path
     common_dir: Path
     is_bare: bool = False
+    index: Path | None = None
     quarantine: Path | None = None
 
 
@@ -62,13 +64,6 @@ def stamp_branch(place: Place, branch: str) -> Stamp:
     return tuple(map(_stamp, files))
 
 
-def read_head(place: Place) -> str:
-    """Return the branch that is checked out; empty when it is none."""
-    head = _first_line(place.git_dir / "HEAD")
-    prefix = "ref: refs/heads/"
-    return head.removeprefix(prefix) if head.startswith(prefix) else ""
-
-
 def stamp_branches(place: Place) -> tuple[Stamp, ...]:
     """Return what changes whenever any branch may have come, gone or moved.
 
@@ -84,6 +79,19 @@ def stamp_branches(place: Place) -> tuple[Stamp, ...]:
     folders = (Path(folder) for folder, _, _ in os.walk(common / "refs/heads"))
     files = (common / "packed-refs", common / "reftable/tables.list")
     return tuple((_stamp(one),) for one in (*folders, *files))
+
+
+def read_head(place: Place) -> str:
+    """Return the branch that is checked out; empty when it is none."""
+    head = _first_line(place.git_dir / "HEAD")
+    prefix = "ref: refs/heads/"
+    return head.removeprefix(prefix) if head.startswith(prefix) else ""
+
+
+def read_link(place: Place) -> Path | None:
+    """Return the folder of a linked work tree; None for any other."""
+    line = _first_line(place.git_dir / "gitdir")
+    return Path(line).parent if line else None
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

@@ -137,8 +137,8 @@ class Builder:
         if built.project is None:
             return {
                 "artifact": "", "env": {}, "project": "", "durability": "normal", "gate": False,
-                "review": {},
                 "signs": "",
+                "review": {},
             }  # fmt: skip
         path = artifacts / built.digest
         try:
@@ -159,8 +159,8 @@ class Builder:
             "project": settings.name,
             "durability": settings.database.durability,
             "gate": self._gate.keep(artifacts.parent, built),
-            "review": settings.review.model_dump(),
             "signs": settings.auth.key_name if settings.auth else "",
+            "review": settings.review.model_dump(),
         }
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from bbops.errors import ServerError
 from bbops_server.accounts.book import Book
 from bbops_server.control.app import create_control
 from bbops_server.control.desk import Desk
 from bbops_server.control.local import remove_local_key, write_local_key
-from bbops_server.githttp.repository import Projects
+from bbops_server.githttp import repository
 from bbops_server.githttp.serving import GitHttp
 from bbops_server.live.plane import Plane
+from bbops_server.reconciler.status import StatusSource
 from bbops_server.serving import Server
 
 
@@ -33,6 +35,10 @@ class Control:
         await self.server.stop(grace_seconds)
         await asyncio.to_thread(self.book.close)
         remove_local_key(self.state)
+
+
+class Projects(StatusSource, repository.Projects, Protocol):
+    """What is told of the projects, and what follows them."""
 
 
 def open_control(plane: Plane, projects: Projects) -> Control:

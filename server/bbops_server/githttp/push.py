@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 
+from bbops.render import printable
 from bbops_server.accounts.rules import Caller
 from bbops_server.githttp.checking import Check
 from bbops_server.githttp.hooks import Say, Told
-from bbops_server.githttp.preview import preview_line
 from bbops_server.githttp.publishing import Waiting
 from bbops_server.githttp.refs import Update, read_updates
 from bbops_server.githttp.repository import Repository
@@ -47,5 +47,10 @@ class Push:
             followers = self._repository.of_branch(one.branch)
             waiting += [Waiting(each.reconciler, one.new, say) for each in followers]
             if one.branch and one.new and not followers:
-                await say(preview_line(self._repository.drafts, one.branch))
+                await self._tell_previews(one.branch, say)
         await asyncio.gather(*(one.run() for one in waiting))
+
+    async def _tell_previews(self, branch: str, say: Say) -> None:
+        for drafts in self._repository.drafts:
+            drafts.hurry()
+            await say(f"draft '{printable(branch)}': {drafts.url_of(branch)}")

@@ -15,14 +15,18 @@ from bbops_server.githttp.refs import Rights
 from bbops_server.reconciler.loop import Reconciler
 from bbops_server.reconciler.remote import RemoteSource
 from bbops_server.reconciler.sources import BranchSource
-from bbops_server.reconciler.status import DraftSource, StatusSource
+from bbops_server.reconciler.status import DraftSource
 
 
-class Projects(StatusSource, Protocol):
-    """What is told of the projects, and what follows them."""
+class Projects(Protocol):
+    """What follows the projects of this server."""
 
     def reconcilers(self) -> Iterable[Reconciler]:
         """Return the loop of every project."""
+        ...
+
+    def drafts(self, name: str) -> DraftSource | None:
+        """Return the drafts of a project."""
         ...
 
 
@@ -49,7 +53,7 @@ class Repository:
     name: str
     place: Place
     followers: tuple[Follower, ...]
-    drafts: DraftSource | None = None
+    drafts: tuple[DraftSource, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -97,7 +101,9 @@ def find_repository(projects: Projects, name: str) -> Repository:
         place = source.place
     except GitError as error:
         raise Refusal(503, error.message) from None
-    return Repository(name, place, tuple(_find_followers(every, place)), projects.drafts(name))
+    followers = tuple(_find_followers(every, place))
+    drafts = tuple(filter(None, (projects.drafts(one.name) for one in followers)))
+    return Repository(name, place, followers, drafts)
 
 
 def _find_followers(every: Iterable[Reconciler], place: Place) -> Iterable[Follower]:

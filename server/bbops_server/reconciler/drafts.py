@@ -107,14 +107,14 @@ class Drafts:
         state = self.workshop.plane.settings.state
         return key_of(state, draft_name(self.workshop.project.name, slug), self._branch(slug))
 
-    def hurry(self) -> None:
-        """Look at the branches now."""
-        self.asked.set()
-
     def url_of(self, branch: str) -> str:
         """Return where a branch is previewed, whether or not it is there yet."""
         settings = self._settings(slug_of(branch), branch)
         return self.workshop.plane.settings.url_of(settings) + "/"
+
+    def hurry(self) -> None:
+        """Look at the branches now."""
+        self.asked.set()
 
     # ---- what happens to them
     def wake(self, name: str) -> bool:

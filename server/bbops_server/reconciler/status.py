@@ -101,16 +101,16 @@ class DraftSource(Protocol):
         """Return the draft of a slug or a branch."""
         ...
 
+    def key(self, slug: str) -> bytes:
+        """Return what the tokens of a draft are made with."""
+        ...
+
     def url_of(self, branch: str) -> str:
         """Return where a branch is previewed, whether or not it is there yet."""
         ...
 
     def hurry(self) -> None:
         """Look at the branches now."""
-        ...
-
-    def key(self, slug: str) -> bytes:
-        """Return what the tokens of a draft are made with."""
         ...
 
     async def renew(self, slug: str) -> bool:
