@@ -59,7 +59,7 @@ _FIXED = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_REPLACE_OBJECTS": "1",
-    "GIT_GRAFT_FILE": os.devnull,
+    "GIT_GRAFT_FILE": f"{os.devnull}/none",  # of a file that is there, git complains
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_EDITOR": "true",
     "GIT_PAGER": "cat",

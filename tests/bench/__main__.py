@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.bench import checking, flows, linking, publishing, routes
+from tests.bench import checking, flows, linking, publishing, pushing, routes
 from tests.bench.contests import contests
 from tests.bench.duel import Duels, measure
 from tests.bench.figures import Figure
@@ -87,6 +87,8 @@ def measure_all(folder: Path, effort: Effort) -> tuple[Duels, list[Figure]]:
             folder / "large", files=effort.files, commits=effort.commits
         ),
         *publishing.measure_latency(folder / "latency", seconds=effort.latency_seconds),
+        *pushing.measure_pushes(folder / "pushes", files=effort.files, pushes=effort.commits),
+        *pushing.measure_beside(folder / "beside", seconds=effort.latency_seconds),
     ]
 
 

@@ -75,6 +75,8 @@ class Terminal:
             say(f"         the data is in {event.database}")
         if event.setup_url:
             say(f"         {event.setup_url} makes the first account")
+        elif self.mode == "serve":
+            say(f"         {event.control_url}/git/NAME.git is for git to clone and push")
 
     def live(self, event: Published, name: str) -> None:
         """Say that a release is live, and what that changed."""

@@ -133,7 +133,9 @@ class Hooks:
             if push in self._answers and task is not None:
                 self._tasks[push].add(task)
                 await self._answer(self._answers[push], told, writer)
-        except (ConnectionError, ValueError, asyncio.CancelledError):
+        except ValueError:
+            writer.write(b"this push changes more refs than it may\n")
+        except (ConnectionError, asyncio.CancelledError):
             pass  # whoever pushes has gone
         finally:
             writer.close()

@@ -20,7 +20,6 @@ from bbops_server.processes import LivingChild
 SETTINGS: Final = (
     ("http.receivepack", "true"), ("http.uploadpack", "true"), ("http.getanyfile", "false"),
     ("transfer.fsckObjects", "true"), ("uploadpack.allowFilter", "true"),
-    ("advice.graftFileDeprecated", "false"),
     # a working copy has more refs, such as what its owner has stashed
     ("transfer.hideRefs", "refs"), ("transfer.hideRefs", "!refs/heads"),
     ("transfer.hideRefs", "!refs/tags"), ("transfer.hideRefs", "!refs/pull"),
