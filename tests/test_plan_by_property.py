@@ -1,4 +1,4 @@
-"""No request that was right is refused, and no answer is a new one, without a break that says so."""
+"""No request is refused, and no answer is a new one, without a break that says so."""
 
 from __future__ import annotations
 
