@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import NamedTuple
 
+from bbops.diagnostics import Place
 from bbops.expressions.nodes import Logic, Node
 from bbops.expressions.values import Constant, Expression
 from bbops.plan.finding import Finding, finding
@@ -30,9 +32,10 @@ _REFUSALS = {401, 403}
 
 
 class Guard(NamedTuple):
-    """A condition, and the function in which it stands at `mark`."""
+    """A condition, whether it answers 401 or 403, and the function in which it stands at `mark`."""
 
     condition: str
+    refuses: bool
     function: Resource[Function]
     mark: Mark | None
 
@@ -48,28 +51,41 @@ def find_changed_guards(pairs: Pairs) -> Iterator[Finding]:
 
 
 def _changed(pairs: Pairs, route: Route, was: list[Guard], now: list[Guard]) -> Iterator[Finding]:
-    new = _without(now, was)
-    for number, guard in enumerate(_without(was, now)):
-        if number < len(new):
-            there = new[number]
-            message = f"checks '{there.condition}', it checked '{guard.condition}'"
-            place = there.function.at(there.mark)
-            yield finding("guard-changed", title(route), message, place)
-        else:
-            name = pairs.new_name("functions", guard.function.name)
-            function = pairs.head.functions.get(name)
-            place = function.place("steps") if function else route.endpoint.place("function")
-            message = f"no longer checks '{guard.condition}'"
-            yield finding("guard-removed", title(route), message, place)
+    gone, new = _without(was, now), _without(now, was)
+    for old, there in zip_longest(gone, new):
+        if old is None:
+            return  # a guard more
+        if there is not None and _says(old, there):
+            yield finding(
+                "guard-changed", title(route), _says(old, there), there.function.at(there.mark)
+            )
+        elif there is None:
+            message = f"no longer checks '{old.condition}'"
+            yield finding("guard-removed", title(route), message, _place(pairs, route, old))
+
+
+def _says(old: Guard, new: Guard) -> str:
+    """Return what one guard does instead of another; empty where it only does more."""
+    if old.condition != new.condition:
+        return f"checks '{new.condition}', it checked '{old.condition}'"
+    return f"no longer answers 401 or 403 where '{old.condition}'" if old.refuses else ""
+
+
+def _place(pairs: Pairs, route: Route, gone: Guard) -> Place:
+    name = pairs.new_name("functions", gone.function.name)
+    function = pairs.head.functions.get(name)
+    return function.place("steps") if function else route.endpoint.place("function")
 
 
 def _without(guards: list[Guard], others: list[Guard]) -> list[Guard]:
     """Return the guards that others lack, each as often as it is missing."""
-    left = Counter(one.condition for one in others)
-    left.subtract(one.condition for one in guards)
-    missing = {condition: -number for condition, number in left.items() if number < 0}
-    return [one for condition, number in missing.items()
-            for one in [it for it in guards if it.condition == condition][:number]]  # fmt: skip
+    left = Counter(one[:2] for one in others)
+    missing = []
+    for guard in guards:
+        left[guard[:2]] -= 1
+        if left[guard[:2]] < 0:
+            missing.append(guard)
+    return missing
 
 
 def _functions(project: Project, route: Route) -> list[Resource[Function]]:
@@ -78,23 +94,25 @@ def _functions(project: Project, route: Route) -> list[Resource[Function]]:
 
 def _guards(functions: list[Resource[Function]]) -> list[Guard]:
     return [
-        Guard(condition, function, mark or step.mark)
+        guard
         for function in functions
         for step in every_step(function.model.steps)
-        for condition, mark in _conditions(step)
+        for guard in _of_step(function, step)
     ]
 
 
-def _conditions(step: Step) -> Iterator[tuple[str, Mark | None]]:
+def _of_step(function: Resource[Function], step: Step) -> Iterator[Guard]:
     if isinstance(step, If):
-        condition = step.if_
-        if isinstance(condition, Expression) and (_ROLE(condition.text) or _refuses(step)):
-            yield condition.text, step.place("if")
+        condition, refuses = step.if_, _refuses(step)
+        if isinstance(condition, Expression) and (refuses or _ROLE(condition.text)):
+            yield Guard(condition.text, refuses, function, step.place("if") or step.mark)
         return
     where = getattr(getattr(step, step.key, None), "where", None)
     if isinstance(where, Expression):
-        parts = (where.text[node.start : node.end] for node in _conjuncts(where.node))
-        yield from ((part, step.place("where")) for part in parts if _WHO(part))
+        for node in _conjuncts(where.node):
+            part = where.text[node.start : node.end]
+            if _WHO(part):
+                yield Guard(part, False, function, step.place("where") or step.mark)  # noqa: FBT003
 
 
 def _conjuncts(node: Node) -> Iterator[Node]:

@@ -70,25 +70,32 @@ def _by_key(functions: Iterable[Resource[Function]], look: Look) -> Mapping[str,
 def _addresses(function: Resource[Function]) -> Iterator[Reached]:
     for step in every_step(function.model.steps):
         if isinstance(step, Http):
-            host = _host(step.http.url)
-            called = f"'{host}'" if host else "an address that is made when it runs"
-            key = host or f"made by {function.file}"
+            called = _called(step.http.url)
+            key = called or f"made by {function.file}"
+            called = called or "an address that is made when it runs"
             yield key, called, function.at(step.place("url") or step.mark)
 
 
-def _host(url: Value) -> str:
-    """Return the host of an address; empty where it is known only when the step runs."""
-    text = ""
+def _called(url: Value) -> str:
+    """Return what an address asks, as far as it is known before the step runs; else nothing."""
     if isinstance(url, Constant):
-        text = f"{url.value}/"
-    elif isinstance(url, Template) and isinstance(url.parts[0], str):
-        text = url.parts[0]
+        return _host(f"{url.value}/")
+    parts = url.parts if isinstance(url, Template) else [getattr(url, "node", "")]
+    if isinstance(parts[0], str):
+        return _host(parts[0])
+    name = _env(parts[0])
+    return f"the server that env {name} names" if name else ""
+
+
+def _host(text: str) -> str:
+    """Return the host that an address begins with, quoted; empty where it is not complete."""
     if not _HOST(text):
         return ""
     try:
-        return urlsplit(text).netloc.rpartition("@")[2].lower()
+        host = urlsplit(text).netloc.rpartition("@")[2].lower()
     except ValueError:
         return ""
+    return f"'{host}'"
 
 
 def _secrets(head: Project) -> Look:
