@@ -80,6 +80,7 @@ def expand(place: Place, wanted: Mapping[str, Table], approved: Collection[str] 
         found = opened.look(lambda: plan_rollout(live, wanted))
         if found.is_done:
             _seed(opened)
+            migrate.validate(opened)
             return found.migration
         migration = found.migration
         if migration.refused and not (migration.is_waiting and migration.hash in approved):
@@ -88,6 +89,7 @@ def expand(place: Place, wanted: Mapping[str, Table], approved: Collection[str] 
         known = opened.look(lambda: known_tables(live, progress))
         after = _expanded(progress, found, known, wanted)
         _make(opened, found.phases.expanded, lambda _: False, after)
+        migrate.validate(opened)
         return migration
 
 
@@ -160,10 +162,13 @@ def narrow(place: Place, release: str | None = None) -> Migration:
         wanted = migrate.tables_of(progress.wanted)
         tables = narrowed(opened.look(lambda: recorded_tables(live)), wanted, hidden)
         after = Progress(hidden=hidden, release=progress.release)
+        again = replace(progress, hidden=hidden)
         try:
-            return _make(opened, tables, progress.is_agreed, after, keep=progress.approval)
+            made = _make(opened, tables, progress.is_agreed, after, keep=progress.approval)
+            migrate.validate(opened, lambda: write_progress(live, again))
         except MigrationRefused as refused:
             raise _explain(refused) from None
+        return made
 
 
 def find_hidden(place: Place) -> tuple[Hidden, ...]:
