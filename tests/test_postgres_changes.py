@@ -11,7 +11,7 @@ import pytest
 from bbops.database import migrate
 from bbops.database.place import PostgresPlace
 from bbops.errors import MigrationRefused
-from tests.migrating import declare
+from tests.migrating import ID, declare
 from tests.test_database_changes import (
     DESTRUCTIVE,
     IMPOSSIBLE,
@@ -139,6 +139,26 @@ def test_a_failing_migration_leaves_all_as_it_was(place: PostgresPlace) -> None:
         migrate.apply(place, tables)
     assert query(place, "SELECT * FROM people ORDER BY id") == before
     assert not migrate.plan(place, tables).is_empty
+
+
+def test_names_that_postgresql_would_cut_are_told_apart(schema: PostgresPlace) -> None:
+    table, one, other = "t" * 60, "c" * 60, "c" * 61
+    unique = {"type": "string", "maxLength": 5, "unique": True}
+    refers = {"type": "integer", "nullable": True, "references": f"{table}.id"}
+    columns = {"id": ID, one: unique, other: unique, "r" * 60: refers, "r" * 61: refers}
+    spec: dict[str, Any] = {table: {"columns": columns, "checks": {"x" * 60: f"{one} != 'x'"}}}
+    migrate.apply(schema, declare(spec))
+    spec[table]["columns"][one] = {"type": "string", "maxLength": 9, "nullable": True}
+    spec[table]["description"] = "compared once more"
+    changes = [change.kind for change in migrate.apply(schema, declare(spec)).changes]
+    allowed = (
+        "allow null in column",
+        "allow repeated values in column",
+        "change the rules of column",
+    )
+    assert sorted(changes) == [*allowed]
+    spec[table]["description"] = "and again"
+    assert migrate.plan(schema, declare(spec)).is_empty
 
 
 def test_a_row_that_comes_with_its_key_is_counted_on(place: PostgresPlace) -> None:

@@ -151,9 +151,9 @@ class _Adopter:
         return column.counts or (is_rowid and self._live[table].key == (name,))
 
     def _is_unique(self, table: str, name: str) -> bool:
-        own = self._live[table].indexes.get(f"uq_{table}_{name}")
-        constraints = self._rest.uniques.get(table, ())
-        return (name,) in constraints or (own is not None and own.columns == (name,))
+        indexes = self._live[table].indexes.items()
+        ours = [index.columns for key, index in indexes if key.startswith("uq_") and index.unique]
+        return (name,) in [*self._rest.uniques.get(table, ()), *ours]
 
     def _default(self, table: str, name: str, column: shape.Column, kind: str) -> Declared:
         text = column.default

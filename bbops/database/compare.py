@@ -178,14 +178,15 @@ class _Judge:
         index = self._of.want[table].indexes[name]
         first = index.columns[0]
         change = Change("create index", table, name)
-        if name == f"uq_{table}_{first}" and (table, first) not in self._added:
+        if name == self._of.words.fit(f"uq_{table}_{first}") and (table, first) not in self._added:
             change = Change("require unique values in column", table, first)
         yield from self._unless_repeated(change, index.columns if index.unique else ())
 
     def _drop_index(self, table: str, name: str) -> Iterator[Change]:
         index = self._of.have[table].indexes[name]
         column = index.columns[0]
-        if not name.startswith(("uq_", "ix_")) or not name.endswith(f"_{column}"):
+        end = f"_{column}"[-9:]  # all that `Words.fit` keeps of a long one
+        if not name.startswith(("uq_", "ix_")) or not name.endswith(end):
             yield Change("drop index", table, name)
         elif index.unique and (table, column) not in self._added | self._dropped:
             yield Change("allow repeated values in column", table, column)

@@ -99,7 +99,7 @@ class PostgresTables(LiveTables):
         for statement in renames.statements():
             self._live.execute(statement.encode())
         for table, column, to in references(self.read()):
-            name = f"fk_{table}_{column}"
+            name = self.words.fit(f"fk_{table}_{column}")
             if to.name.startswith("fk_") and to.name != name:
                 change = f'ALTER TABLE "{table}" RENAME CONSTRAINT "{to.name}" TO "{name}"'
                 self._live.execute(change.encode())
