@@ -45,10 +45,13 @@ def _link(source: Path, target: Path) -> None:
 PLACE_FILE: Final = "database"
 """Beside a project's data: the schema of PostgreSQL that holds it, where it is no file."""
 
+CONTROL_FILE: Final = "control"
+"""In the server's state folder: the schema that holds its accounts, in the same way."""
 
-def note_schema(state: Path, schema: str | None) -> None:
+
+def note_schema(state: Path, schema: str | None, note: str = PLACE_FILE) -> None:
     """Write down where the data is, for commands that run beside the server; never an address."""
-    file = state / PLACE_FILE
+    file = state / note
     with suppress(OSError):  # a full disk is told of by who needs it
         if schema is None:
             file.unlink(missing_ok=True)

@@ -35,7 +35,8 @@ async def build(attempt: Attempt, at: Workshop) -> None:
         "do": "build", "source": attempt.source, "artifacts": str(at.artifacts),
         "engine": "sqlite" if isinstance(at.database, Path) else "postgres",
     }  # fmt: skip
-    off = await asyncio.to_thread(read_features_off, at.plane.settings.state)
+    settings = at.plane.settings
+    off = await asyncio.to_thread(read_features_off, settings.state, settings.accounts)
     attempt.built = await at.plane.build.ask({**asked, "off": off}, timeout_seconds=BUILD_SECONDS)
     if not attempt.built["ok"]:
         raise _refused("ProjectInvalid", attempt.built["diagnostics"])
