@@ -282,7 +282,7 @@ def describe(tables: Mapping[str, Table]) -> str:
         for name, table in tables.items()
     }
     checks = {  # as SQL, too: it may be written in another way one day
-        name: [rule.sql for rule in write_checks(name, table, SQLITE_CHECK)]
+        name: sorted(rule.sql for rule in write_checks(name, table, SQLITE_CHECK))
         for name, table in tables.items()
         if table.checks
     }
