@@ -107,12 +107,13 @@ class _Judge:
             return
         value, conversions = f'"{carried.origin}"', self._of.conversions
         change = Change("change the type of column", table, name, why=f"{old} becomes {new}")
-        bad = self._rows.find_live(table, conversions.misfit(value, old, new))
-        if bad:
+        changed = self._rows.find_live(table, conversions.loss(value, old, new))
+        # what is no value of the new type is not kept, either: mostly, one look is enough
+        misfit = conversions.misfit(value, old, new)
+        if changed and (bad := self._rows.find_live(table, misfit)):
             cure = f"change '{table}.{name}' in these rows first, or add a column beside it"
             yield _blocked(change, bad, f"rows hold {old} that is no {new}", cure)
         else:
-            changed = self._rows.find_live(table, conversions.loss(value, old, new))
             yield _losing(change, changed, f"rows hold {old} that {new} does not keep whole")
             yield from self._collisions(change)
 

@@ -66,6 +66,8 @@ def rehearse(place: Place, plan: Plan) -> None:
 def expand(place: Place, wanted: Mapping[str, Table], approved: Collection[str] = ()) -> Migration:
     """Make what both releases can live with, and return the whole plan.
 
+    The plan looks at rows while others write; each phase looks again at those it is about.
+
     Args:
         place: the database; a file is made if it is missing.
         wanted: as declared.
@@ -75,9 +77,12 @@ def expand(place: Place, wanted: Mapping[str, Table], approved: Collection[str] 
         MigrationRefused: a change is not safe, or rows break a rule; lists every refused change.
         DatabaseError: the database cannot be written.
     """
+    with read_tables(place) as looked:
+        found, planned_on = plan_rollout(looked, wanted), _mark(looked)
     with write_tables(place) as opened:
         live = opened.live
-        found = opened.look(lambda: plan_rollout(live, wanted))
+        if opened.look(lambda: _mark(live)) != planned_on:  # another publication came between
+            found = opened.look(lambda: plan_rollout(live, wanted))
         if found.is_done:
             _seed(opened)
             migrate.validate(opened)
@@ -210,6 +215,11 @@ def find_release(place: Place) -> str:
     """Return the digest of the release that the tables were last changed for, or nothing."""
     with read_tables(place) as live:
         return read_progress(live).release
+
+
+def _mark(live: LiveTables) -> object:
+    """Return what tells the tables from what they were before or will be."""
+    return live.recorded(), read_progress(live)
 
 
 def _expanded(progress: Progress, found: Plan, old: Tables, wanted: Tables) -> Progress:
