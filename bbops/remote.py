@@ -10,110 +10,22 @@ from urllib.parse import quote, urlsplit
 import httpx
 import msgspec
 
-from bbops.diagnostics import Diagnostic, Place, Severity, suggest
+from bbops.answers import (
+    Draft,
+    Login,
+    LoginOutcome,
+    Oneself,
+    Preview,
+    ProjectLine,
+    Reply,
+    ServerStatus,
+    Status,
+)
+from bbops.diagnostics import suggest
 from bbops.errors import ServerError
 
 TIMEOUT_SECONDS = 10.0
 T = TypeVar("T")
-
-
-class ProjectLine(msgspec.Struct, frozen=True):
-    """A project in the server's list."""
-
-    name: str
-    revision: str | None
-    url: str
-    ready: bool
-
-
-class Condition(msgspec.Struct, frozen=True):
-    """One thing that is so or not so: `type` is Ready, Reconciling or Stalled."""
-
-    type: str
-    status: bool
-    reason: str
-    message: str
-    since: str | None = None
-
-
-class Publication(msgspec.Struct, frozen=True):
-    """One attempt to make a revision live."""
-
-    revision: str
-    at: str
-    outcome: str
-    milliseconds: float | None = None
-
-
-class Finding(msgspec.Struct, frozen=True):
-    """A diagnostic as JSON spells it."""
-
-    severity: Severity
-    code: str
-    file: str
-    line: int
-    column: int
-    message: str
-    hint: str = ""
-
-    def diagnostic(self) -> Diagnostic:
-        """Return it as the rest of bbops knows it."""
-        place = Place(self.file, self.line, self.column)
-        return Diagnostic(place, self.code, self.message, self.hint, self.severity)
-
-
-class Status(msgspec.Struct, frozen=True):
-    """How a project is: what is live, what was tried last, and what stands in its way."""
-
-    name: str
-    url: str
-    branch: str
-    attempted_revision: str | None
-    applied_revision: str | None
-    release: str | None
-    conditions: tuple[Condition, ...]
-    diagnostics: tuple[Finding, ...]
-    publications: tuple[Publication, ...]
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether the newest commit is live."""
-        return any(one.type == "Ready" and one.status for one in self.conditions)
-
-
-class ServerStatus(msgspec.Struct, frozen=True):
-    """How a server's own settings are: the file they come from, and what is wrong in it."""
-
-    file: str | None = None
-    diagnostics: tuple[Finding, ...] = ()
-
-
-class Oneself(msgspec.Struct, frozen=True):
-    """Whom a server takes one for: `how` is token or local."""
-
-    how: str
-    email: str
-    name: str
-    role: str | None
-    projects: dict[str, str]
-    scopes: list[str]
-
-
-class Login(msgspec.Struct, frozen=True):
-    """A sign-in that somebody approves at `url`; `device` is for polling alone."""
-
-    device: str
-    code: str
-    url: str
-    interval_seconds: float
-
-
-class LoginOutcome(msgspec.Struct, frozen=True):
-    """How it is with it: pending, approved, denied or expired."""
-
-    status: str
-    token: str = ""
-    email: str = ""
 
 
 class Remote:
@@ -208,6 +120,37 @@ class Remote:
             ServerError: also when it holds another commit, or none.
         """
         self._demand(self._ask_about("POST", name, "accept", {"commit": commit}))
+
+    def drafts(self, name: str) -> list[Draft]:
+        """Return a project's drafts, the one committed to last first.
+
+        Raises:
+            ServerError: also when the server has no such project.
+        """
+        return self._read(self._ask_about("GET", name, "drafts"), list[Draft])
+
+    def draft(self, name: str, wanted: str) -> Draft:
+        """Return the draft of a branch or of a slug.
+
+        Raises:
+            ServerError: also when there is none.
+        """
+        found = self.drafts(name)
+        for one in found:
+            if wanted in {one.branch, one.slug}:
+                return one
+        branches = [one.branch for one in found]
+        hint = suggest(wanted, branches) or "push the branch; 'bbops drafts list' shows them"
+        raise ServerError(f"project '{name}' has no draft '{wanted}'", hint=hint)
+
+    def open_draft(self, name: str, slug: str, hours: int) -> Preview:
+        """Return a token for a draft. Raises as `draft`."""
+        path = f"drafts/{quote(slug, safe='')}/token"
+        return self._read(self._ask_about("POST", name, path, {"hours": hours}), Preview)
+
+    def renew_draft(self, name: str, slug: str) -> None:
+        """Have a draft begin anew with an empty database. Raises as `draft`."""
+        self._demand(self._ask_about("POST", name, f"drafts/{quote(slug, safe='')}/renew"))
 
     def whoami(self) -> Oneself:
         """Return whom the server takes you for.
@@ -317,14 +260,6 @@ def _error_text(answer: httpx.Response) -> str:
     error = body.get("error") if isinstance(body, dict) else None
     text = error.get("message") if isinstance(error, dict) else error
     return text if isinstance(text, str) else ""
-
-
-class Reply(msgspec.Struct, frozen=True):
-    """An answer of a project's API; `value` is its JSON, null without any."""
-
-    status: int
-    release: str
-    value: Any
 
 
 class Api:

@@ -21,6 +21,7 @@ from bbops_server.accounts.people import NewPerson, Person
 from bbops_server.accounts.rules import Role
 from bbops_server.control.app import create_control
 from bbops_server.control.desk import Desk
+from bbops_server.reconciler.draft_status import DraftStatus
 from bbops_server.reconciler.status import Condition, ServerStatus, Status
 from bbops_server.settings import Settings
 
@@ -63,6 +64,32 @@ class OneProject:
 
     def history(self, name: str) -> Path | None:
         return self.folder / "history.sqlite" if self.folder and name == "small" else None
+
+    def drafts(self, name: str) -> OneDraft | None:
+        return OneDraft() if name == "small" else None
+
+
+class OneDraft:
+    def list(self) -> list[DraftStatus]:
+        return [
+            DraftStatus("topic", "slug", "b" * 40, "http://127.0.0.1:8000/~drafts/slug/", "asleep",
+                        None, "", [])
+        ]  # fmt: skip
+
+    def find(self, name: str) -> DraftStatus | None:
+        return self.list()[0] if name in {"slug", "topic"} else None
+
+    def key(self, slug: str) -> bytes:
+        return slug.encode()
+
+    def url_of(self, branch: str) -> str:
+        return f"http://127.0.0.1:8000/~drafts/{branch}/"
+
+    def hurry(self) -> None:
+        pass
+
+    async def renew(self, slug: str) -> bool:
+        return slug == "slug"
 
 
 PASSWORD = "correct horse battery"

@@ -41,6 +41,12 @@ class Follower:
     def history(self, name: str) -> Path | None:
         return None
 
+    def drafts(self, name: str) -> None:
+        return None
+
+    def reconcilers(self) -> tuple[()]:
+        return ()
+
     async def run(self) -> None:
         await self.plane.opened.wait()
         await self.publish()

@@ -14,7 +14,7 @@ from tests.test_serving_page import squeezed
 PAGE = (ROOT / "docs/people.md").read_text()
 CONSOLE = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
 YAML = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
-ROW = re.compile(r"^\| ([a-z' ]+) \| ([a-z ]+) \| (\w+) \|$", re.MULTILINE)
+ROW = re.compile(r"^\| ([a-z':, ]+) \| ([a-z ]+) \| (\w+) \|$", re.MULTILINE)
 
 
 def test_every_console_block_prints_what_it_shows(tmp_path: Path) -> None:

@@ -32,15 +32,17 @@ def place(schema: PostgresPlace) -> Iterator[PostgresPlace]:
     CONNECTIONS.pop(schema.address).close()
 
 
-def when(place: PostgresPlace, statement: str, then: str, moment: str = "start") -> None:
-    """Do something whenever somebody changes a table by a statement that has these words."""
+def when(
+    place: PostgresPlace, statement: str, then: str, moment: str = "start", tag: str = "ALTER TABLE"
+) -> None:
+    """Do something whenever somebody runs a statement of this tag that has these words."""
     name = f"{place.schema}_{moment}"
     query(
         place,
         f"CREATE FUNCTION {name}() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN"
         f" IF current_schema() = '{place.schema}' AND current_query() LIKE '%{statement}%'"
         f" THEN {then}; END IF; END $$",
-        f"CREATE EVENT TRIGGER {name} ON ddl_command_{moment} WHEN TAG IN ('ALTER TABLE')"
+        f"CREATE EVENT TRIGGER {name} ON ddl_command_{moment} WHEN TAG IN ('{tag}')"
         f" EXECUTE FUNCTION {name}()",
     )
 
@@ -149,6 +151,22 @@ def test_a_switch_leaves_the_look_at_rows_until_requests_are_answered(place: Pos
     assert len(query(place, UNPROVEN)) == 1
     rollout.narrow(place)
     assert query(place, UNPROVEN) == []
+
+
+def test_an_index_of_a_column_that_joins_is_built_beside_those_who_write(
+    place: PostgresPlace,
+) -> None:
+    query(place, "CREATE TABLE _seen (statement text)")
+    seen = "INSERT INTO _seen VALUES (current_query())"
+    when(place, "by_tag", seen, "end", "CREATE INDEX")
+    index = {"by_tag": {"columns": ["tag", "nick"]}}
+    tag = to("tag", "string", nullable=True, unique=True)
+    rollout.expand(place, changed(both(tag, lambda spec: spec["people"].update(indexes=index))))
+    end(place, "end")
+    assert "CONCURRENTLY" in query(place, "SELECT statement FROM _seen")[0][0]
+    query(place, "UPDATE people SET tag = 'one' WHERE id = 1")
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        query(place, "UPDATE people SET tag = 'one' WHERE id = 2")
 
 
 def test_an_index_that_a_crash_left_half_built_goes(place: PostgresPlace) -> None:

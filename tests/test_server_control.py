@@ -107,7 +107,8 @@ def test_it_describes_itself(ask: Ask) -> None:
         "/api/server", "/api/whoami", "/api/login", "/api/login/poll", "/api/logout",
         "/api/projects", "/api/projects/{name}/status", "/api/projects/{name}/reconcile",
         "/api/projects/{name}/accept",
-        "/api/projects/{name}/requests",
+        "/api/projects/{name}/requests", "/api/projects/{name}/drafts",
+        "/api/projects/{name}/drafts/{slug}/token", "/api/projects/{name}/drafts/{slug}/renew",
     }  # fmt: skip
 
 

@@ -20,7 +20,7 @@ SECTIONS = {
     "Write": (
         "init", "new", "set", "mv", "copy", "rm", "fmt", "validate", "test", "dev", "lsp",
     ),
-    "Serve": ("serve", "status", "requests", "env", "db", "accept"),
+    "Serve": ("serve", "status", "requests", "drafts", "env", "db", "accept"),
     "People": ("login", "logout", "whoami", "users", "workspace"),
     "Learn": ("demo", "explain", "schema"),
 }  # fmt: skip

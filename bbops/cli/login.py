@@ -18,7 +18,8 @@ from bbops.console import say
 from bbops.errors import ServerError
 
 if TYPE_CHECKING:
-    from bbops.remote import Login, Remote
+    from bbops.answers import Login
+    from bbops.remote import Remote
 
 SCOPES = ("read", "deploy", "admin", "git")
 

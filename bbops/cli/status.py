@@ -17,7 +17,7 @@ from bbops.console import say, show, wants_color
 from bbops.render import printable, render
 
 if TYPE_CHECKING:
-    from bbops.remote import Condition, ServerStatus, Status
+    from bbops.answers import Condition, ServerStatus, Status
 
 _STYLES = {"Ready": "green", "Reconciling": "yellow", "Stalled": "red"}
 _SHORT = 12
@@ -49,7 +49,7 @@ def command(name: str | None, server: str, *, as_json: bool) -> int:
 
 
 def _ask(server: str, name: str | None) -> tuple[list[Status], ServerStatus]:
-    from bbops.remote import ServerStatus  # noqa: PLC0415 - httpx: 100 ms
+    from bbops.answers import ServerStatus  # noqa: PLC0415 - after --help
 
     with open_remote(server) as remote:
         if name:

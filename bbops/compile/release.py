@@ -69,14 +69,9 @@ def build(
         off: features that it may not use.
     """
     cache = cache or Cache()
-    project, diagnostics = validate(tree, cache.checked)
+    project, diagnostics = check(tree, cache, database=database, off=off)
     if project is None:
         return Built(None, diagnostics)
-    if unwanted := tuple(check_features(project, off)):
-        return Built(None, tuple(sorted({*diagnostics, *unwanted})))
-    engine = project.settings.model.database.engine or database
-    if engine != database:
-        return Built(None, (*diagnostics, _other_database(project, engine, database)))
     functions, code, misses = [], {}, 0
     dialect = DIALECTS[database]
     for name in sorted(project.functions):
@@ -90,6 +85,24 @@ def build(
     artifact = _pack(_artifact(project, functions, dialect))
     digest = hashlib.sha256(artifact).hexdigest()
     return Built(project, diagnostics, artifact, digest, misses)
+
+
+def check(
+    tree: Tree, cache: Cache, *, database: Engine, off: Collection[str]
+) -> tuple[Project | None, tuple[Diagnostic, ...]]:
+    """Return the project of a tree that `build` would compile, and all that is to be said of it.
+
+    Arguments as those of `build`.
+    """
+    project, diagnostics = validate(tree, cache.checked)
+    if project is None:
+        return None, diagnostics
+    if unwanted := tuple(check_features(project, off)):
+        return None, tuple(sorted({*diagnostics, *unwanted}))
+    engine = project.settings.model.database.engine or database
+    if engine != database:
+        return None, (*diagnostics, _other_database(project, engine, database))
+    return project, diagnostics
 
 
 def _other_database(project: Project, engine: Engine, found: Engine) -> Diagnostic:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from time import monotonic
 
 from bbops.database import migrate
@@ -25,6 +26,7 @@ from bbops.database.phases import (
     find_phases,
     narrowed,
     renamed,
+    unindexed,
     without,
 )
 from bbops.database.place import Place
@@ -92,8 +94,10 @@ def expand(place: Place, wanted: Mapping[str, Table], approved: Collection[str] 
             raise migrate.refusal(migration)
         progress = _without_spare(opened, wanted)
         known = opened.look(lambda: known_tables(live, progress))
-        after = _expanded(progress, found, known, wanted)
-        _make(opened, found.phases.expanded, lambda _: False, after)
+        after, tables = _expanded(progress, found, known, wanted), found.phases.expanded
+        if not isinstance(place, Path):  # a file is its gate's holder's all the while
+            _make(opened, unindexed(tables, known), lambda _: False, after)
+        _make(opened, tables, lambda _: False, after)
         migrate.validate(opened)
         return migration
 

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,8 +111,8 @@ def run(
         limits: what it may take.
     """
     limits = limits or Limits()
-    own = _environment(place, work_tree, scheme, settings or {})
-    command = [*_bounded(limits), *_without_foreign(own, scheme), "git", *arguments]
+    own = _environment(place, work_tree, scheme, (settings or {}).items())
+    command = [*bounded(limits), *_without_foreign(own, scheme), "git", *arguments]
     folder = work_tree or (place.git_dir if place else None)
     return _execute(command, folder, own, "".join(f"{line}\n" for line in lines).encode(), limits)
 
@@ -272,19 +272,33 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 # ---- its environment
+def scrubbed_environment(settings: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return all that a git process which others start may see of this machine.
+
+    No home folder, no settings but these and the repository's own, and of all ways to reach another
+    repository none.
+    """
+    own = _environment(None, None, "", [("safe.directory", "*"), *settings])
+    return {"PATH": os.environ.get("PATH", os.defpath), "GIT_CONFIG_GLOBAL": os.devnull, **own}
+
+
 def _environment(
-    place: Place | None, work_tree: Path | None, scheme: str, more: Mapping[str, str]
+    place: Place | None, work_tree: Path | None, scheme: str, more: Iterable[tuple[str, str]]
 ) -> dict[str, str]:
     values = dict(_FIXED)
     # The only list that the settings of a repository cannot add to.
     values["GIT_ALLOW_PROTOCOL"] = scheme
     if not scheme:  # the system's settings may hold the helper that knows a password
         values["GIT_CONFIG_NOSYSTEM"] = "1"
-    settings = [*_SETTINGS.items(), *more.items()]
+    settings = [*_SETTINGS.items(), *more]
     if scheme:
         settings.append((f"protocol.{scheme}.allow", "always"))
     if place is not None:
         values["GIT_DIR"] = str(place.git_dir)
+        if place.index is not None:
+            values["GIT_INDEX_FILE"] = str(place.index)
+        if place.quarantine is not None:
+            values["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = _quoted(place.quarantine)
         settings += [("safe.directory", str(one)) for one in (place.git_dir, place.common_dir)]
     if work_tree is not None:
         values["GIT_WORK_TREE"] = str(work_tree.absolute())
@@ -294,6 +308,12 @@ def _environment(
         values[f"GIT_CONFIG_KEY_{number}"] = key
         values[f"GIT_CONFIG_VALUE_{number}"] = value
     return values
+
+
+def _quoted(path: Path) -> str:
+    """Return a path in a list that colons part: git(1), GIT_ALTERNATE_OBJECT_DIRECTORIES."""
+    text = str(path).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
 
 
 def _without_foreign(own: Mapping[str, str], scheme: str) -> list[str]:
@@ -313,7 +333,7 @@ def _is_kept(name: str, scheme: str) -> bool:
     return bool(_KEPT.match(name) or (scheme and _KEPT_ONLINE.match(name)))
 
 
-def _bounded(limits: Limits) -> list[str]:
+def bounded(limits: Limits) -> list[str]:
     """Return a command prefix that bounds the memory, and the size of any file written."""
     bounds = []
     if limits.memory_bytes:

@@ -63,12 +63,17 @@ class Mirror:
         """
         ref = f"refs/heads/{require_branch(branch)}"
         self._prepare()
-        newest = self._ask(ref)
+        newest = self._ask(ref).get(ref)
         if newest is None or newest == self._held(ref):
             return newest
         self._fetch(ref)
         self._tidy()
         return self._held(ref)
+
+    def branches(self) -> dict[str, str]:
+        """Return every branch over there with its newest commit. Raises as `update`."""
+        found = self._ask("refs/heads/*")
+        return {ref.removeprefix("refs/heads/"): commit for ref, commit in found.items()}
 
     def _prepare(self) -> None:
         if self._is_ready and (self._folder / "HEAD").is_file():
@@ -102,15 +107,13 @@ class Mirror:
                 with suppress(FileNotFoundError):
                     path.unlink()
 
-    def _ask(self, ref: str) -> str | None:
-        """Return the commit a ref is at over there."""
-        arguments = ("ls-remote", "--quiet", "--", self._address.url, ref)
+    def _ask(self, pattern: str) -> dict[str, str]:
+        """Return the refs over there that a pattern names, each with its commit."""
+        arguments = ("ls-remote", "--quiet", "--", self._address.url, pattern)
         limits = Limits(ASK_SECONDS, output_bytes=1 << 20, memory_bytes=MAX_MEMORY_BYTES)
-        for line in self._online(arguments, limits).decode(errors="replace").splitlines():
-            commit, _, name = line.partition("\t")
-            if name == ref and _ID(commit):
-                return commit
-        return None
+        lines = self._online(arguments, limits).decode(errors="replace").splitlines()
+        rows = (line.partition("\t") for line in lines)
+        return {ref: commit for commit, _, ref in rows if _ID(commit)}
 
     def _held(self, ref: str) -> str | None:
         answer = run(self._place, ("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}"))

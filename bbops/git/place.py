@@ -18,12 +18,16 @@ Stamp = tuple[tuple[int, int, int] | None, ...]
 class Place:
     """A repository: `git_dir` is this work tree's own folder, `common_dir` the shared one.
 
-    Somebody edits files beside the one of a work tree; to one that `is_bare` others push.
+    Somebody edits files beside the one of a work tree; to one that `is_bare` others push. `index`
+    is a file to work on in place of git's own, `quarantine` holds the objects of a push that is not
+    accepted yet.
     """
 
     git_dir: Path
     common_dir: Path
     is_bare: bool = False
+    index: Path | None = None
+    quarantine: Path | None = None
 
 
 def find_repository(path: Path) -> Place:
@@ -58,6 +62,36 @@ def stamp_branch(place: Place, branch: str) -> Stamp:
         common / "reftable/tables.list",
     )
     return tuple(map(_stamp, files))
+
+
+def stamp_branches(place: Place) -> tuple[Stamp, ...]:
+    """Return what changes whenever any branch may have come, gone or moved.
+
+    One `stat` call for each folder of branches: git puts a branch's file in the place of the old
+    one, which its folder's time tells.
+
+    Raises:
+        GitError: the repository is gone.
+    """
+    common = place.common_dir
+    if not (common / "objects").is_dir():
+        raise GitError(f"repository '{common}' is gone")
+    folders = (Path(folder) for folder, _, _ in os.walk(common / "refs/heads"))
+    files = (common / "packed-refs", common / "reftable/tables.list")
+    return tuple((_stamp(one),) for one in (*folders, *files))
+
+
+def read_head(place: Place) -> str:
+    """Return the branch that is checked out; empty when it is none."""
+    head = _first_line(place.git_dir / "HEAD")
+    prefix = "ref: refs/heads/"
+    return head.removeprefix(prefix) if head.startswith(prefix) else ""
+
+
+def read_link(place: Place) -> Path | None:
+    """Return the folder of a linked work tree; None for any other."""
+    line = _first_line(place.git_dir / "gitdir")
+    return Path(line).parent if line else None
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -44,6 +45,10 @@ class Store:
         store._ask("rev-parse", "--git-dir")
         return store
 
+    def beside(self, quarantine: Path) -> Store:
+        """Return the same repository with the objects of a push that is not accepted yet."""
+        return Store(replace(self._place, quarantine=quarantine))
+
     def close(self) -> None:
         """Let go of the repository. No git process outlives the call that started it."""
 
@@ -56,6 +61,13 @@ class Store:
             if name == ref:
                 return commit
         return None
+
+    def branches(self) -> dict[str, str]:
+        """Return every branch with its newest commit, the one committed to last first."""
+        form = "--format=%(objectname) %(refname:lstrip=2)"
+        listed = self._ask("for-each-ref", "--sort=-committerdate", form, "refs/heads")
+        rows = (line.partition(" ") for line in listed.decode(errors="replace").splitlines())
+        return {branch: commit for commit, _, branch in rows}
 
     def ref_stamp(self, branch: str) -> Stamp:
         """Return a value that changes when the branch may have moved; runs no git process."""
@@ -101,6 +113,13 @@ class Store:
         """Return whether a commit is in the repository."""
         told = self._ask("cat-file", "--batch-check", lines=[_checked(commit)])
         return told.split()[1:2] == [b"commit"]
+
+    def trees(self, commits: Sequence[str]) -> dict[str, str]:
+        """Return the id of each commit's tree; what is no commit is left out."""
+        lines = [f"{_checked(one)}^{{tree}}" for one in commits]
+        told = self._ask("cat-file", "--batch-check", lines=lines).decode().splitlines()
+        found = zip(commits, map(str.split, told), strict=True)
+        return {commit: words[0] for commit, words in found if words[1:2] == ["tree"]}
 
     def parents(self, commit: str) -> tuple[str, ...]:
         """Return the ids of a commit's parents; empty for the first commit."""

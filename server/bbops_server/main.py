@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 from socket import socket
@@ -19,6 +19,7 @@ from bbops_server.settings import Settings
 
 if TYPE_CHECKING:
     from bbops_server.control.opening import Control
+    from bbops_server.reconciler.loop import Reconciler
 
 GRACE_SECONDS = 10.0
 """How long requests under way may take once the server was told to stop."""
@@ -26,6 +27,10 @@ GRACE_SECONDS = 10.0
 
 class Following(StatusSource, Protocol):
     """What works beside the server, and tells the control plane how far it is."""
+
+    def reconcilers(self) -> Iterable[Reconciler]:
+        """Return the loop of every project."""
+        ...
 
     async def run(self) -> None:
         """Work until cancelled. When it fails, so does the server."""
@@ -80,11 +85,11 @@ class Parts(NamedTuple):
     sockets: Sockets
 
 
-def _open_control(plane: Plane, status: StatusSource) -> Control:
+def _open_control(plane: Plane, following: Following) -> Control:
     """Import Litestar and SQLAlchemy, which takes longer than a process takes to start; open it."""
     from bbops_server.control.opening import open_control  # noqa: PLC0415
 
-    return open_control(plane, status)
+    return open_control(plane, following)
 
 
 async def _open(plane: Plane, following: Following, work: asyncio.Task[None]) -> Control:

@@ -1,6 +1,7 @@
 """Frames between the server's processes: four bytes of length, then MessagePack.
 
-A frame is a dict. The parent asks by number, a child answers by number, in any order.
+A frame is a dict. The parent asks by number, a child answers by number, in any order; what a child
+says unasked is an event.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ class Channel:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
+        self._telling: set[asyncio.Task[None]] = set()
 
     @classmethod
     async def open(cls, end: socket.socket) -> Channel:
@@ -67,6 +69,16 @@ class Channel:
             raise _too_large(len(data))
         self._writer.write(len(data).to_bytes(_LENGTH_BYTES, "big") + data)
         await self._writer.drain()
+
+    def tell(self, event: Frame) -> None:
+        """Send what nobody asked for, soon; to a process that is gone, nothing."""
+        task = asyncio.create_task(self._tell(event))
+        self._telling.add(task)
+        task.add_done_callback(self._telling.discard)
+
+    async def _tell(self, event: Frame) -> None:
+        with suppress(ConnectionError):
+            await self.write({"event": event})
 
     async def close(self) -> None:
         """Let the other process read an end."""

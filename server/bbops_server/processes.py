@@ -43,8 +43,15 @@ class Health:
     grace_seconds: float = 10.0
 
 
+def _hear_nothing(event: Frame) -> None:
+    del event
+
+
 class Child:
-    """One process that answers requests. It ends by itself when this process does."""
+    """One process that answers requests. It ends by itself when this process does.
+
+    `hear` takes what it says unasked.
+    """
 
     def __init__(self, module: str, process: asyncio.subprocess.Process, channel: Channel) -> None:
         """Use `start`."""
@@ -52,6 +59,7 @@ class Child:
         self._numbers = count(1)
         self._waiting: dict[int, asyncio.Future[Frame]] = {}
         self._callbacks: list[Callable[[Child], None]] = []
+        self.hear: Callable[[Frame], None] = _hear_nothing
         self._listening = asyncio.create_task(self._listen())
 
     @classmethod
@@ -182,6 +190,9 @@ class Child:
             callback(self)
 
     def _take(self, frame: Frame) -> None:
+        if "event" in frame:
+            self.hear(frame["event"])
+            return
         answer = self._waiting.get(frame["number"])
         if answer is None or answer.done():  # whoever asked has given up
             return

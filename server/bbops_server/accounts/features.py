@@ -7,15 +7,16 @@ from pathlib import Path
 
 from bbops.database.place import PostgresPlace
 from bbops_server.accounts.book import Book
+from bbops_server.settings import Settings
 
 
-def read_features_off(state: Path, postgres: PostgresPlace | None) -> list[str]:
-    """Return the names of features that are off, as they are now; blocks. See `Book.open`.
+def read_features_off(settings: Settings) -> list[str]:
+    """Return the names of features that are off, as they are now; blocks.
 
     Raises:
         DatabaseError: the control database cannot be opened.
     """
-    features = _book(state, postgres).workspaces.get().features
+    features = _book(settings.state, settings.accounts).workspaces.get().features
     return sorted(name for name, on in features.items() if not on)
 
 

@@ -52,6 +52,11 @@ class Permission(StrEnum):
     READ_REQUESTS = "read a project's requests"
     RECONCILE = "have a project looked at now"
     ACCEPT = "accept a rewritten history"
+    OPEN_DRAFT = "open a draft"
+    RENEW_DRAFT = "let a draft begin anew"
+    CLONE = "clone and fetch a project's repository"
+    PUSH_DRAFT = "push a draft: any branch but the live one"
+    PUSH_MAIN = "push to the live branch"
     READ_SERVER = "read the server's settings"
     READ_WORKSPACE = "read the workspace"
     CHANGE_WORKSPACE = "change the workspace"
@@ -83,6 +88,11 @@ RULES: Final[Mapping[Permission, Rule]] = {
     Permission.READ_REQUESTS: Rule("project", Role.DEVELOPER, Scope.READ),
     Permission.RECONCILE: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
     Permission.ACCEPT: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
+    Permission.OPEN_DRAFT: Rule("project", Role.VIEWER, Scope.READ),
+    Permission.RENEW_DRAFT: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
+    Permission.CLONE: Rule("project", Role.VIEWER, Scope.GIT),
+    Permission.PUSH_DRAFT: Rule("project", Role.DEVELOPER, Scope.GIT),
+    Permission.PUSH_MAIN: Rule("project", Role.MAINTAINER, Scope.GIT),
     Permission.READ_SERVER: Rule("workspace", Role.MAINTAINER, Scope.READ),
     Permission.READ_WORKSPACE: Rule("workspace", Role.VIEWER, Scope.READ),
     Permission.CHANGE_WORKSPACE: Rule("workspace", Role.OWNER, Scope.ADMIN),

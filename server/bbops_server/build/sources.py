@@ -19,7 +19,10 @@ from bbops.git.tree import GitTree
 from bbops.tree import FolderTree, Tree
 
 Source = Mapping[str, Any]
-"""{"kind": "git", repository, commit, branch, path} or {"kind": "folder", path}."""
+"""{"kind": "git", repository, commit, branch, path} or {"kind": "folder", path}.
+
+One with a `quarantine` is of a push that is not accepted yet, whose objects are there.
+"""
 
 
 @dataclass(slots=True)
@@ -44,7 +47,7 @@ class Sources:
         if source["kind"] != "git":
             raise ServerError(f"there is no source of kind '{source['kind']}'")
         repository, under = source["repository"], source["path"]
-        store = self.store(repository)
+        store = self.store(repository, source.get("quarantine", ""))
         tree = GitTree(store, source["commit"], branch=source["branch"], under=under)
         return tree, self._caches.setdefault((repository, under), Cache())
 
@@ -64,6 +67,14 @@ class Sources:
             del self._stores[repository]  # it may come back as another one
             raise
 
+    def branches(self, repository: str) -> dict[str, str]:
+        """Return every branch of a repository with its newest commit. Raises as `resolve`."""
+        try:
+            return self.store(repository).branches()
+        except GitError:
+            self._stores.pop(repository, None)  # it may come back as another one
+            raise
+
     def descends(self, repository: str, old: str, new: str) -> bool:
         """Return whether the history of `new` holds `old`; not if `old` is not there at all.
 
@@ -73,11 +84,12 @@ class Sources:
         store = self.store(repository)
         return store.has_commit(old) and store.is_ancestor(old, new)
 
-    def store(self, repository: str) -> Store:
+    def store(self, repository: str, quarantine: str = "") -> Store:
         """Return the open repository."""
         if repository not in self._stores:
             self._stores[repository] = Store.open(Path(repository))
-        return self._stores[repository]
+        store = self._stores[repository]
+        return store.beside(Path(quarantine)) if quarantine else store
 
 
 @dataclass(slots=True)
@@ -92,9 +104,16 @@ class Mirrors:
         Raises:
             GitError: the repository is not reached, or what it sends is not taken.
         """
+        return {"commit": self._mirror(url, mirror).update(branch)}
+
+    def branches(self, url: str, mirror: str) -> dict[str, Any]:
+        """Return every branch over there with its newest commit. Raises as `fetch`."""
+        return {"branches": self._mirror(url, mirror).branches()}
+
+    def _mirror(self, url: str, mirror: str) -> Mirror:
         if (url, mirror) not in self._mirrors:
             address = Address.parse(url)
             if address is None:
                 raise GitError("this is no address of a repository")
             self._mirrors[url, mirror] = Mirror(Path(mirror), address)
-        return {"commit": self._mirrors[url, mirror].update(branch)}
+        return self._mirrors[url, mirror]

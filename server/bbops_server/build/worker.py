@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from bbops.compile.release import Built, build, declared_env
+from bbops.compile.release import Built, build, check, declared_env
 from bbops.database.place import read_place
 from bbops.diagnostics import Diagnostic
 from bbops.errors import ServerError
@@ -60,7 +60,7 @@ class Builder:
             await self._gate.close()
             await self._tables.close()
         loop, work = asyncio.get_running_loop(), self._work(request)
-        is_online = request["do"] == "fetch"
+        is_online = request["do"] in {"fetch", "remote branches"}
         thread = self._git_thread(request["mirror"]) if is_online else self._thread
         return await loop.run_in_executor(thread, work)
 
@@ -75,6 +75,8 @@ class Builder:
             "fetch": lambda: self._mirrors.fetch(
                 request["url"], request["mirror"], request["branch"]
             ),
+            "branches": lambda: {"branches": self._sources.branches(request["repository"])},
+            "remote branches": lambda: self._mirrors.branches(request["url"], request["mirror"]),
             "descends": lambda: self._descends(request),
             "resolve": lambda: self._sources.resolve(request["repository"], request["branch"]),
             "build": lambda: self._build(
@@ -83,6 +85,12 @@ class Builder:
                 request.get("off", ()),
                 request.get("engine", "sqlite"),
             ),
+            "check": lambda: self._check(
+                request["source"], request["old"], request["off"], request["engine"]
+            ),
+            "trees": lambda: self._sources.store(
+                request["repository"], request["quarantine"]
+            ).trees(request["commits"]),
             "stop": dict,  # its turn comes when everything before it is done
         }
         if request["do"] not in verbs:
@@ -108,6 +116,17 @@ class Builder:
         }
         return answer | {"milliseconds": round(1000 * (time.monotonic() - started))}
 
+    def _check(self, source: Source, old: str, off: Sequence[str], engine: Engine) -> Frame:
+        """Check a commit that is pushed; `old` is what its branch held, empty for nothing."""
+        tree, cache = self._sources.open(source)
+        project, found = check(tree, cache, database=engine, off=off)
+        store = self._sources.store(source["repository"], source["quarantine"])
+        return {
+            "ok": project is not None,
+            "diagnostics": [describe(one) for one in found],
+            "follows": not old or store.is_ancestor(old, source["commit"]),
+        }
+
     async def _test(self, state: Path, digest: str) -> Frame:
         trial, seconds = await self._gate.test(state, digest)
         told = [describe(one) for one in trial.found[:MOST_TOLD]]
@@ -118,6 +137,8 @@ class Builder:
         if built.project is None:
             return {
                 "artifact": "", "env": {}, "project": "", "durability": "normal", "gate": False,
+                "signs": "",
+                "review": {},
             }  # fmt: skip
         path = artifacts / built.digest
         try:
@@ -138,6 +159,8 @@ class Builder:
             "project": settings.name,
             "durability": settings.database.durability,
             "gate": self._gate.keep(artifacts.parent, built),
+            "signs": settings.auth.key_name if settings.auth else "",
+            "review": settings.review.model_dump(),
         }
 
 

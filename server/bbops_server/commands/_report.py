@@ -10,8 +10,7 @@ from typing import Any
 import click
 
 from bbops.console import say, wants_color
-from bbops.diagnostics import Diagnostic, Place
-from bbops.render import printable, render
+from bbops.render import from_json, printable, render
 from bbops_server.reconciler.events import Applied, Event, Found, Published, Refused, Serving
 from bbops_server.reconciler.status import Stalled
 
@@ -115,10 +114,4 @@ class Terminal:
     def diagnostics(self, found: list[dict[str, Any]]) -> None:
         """Print diagnostics as `bbops validate` does."""
         if found:
-            diagnostics = [
-                Diagnostic(
-                    Place(one["file"], one["line"], one["column"]), one["code"], one["message"],
-                    one["hint"], one["severity"],
-                ) for one in found
-            ]  # fmt: skip
-            say(render(diagnostics, "text", color=wants_color(sys.stdout)))
+            say(render([*map(from_json, found)], "text", color=wants_color(sys.stdout)))

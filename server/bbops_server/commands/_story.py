@@ -13,11 +13,12 @@ from typing import IO, Any
 
 import click
 
+from bbops.answers import Reply
 from bbops.cli.init import MESSAGE, template_files
 from bbops.console import say
 from bbops.errors import ServerError
 from bbops.git.store import commit, init
-from bbops.remote import Api, Reply
+from bbops.remote import Api
 
 ADA = {"email": "ada@example.com", "password": "correct horse", "name": "Ada"}
 LIST = "functions/notes/list.yaml"

@@ -12,6 +12,10 @@ from bbops.errors import ServerError
 from bbops_server.commands._options import state_folder
 from bbops_server.commands._projects import folder_of, of_project, require_project, where_state
 
+for_drafts = click.option(
+    "--drafts", is_flag=True, help="Of the drafts, which see no value of what is live."
+)
+
 
 @click.group("env")
 def command() -> None:
@@ -28,9 +32,11 @@ def command() -> None:
 @of_project
 @where_state
 @click.option("--of-server", is_flag=True, help="It is the server's own, such as of a sign-in.")
+@for_drafts
 def set_value(
-    name: str, value: str | None, project: str | None, state: Path | None, *, of_server: bool
-) -> None:
+    name: str, value: str | None, project: str | None, state: Path | None, *,
+    of_server: bool, drafts: bool,
+) -> None:  # fmt: skip
     """Set NAME; without VALUE it is asked for, or read from a pipe, so no shell remembers it."""
     from bbops_server.host.secrets import Secrets  # noqa: PLC0415 - after --help
 
@@ -41,6 +47,8 @@ def set_value(
     if value is None:
         value = ask(name)
     own = folder if project else None
+    if drafts and folder is not None:
+        own = folder / "drafts"
     Secrets.open(own or state_folder(Path.cwd(), state)).set(name, value)
     click.echo(f"{name} is set")
 
@@ -55,12 +63,13 @@ def ask(name: str) -> str:
 @command.command("list")
 @of_project
 @where_state
+@for_drafts
 @click.option("--json", "as_json", is_flag=True, help="A JSON object of the names.")
-def list_values(project: str | None, state: Path | None, *, as_json: bool) -> None:
+def list_values(project: str | None, state: Path | None, *, drafts: bool, as_json: bool) -> None:
     """List the names that have a value; values are never shown."""
     from bbops_server.host.secrets import Secrets  # noqa: PLC0415 - after --help
 
-    where = folder_of(state or Path(".bbops/state"), project)
+    where = folder_of(state or Path(".bbops/state"), project) / ("drafts" if drafts else "")
     names = Secrets.open(where).names() if where.is_dir() else ()
     if as_json:
         click.echo(json.dumps({"names": sorted(names)}))

@@ -27,7 +27,9 @@ from bbops_server.control import (
     api,
     approving,
     arriving,
+    drafts,
     front,
+    git,
     people,
     signing_in,
     workspace,
@@ -40,7 +42,7 @@ from bbops_server.control.view import create_template_config
 from bbops_server.control.visit import Visit, signin_path
 
 MAX_BODY_BYTES = 64 << 10
-PARTS = (front, api, signing_in, arriving, approving, account, people, workspace)
+PARTS = (front, git, api, drafts, signing_in, arriving, approving, account, people, workspace)
 
 _log = logging.getLogger(__name__)
 

@@ -16,6 +16,7 @@ from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.logins import Logins
 from bbops_server.control.elsewhere.providers import Providers
 from bbops_server.control.elsewhere.started import Beginnings
+from bbops_server.githttp.serving import GitHttp
 from bbops_server.live.forwarded import Proxies
 from bbops_server.reconciler.status import StatusSource
 from bbops_server.settings import Settings
@@ -50,6 +51,7 @@ class Desk:
         self.limits, self.logins = Limits(), Logins()
         self.beginnings, self.elsewhere = Beginnings(), Providers(settings().state)
         self.rounds = DEFAULT_ROUNDS
+        self.git: GitHttp | None = None
         self._local_key, self._exist = local_key, False
         self._setup_key = "" if _has_people(book) else make_key("bbi")
         self._proxies: tuple[tuple[str, ...], Proxies] = ((), Proxies(()))

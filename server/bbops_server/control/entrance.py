@@ -6,11 +6,11 @@ from typing import Any, Final
 
 from litestar import Request
 from litestar.connection import ASGIConnection
-from litestar.exceptions import NotFoundException, PermissionDeniedException
+from litestar.exceptions import HTTPException, NotFoundException, PermissionDeniedException
 from litestar.handlers import BaseRouteHandler
 
 from bbops_server.accounts.rules import RULES, Caller, Permission, may, role_in
-from bbops_server.control.routes import IS_FORM, PERMISSION
+from bbops_server.control.routes import IS_DOOR, IS_FORM, PERMISSION
 from bbops_server.control.visit import AnyRequest, Visit, unauthorized
 
 _READING: Final = frozenset({"GET", "HEAD"})
@@ -27,6 +27,8 @@ async def require(
         NotFoundException: of a project that they have no role in: its name is not told.
     """
     if connection.scope.get("method") == "OPTIONS":
+        return
+    if IS_DOOR in handler.opt:
         return
     permission: Permission | None = handler.opt.get(PERMISSION)
     if permission is None or not isinstance(connection, Request):
@@ -46,17 +48,24 @@ async def require(
 async def _refuse(visit: Visit, permission: Permission, project: str) -> None:
     if visit.request.method not in _READING:
         await visit.note(permission, object=visit.request.url.path, outcome="refused")
-    caller, rule = visit.caller, RULES[permission]
+    raise find_refusal(visit.caller, permission, project)
+
+
+def find_refusal(caller: Caller, permission: Permission, project: str) -> HTTPException:
+    """Return why somebody who is known may not do something."""
+    rule = RULES[permission]
     if rule.where == "project" and role_in(caller, project) is None:
-        raise NotFoundException(f"there is no project '{project}'")
+        return NotFoundException(f"there is no project '{project}'")
     if caller.how == "token" and rule.scope is None:
-        raise PermissionDeniedException("no token may do this; sign in with a browser")
+        return PermissionDeniedException("no token may do this; sign in with a browser")
     if caller.project and caller.project != project:
-        raise PermissionDeniedException(f"this token is for project '{caller.project}' alone")
+        return PermissionDeniedException(f"this token is for project '{caller.project}' alone")
     if caller.how == "token" and may(_without_token(caller), permission, project):
-        raise PermissionDeniedException(f"this token may not {permission}: it takes '{rule.scope}'")
+        return PermissionDeniedException(
+            f"this token may not {permission}: it takes '{rule.scope}'"
+        )
     needed = f": it takes the role '{rule.role}'" if rule.role else ""
-    raise PermissionDeniedException(f"you may not {permission}{needed}")
+    return PermissionDeniedException(f"you may not {permission}{needed}")
 
 
 def _without_token(caller: Caller) -> Caller:

@@ -14,11 +14,12 @@ import msgspec
 from bbops_server.settings import is_loopback
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
+POLICY = (
+    "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'"
+)
 _HEADERS = {
-    b"content-security-policy": (
-        b"default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; "
-        b"frame-ancestors 'none'"
-    ),
+    b"content-security-policy": POLICY.encode(),
     b"cache-control": b"no-store",
     b"referrer-policy": b"same-origin",
     b"x-content-type-options": b"nosniff",

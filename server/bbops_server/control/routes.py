@@ -13,6 +13,9 @@ from bbops_server.accounts.rules import Permission
 PERMISSION: Final = "permission"
 IS_FORM: Final = "is_form"
 
+IS_DOOR: Final = "is_door"
+"""Of a part that finds out by itself who asks, and what they may."""
+
 Declare = Callable[[Callable[..., Any]], HTTPRouteHandler]
 
 

@@ -18,9 +18,10 @@ from bbops_server.host.http import Egress, OutsideHttp
 from bbops_server.host.log import start_logging
 from bbops_server.host.random import SystemRandom
 from bbops_server.live.directory import Directory
+from bbops_server.live.drafts import Drafts
 from bbops_server.live.forwarded import Proxies
 from bbops_server.live.gateway import DataPlane
-from bbops_server.live.place import Place
+from bbops_server.live.place import DraftPlace, Place
 from bbops_server.live.shared import join
 from bbops_server.live.swap import Live
 from bbops_server.messages import Channel, Frame, answer_all
@@ -33,9 +34,12 @@ ORPHAN_GRACE_SECONDS = 10.0
 class DataProcess:
     """What the parent can ask of a data-plane process."""
 
-    def __init__(self, directory: Directory, listening: socket.socket, http: OutsideHttp) -> None:
-        self._directory, self._listening, self._http = directory, listening, http
-        self._plane = DataPlane(directory)
+    def __init__(
+        self, directory: Directory, drafts: Drafts, listening: socket.socket, http: OutsideHttp
+    ) -> None:
+        self._directory, self._drafts = directory, drafts
+        self._listening, self._http = listening, http
+        self._plane = DataPlane(directory, drafts)
         self._server = Server(self._plane)
 
     async def handle(self, request: Frame) -> Frame:
@@ -60,6 +64,11 @@ class DataProcess:
             await self._live(request).drain()
         elif verb == "arrange":
             self._arrange(request)
+        elif verb == "arrange drafts":
+            drafts = request["drafts"]
+            self._drafts.arrange({name: DraftPlace(**one) for name, one in drafts.items()})
+        elif verb == "rest":
+            self._drafts.rest(request["project"])
         elif verb == "listen":
             self._server.start(self._listening)
         elif verb == "stop":
@@ -78,6 +87,7 @@ class DataProcess:
         await self._server.stop(grace_seconds)
         self._listening.close()
         await self._directory.close()
+        await self._drafts.close()
         await self._http.close()
 
     async def _link(self, request: Frame) -> None:
@@ -102,7 +112,7 @@ class DataProcess:
 
     def _live(self, request: Frame) -> Live:
         name = request.get("project", "")
-        live = self._directory.projects.get(name)
+        live = self._directory.projects.get(name) or self._drafts.live(name)
         if live is None:
             raise ServerError(f"no project '{name}' is served")
         return live
@@ -135,8 +145,9 @@ async def _run(control: int, listening: int, shared: Sequence[int]) -> None:
     def make() -> Live:
         return Live(clock=SystemClock(), random=SystemRandom(), log=log, lanes=lanes, http=http)
 
-    process = DataProcess(Directory(make), _adopt(listening), http)
     channel = await Channel.open(_adopt(control))
+    drafts = Drafts(make, lambda name: channel.tell({"asked for": name}))
+    process = DataProcess(Directory(make), drafts, _adopt(listening), http)
     # a full collection over all that was imported would stop requests for tens of milliseconds
     gc.collect()
     gc.freeze()

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
+
+from bbops.errors import ServerError
 
 
 def replace_file(path: Path, data: bytes, *, only_new: bool = False) -> None:
@@ -40,6 +43,21 @@ def _link(source: Path, target: Path) -> None:
         target.hardlink_to(source)
     except FileExistsError:
         return
+
+
+def keep_key(file: Path, make: Callable[[], bytes]) -> bytes:
+    """Return the key in a file; made on the first time, by one of several at once.
+
+    Raises:
+        ServerError: it cannot be read or written.
+    """
+    try:
+        if not file.exists():
+            replace_file(file, make(), only_new=True)
+        return file.read_bytes()
+    except OSError as error:
+        reason = (error.strerror or "no reason given").lower()
+        raise ServerError(f"cannot use '{file}': {reason}") from None
 
 
 PLACE_FILE: Final = "database"

@@ -48,7 +48,7 @@ class Directory:
         None when no project answers there. O(segments of the longest prefix).
         """
         path: bytes = scope.get("raw_path") or scope["path"].encode()
-        named = self._hosts.get(_host(scope)) if self._hosts else None
+        named = self._hosts.get(read_host(scope)) if self._hosts else None
         for table in (named, self._anywhere):
             for end in _ends(path, self._depth) if table else ():
                 live = table.get(path[:end]) if table else None
@@ -93,7 +93,7 @@ class Directory:
         task.add_done_callback(lambda done: self._leaving.pop(done, None))
 
 
-def _host(scope: Any) -> bytes:
+def read_host(scope: Any) -> bytes:
     """Return the name in the Host header, without a port; there is exactly one such header."""
     for name, value in scope["headers"]:
         if name == b"host":

@@ -12,6 +12,7 @@ from litestar import Litestar, Response, get
 
 from bbops.runtime.flow import code_of
 from bbops_server.live.directory import Directory
+from bbops_server.live.drafts import Drafts
 from bbops_server.live.forwarded import Proxies
 from bbops_server.live.swap import Live
 
@@ -35,8 +36,8 @@ class DataPlane(Litestar):
     `proxies` are those in front of it whose word about a client is taken; None without any.
     """
 
-    def __init__(self, directory: Directory) -> None:
-        self._directory = directory
+    def __init__(self, directory: Directory, drafts: Drafts | None = None) -> None:
+        self._directory, self._drafts = directory, drafts
         self.proxies: Proxies | None = None
         super().__init__(
             [_health, _readiness(directory)], openapi_config=None, logging_config=None, debug=False
@@ -54,9 +55,12 @@ class DataPlane(Litestar):
             return
         if self.proxies is not None:
             self.proxies.apply(scope)
-        if scope["path"].startswith("/~"):
-            await super().__call__(scope, receive, send)
-            return
+        if "/~" in scope["path"]:
+            if self._drafts is not None and await self._drafts.answer(scope, receive, send):
+                return
+            if scope["path"].startswith("/~"):
+                await super().__call__(scope, receive, send)
+                return
         if live is None and (live := self._directory.find(scope)) is None:
             await _send(scope, send, 404, _NO_PROJECT, [])
             return

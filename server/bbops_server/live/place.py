@@ -1,4 +1,4 @@
-"""Where a project answers: what the parent tells its data processes of each."""
+"""Where a project or a draft answers: what the parent tells its data processes of each."""
 
 from __future__ import annotations
 
@@ -17,3 +17,23 @@ class Place(NamedTuple):
 
 
 EVERYWHERE = Place()
+
+
+class DraftPlace(NamedTuple):
+    """Where a draft answers, and who may ask it.
+
+    Attributes:
+        branch: as git has it.
+        hosts: those of its project; any when that names none.
+        prefix: of its paths, the project's own included.
+        key: of its tokens, in hex.
+        tells: where people open it.
+        is_secure: whether browsers reach it by https.
+    """
+
+    branch: str
+    hosts: tuple[str, ...]
+    prefix: str
+    key: str
+    tells: str
+    is_secure: bool = False

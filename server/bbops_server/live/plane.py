@@ -6,7 +6,8 @@ import asyncio
 import logging
 import socket
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,7 +17,7 @@ from typing import Any
 from bbops.database.place import Place as Data
 from bbops.database.place import write_place
 from bbops.errors import BbopsError, ServerError
-from bbops_server.live.place import EVERYWHERE, Place
+from bbops_server.live.place import EVERYWHERE, DraftPlace, Place
 from bbops_server.live.shared import Shared
 from bbops_server.messages import Frame
 from bbops_server.processes import Child, ChildGone, LivingChild
@@ -88,14 +89,16 @@ class Plane:
     """The build process and the data processes; one that dies is replaced and brought up to date.
 
     `settings` are those in force: a port of 0 has become the one that was found. `opened` is set
-    once the control plane can be reached, too.
+    once the control plane can be reached, too. `wake` is called when a draft was asked for.
     """
 
     def __init__(self, settings: Settings, listening: socket.socket) -> None:
         """`listening` is inherited by the data processes; nothing is started yet."""
         self.settings = settings
         self.opened = asyncio.Event()
+        self.wake: Callable[[str], None] = lambda _: None
         self._arrangement = Arrangement({"": EVERYWHERE})
+        self._drafts: dict[str, Mapping[str, DraftPlace]] = {}
         self._links: dict[str, Link] = {}
         self._refusals: dict[str, list[Mapping[str, Any]]] = {}
         self._held: dict[str, float] = {}
@@ -130,10 +133,33 @@ class Plane:
             BbopsError: a process does not answer; it is arranged so when it does.
         """
         self._arrangement = arrangement
-        for kept in (self._links, self._refusals, self._publishing):
-            for name in kept.keys() - arrangement.places.keys():
-                del kept[name]
+        self._forget(set())
         await _all(_tell(child, arrangement.request()) for child in self._data)
+
+    async def arrange_drafts(self, project: str, drafts: Mapping[str, DraftPlace]) -> None:
+        """Let these drafts of a project answer, and no others. Raises as `arrange`."""
+        self._drafts[project] = dict(drafts)
+        self._forget(set())
+        await _all(_tell(child, self._draft_request()) for child in self._data)
+
+    async def rest(self, draft: str) -> None:
+        """Let a draft sleep until it is asked for again. Raises as `arrange`."""
+        self._forget({draft})
+        await _all(_tell(child, {"do": "rest", "project": draft}) for child in self._data)
+
+    def _draft_places(self) -> dict[str, DraftPlace]:
+        return {name: one for drafts in self._drafts.values() for name, one in drafts.items()}
+
+    def _draft_request(self) -> Frame:
+        told = {name: place._asdict() for name, place in self._draft_places().items()}
+        return {"do": "arrange drafts", "drafts": told}
+
+    def _forget(self, resting: AbstractSet[str]) -> None:
+        """Forget what was live of projects and drafts that do not answer, or rest."""
+        answering = self._arrangement.places.keys() | self._draft_places().keys()
+        for kept in (self._links, self._refusals, self._publishing):
+            for name in kept.keys() - (answering - resting):
+                del kept[name]
 
     def is_live(self, project: str) -> bool:
         """Return whether a release of a project answers."""
@@ -231,7 +257,8 @@ class Plane:
         """
         asked = (child.ask({"do": "status"}, timeout_seconds=WORD_SECONDS) for child in self._data)
         answers = await asyncio.gather(*asked, return_exceptions=True)
-        names = [link.name for link in self._links.values()]
+        drafts = self._draft_places()
+        names = [link.name for name, link in self._links.items() if name not in drafts]
         return {
             "release": names[0] if len(names) == 1 else None,
             "replaced": sum(child.replaced for child in self._data),
@@ -239,7 +266,7 @@ class Plane:
         }
 
     def _require(self, project: str) -> None:
-        if project not in self._arrangement.places:
+        if project not in self._arrangement.places and project not in self._draft_places():
             raise ServerError(f"project '{project}' is no longer served")
 
     async def stop(self, grace_seconds: float) -> None:
@@ -252,7 +279,9 @@ class Plane:
 
     async def _prepare(self, child: Child) -> None:
         """Bring a new process up to date before it takes its first connection."""
+        child.hear = self._hear
         await child.ask(self._arrangement.request(), timeout_seconds=WORD_SECONDS)
+        await child.ask(self._draft_request(), timeout_seconds=WORD_SECONDS)
         for link in tuple(self._links.values()):
             await self._begin_with(child, link)
         for project, diagnostics in tuple(self._refusals.items()):
@@ -260,6 +289,9 @@ class Plane:
         for project, until in tuple(self._held.items()):
             await _hold(child, project, until)
         await child.ask({"do": "listen"}, timeout_seconds=LINK_SECONDS)
+
+    def _hear(self, event: Frame) -> None:
+        self.wake(event["asked for"])
 
     async def _begin_with(self, child: Child, link: Link) -> None:
         """Make a release live in a new process; one that fails must not keep the others away."""

@@ -144,7 +144,8 @@ class Live:
 
     def refuse(self, diagnostics: Sequence[Mapping[str, Any]]) -> None:
         """Answer every project route with these diagnostics until the next swap; for `dev`."""
-        first = diagnostics[0] if diagnostics else {}
+        errors = [one for one in diagnostics if one.get("severity") == "error"]
+        first = next(iter(errors or diagnostics), {})
         message = "{file}:{line}:{column}: {severity}: {message} [{code}]".format_map(
             {"file": "project.yaml", "line": 1, "column": 1, "severity": "error",
              "message": "the project is not valid", "code": "invalid", **first}

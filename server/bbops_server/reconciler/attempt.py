@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from bbops.database.place import Place, write_place
 from bbops_server.host.secrets import Secrets
@@ -55,6 +55,7 @@ class Workshop:
     source: Source
     plane: Plane
     secrets: Secrets
+    is_draft: bool = False
 
     @property
     def url(self) -> str:
@@ -67,6 +68,11 @@ class Workshop:
         return self.plane.settings.mode
 
     @property
+    def tells_callers(self) -> bool:
+        """Whether whoever asks the project is told of its mistakes: they are those who write it."""
+        return self.is_draft or self.mode == "dev"
+
+    @property
     def artifacts(self) -> Path:
         """Where artifacts lie, by content."""
         return self.project.state / "artifacts"
@@ -75,6 +81,11 @@ class Workshop:
     def database(self) -> Place:
         """The project's data."""
         return self.project.database
+
+    @property
+    def engine(self) -> Literal["sqlite", "postgres"]:
+        """What kind of database that is."""
+        return "sqlite" if isinstance(self.database, Path) else "postgres"
 
     @property
     def asked_of(self) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -48,6 +48,9 @@ class Reconciler:
         self.retries = 0
         self.overtaken = 0
         self.finishing: asyncio.Task[None] | None = None
+        self.newest: Published | None = None
+        self.review: Mapping[str, Any] = {}
+        """How changes come to the branch, as the live release says; empty before the first."""
         self.narrowing = Narrowing(lambda: self.workshop, self.board, self.tell)
 
     def reconcile(self) -> None:
@@ -130,6 +133,7 @@ class Reconciler:
             if not self.workshop.plane.is_live(self.workshop.project.name):
                 for _, stage in RESTORING:
                     await stage(attempt, self.workshop)
+            self.review = data.get("review", {})
             self.board.restored(data["project"], data["revision"], attempt.release)
 
     async def attempt(self, stamp: Stamp) -> object:
@@ -217,24 +221,15 @@ class Reconciler:
 
     def published(self, attempt: Attempt, milliseconds: float) -> None:
         built = attempt.built
+        self.review = built["review"]
+        self.newest = _describe(attempt, milliseconds, self.workshop.url)
         self.board.publish(built["project"], attempt.revision, attempt.release, milliseconds)
-        self.report(
-            Published(
-                attempt.revision,
-                attempt.release,
-                built.get("subject", ""),
-                attempt.changes,
-                built["compiled"],
-                milliseconds,
-                self.workshop.url,
-                built["diagnostics"],
-            )
-        )
+        self.report(self.newest)
 
     async def refuse(self, stalled: Stalled) -> None:
-        """Say why; in `dev` the project's routes say it too."""
+        """Say why; in `dev` and of a draft the project's routes say it too."""
         self.stall(stalled)
-        if self.workshop.mode == "dev":
+        if self.workshop.tells_callers:
             found = stalled.diagnostics or [stalled.as_diagnostic()]
             await self.workshop.plane.refuse(found, self.workshop.project.name)
 
@@ -245,3 +240,11 @@ class Reconciler:
     def stall(self, stalled: Stalled) -> None:
         if self.board.stall(stalled):
             self.report(stalled)
+
+
+def _describe(attempt: Attempt, milliseconds: float, url: str) -> Published:
+    built = attempt.built
+    return Published(
+        attempt.revision, attempt.release, built.get("subject", ""), attempt.changes,
+        built["compiled"], milliseconds, url, built["diagnostics"],
+    )  # fmt: skip

@@ -11,6 +11,7 @@ from pathlib import Path
 from bbops.errors import BbopsError
 from bbops_server.host.secrets import Secrets
 from bbops_server.reconciler.attempt import Workshop
+from bbops_server.reconciler.drafts import Drafts
 from bbops_server.reconciler.events import Event, Tell
 from bbops_server.reconciler.loop import Reconciler
 from bbops_server.reconciler.status import ServerStatus, Stalled, Status
@@ -26,6 +27,8 @@ _log = logging.getLogger(__name__)
 class _Entry:
     reconciler: Reconciler
     task: asyncio.Task[None]
+    drafts: Drafts
+    drafting: asyncio.Task[None]
 
 
 class Projects:
@@ -52,6 +55,10 @@ class Projects:
         else:
             self._held.append((name, event))
 
+    def reconcilers(self) -> Iterator[Reconciler]:
+        """Return the loop of every project."""
+        return (entry.reconciler for entry in self._entries.values())
+
     # ---- StatusSource, for the control plane
     def server(self) -> ServerStatus:
         """Return the status of the server's own settings."""
@@ -59,7 +66,9 @@ class Projects:
 
     def projects(self) -> list[Status]:
         """Return the status of every project, in the order of their names."""
-        return sorted((one.board.status() for one in self._all()), key=lambda found: found.name)
+        return sorted(
+            (one.board.status() for one in self.reconcilers()), key=lambda found: found.name
+        )
 
     def reconcile(self, name: str) -> bool:
         """Ask for an attempt now; False when no project has that name."""
@@ -80,13 +89,25 @@ class Projects:
         found = self._find(name)
         return found.workshop.history if found is not None else None
 
+    def drafts(self, name: str) -> Drafts | None:
+        """Return the drafts of a project; None when no project has that name."""
+        entries = self._entries.values()
+        return next((one.drafts for one in entries if one.reconciler.board.name == name), None)
+
+    def wake(self, draft: str) -> None:
+        """Let a draft answer that was asked for."""
+        for entry in self._entries.values():
+            if entry.drafts.wake(draft):
+                return
+
     # ---- their loops
     async def run(self) -> None:
         """Work until cancelled."""
         try:
             await self._work(self)
         finally:
-            tasks = [entry.task for entry in self._entries.values()]
+            entries = self._entries.values()
+            tasks = [task for one in entries for task in (one.task, one.drafting)]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -96,11 +117,16 @@ class Projects:
         name = workshop.project.name
         reconciler = Reconciler(workshop, lambda event: self.tell(name, event))
         task = asyncio.create_task(self._run(reconciler, self._ending.get(name)))
-        self._entries[name] = _Entry(reconciler, task)
+        drafts = Drafts(workshop)
+        work = drafts.run() if workshop.mode == "serve" else asyncio.sleep(0)
+        workshop.plane.wake = self.wake
+        self._entries[name] = _Entry(reconciler, task, drafts, asyncio.create_task(work))
 
     def move(self, project: ProjectSettings) -> None:
         """Take over where a project answers from now on."""
-        self._entries[project.name].reconciler.move(project)
+        entry = self._entries[project.name]
+        entry.reconciler.move(project)
+        entry.drafts.move(project)
 
     def end(self, name: str) -> None:
         """Follow a project no more; a publication that has begun to migrate is finished first."""
@@ -124,11 +150,8 @@ class Projects:
                 reconciler.stall(Stalled("InternalError", message, is_passing=True))
             await asyncio.sleep(RESTART_SECONDS)
 
-    def _all(self) -> Iterator[Reconciler]:
-        return (entry.reconciler for entry in self._entries.values())
-
     def _find(self, name: str) -> Reconciler | None:
-        return next((one for one in self._all() if one.board.name == name), None)
+        return next((one for one in self.reconcilers() if one.board.name == name), None)
 
     def _forget(self, name: str, done: asyncio.Task[None]) -> None:
         if self._ending.get(name) is done:
@@ -138,5 +161,6 @@ class Projects:
 async def _end(entry: _Entry, before: asyncio.Task[None] | None) -> None:
     entry.reconciler.report = lambda _: None  # nobody asks about it any more
     entry.task.cancel()
+    entry.drafting.cancel()
     unfinished = entry.reconciler.finishing
-    await asyncio.wait({entry.task, *filter(None, [before, unfinished])})
+    await asyncio.wait({entry.task, entry.drafting, *filter(None, [before, unfinished])})

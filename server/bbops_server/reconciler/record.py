@@ -71,7 +71,8 @@ def _describe(attempt: Attempt, at: Workshop) -> dict[str, Any]:
     return {
         "revision": attempt.revision, "release": attempt.release, "digest": built["digest"],
         "artifact": built["artifact"], "env": built["env"], "durability": built["durability"],
-        "project": built["project"], "source": at.source.shown,
+        "signs": built["signs"], "project": built["project"], "source": at.source.shown,
+        "review": built.get("review", {}),
     }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from bbops.errors import BbopsError
 from bbops.git.address import Address
 from bbops_server.host.random import SystemRandom
 from bbops_server.processes import LivingChild
-from bbops_server.reconciler.sources import describe
+from bbops_server.reconciler.sources import Source, describe
 from bbops_server.reconciler.status import Stalled
 
 LONGEST_PAUSE_SECONDS = 300.0
@@ -27,11 +27,12 @@ class RemoteSource:
     """
 
     poll_seconds = 0.1  # of what is known here; see `every_seconds`
-    holds_rewrites = True
 
     def __init__(
-        self, address: Address, branch: str, mirror: Path, *, path: str = "", every_seconds: float
-    ) -> None:
+        self, address: Address, branch: str, mirror: Path, *, path: str = "",
+        every_seconds: float, is_draft: bool = False,
+    ) -> None:  # fmt: skip
+        self.holds_rewrites = not is_draft
         self.address, self.branch, self.mirror, self.path = address, branch, mirror, path
         self.name, self.shown = address.name, address.shown
         self.every_seconds = every_seconds
@@ -40,6 +41,7 @@ class RemoteSource:
         self._has_looked = self._is_hurried = False
         self._failures, self._due = 0, 0.0
         self._looking: asyncio.Task[None] | None = None
+        self._list_due = 0.0
 
     async def stamp(self, build: LivingChild) -> object:
         """Return the newest commit that is known; start to look when it is time."""
@@ -63,7 +65,22 @@ class RemoteSource:
 
     def hurry(self) -> None:
         """Look at once, however long it was to wait after failures."""
-        self._is_hurried = True
+        self._is_hurried, self._list_due = True, 0.0
+
+    async def branches(self, build: LivingChild) -> Mapping[str, str] | None:
+        """Ask the repository, as often as for the newest commit."""
+        if monotonic() < self._list_due:
+            return None
+        self._list_due = monotonic() + pause_seconds(self.every_seconds, 0)
+        asked = {"do": "remote branches", "url": self.address.url, "mirror": str(self.mirror)}
+        return dict((await build.ask(asked, timeout_seconds=FETCH_SECONDS))["branches"])
+
+    def of_branch(self, branch: str) -> Source:
+        """Return the same mirror's other branch, fetched once it is asked for."""
+        return RemoteSource(
+            self.address, branch, self.mirror, path=self.path,
+            every_seconds=self.every_seconds, is_draft=True,
+        )  # fmt: skip
 
     async def _look(self, build: LivingChild) -> None:
         asked = {

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bbops.errors import BbopsError, GitError
-from bbops.git.place import Place, find_repository, stamp_branch
+from bbops.git.place import Place, find_repository, stamp_branch, stamp_branches
 from bbops.tree import FolderTree
 from bbops_server.processes import LivingChild
 from bbops_server.reconciler.status import Stalled
@@ -45,16 +45,32 @@ class Source(Protocol):
         """Make the next `stamp` look at once, where it would wait for its turn."""
         ...
 
+    async def branches(self, build: LivingChild) -> Mapping[str, str] | None:
+        """Return every branch with its newest commit; None when that is as it was last time.
+
+        Raises:
+            BbopsError: the repository cannot be looked at now.
+        """
+        ...
+
+    def of_branch(self, branch: str) -> Source:
+        """Return the source of a draft: another branch, where rewriting is everyday work."""
+        ...
+
 
 class BranchSource:
     """A branch of a local repository; its blobs are read, it is never checked out."""
 
     poll_seconds = 0.05
 
-    def __init__(self, repository: Path, branch: str, path: str = "") -> None:
+    def __init__(
+        self, repository: Path, branch: str, path: str = "", *, is_draft: bool = False
+    ) -> None:
         self.repository, self.branch, self.path = repository.absolute(), branch, path
         self.name, self.shown = self.repository.name, str(self.repository)
+        self.is_draft = is_draft
         self._place: Place | None = None
+        self._listed: object = None
 
     @property
     def place(self) -> Place:
@@ -66,7 +82,7 @@ class BranchSource:
     @property
     def holds_rewrites(self) -> bool:
         """Only of a bare repository: in a work tree amending is everyday work."""
-        return self.place.is_bare
+        return self.place.is_bare and not self.is_draft
 
     async def stamp(self, build: LivingChild) -> object:
         """Return the stats of the branch's files; four `stat` calls."""
@@ -84,6 +100,20 @@ class BranchSource:
 
     def hurry(self) -> None:
         """Do nothing: it looks all the time."""
+
+    async def branches(self, build: LivingChild) -> Mapping[str, str] | None:
+        """Ask git, if a branch may have come, gone or moved since it was asked last."""
+        stamp = await asyncio.to_thread(stamp_branches, self.place)
+        if stamp == self._listed:
+            return None
+        asked = {"do": "branches", "repository": str(self.repository)}
+        found = (await build.ask(asked, timeout_seconds=RESOLVE_SECONDS))["branches"]
+        self._listed = stamp
+        return dict(found)
+
+    def of_branch(self, branch: str) -> Source:
+        """Return the same repository's other branch."""
+        return BranchSource(self.repository, branch, self.path, is_draft=True)
 
 
 def describe(
@@ -123,3 +153,13 @@ class FolderSource:
 
     def hurry(self) -> None:
         """Do nothing: it looks all the time."""
+
+    async def branches(self, build: LivingChild) -> Mapping[str, str] | None:
+        """Return none: what is saved is all there is."""
+        del build
+        return None
+
+    def of_branch(self, branch: str) -> Source:
+        """Return itself: it has no branches."""
+        del branch
+        return self

@@ -7,6 +7,7 @@ A database is changed by `expand`, in ways that the live release does not notice
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -33,10 +34,9 @@ async def build(attempt: Attempt, at: Workshop) -> None:
     """Read, load, check and compile."""
     asked = {
         "do": "build", "source": attempt.source, "artifacts": str(at.artifacts),
-        "engine": "sqlite" if isinstance(at.database, Path) else "postgres",
+        "engine": at.engine,
     }  # fmt: skip
-    settings = at.plane.settings
-    off = await asyncio.to_thread(read_features_off, settings.state, settings.accounts)
+    off = await asyncio.to_thread(read_features_off, at.plane.settings)
     attempt.built = await at.plane.build.ask({**asked, "off": off}, timeout_seconds=BUILD_SECONDS)
     if not attempt.built["ok"]:
         raise _refused("ProjectInvalid", attempt.built["diagnostics"])
@@ -51,8 +51,8 @@ def _refused(reason: str, found: list[dict[str, Any]]) -> Stalled:
 
 
 async def test(attempt: Attempt, at: Workshop) -> None:
-    """Run the project's tests where `tests.gate` asks for it; `bbops dev` serves what is saved."""
-    if not attempt.built["gate"] or at.mode == "dev":
+    """Run the project's tests where `tests.gate` asks for it, and not for who writes it."""
+    if not attempt.built["gate"] or at.tells_callers:
         return
     asked = {"state": str(at.project.state), "digest": attempt.built["digest"]}
     try:
@@ -67,12 +67,23 @@ async def test(attempt: Attempt, at: Workshop) -> None:
 
 async def fill_env(attempt: Attempt, at: Workshop) -> None:
     """Find a value for every declared variable; make the ones that say `generate`."""
-    attempt.env, missing = at.secrets.resolve(attempt.built["env"])
+    declared = _signed_by_itself(attempt.built) if at.is_draft else attempt.built["env"]
+    attempt.env, missing = at.secrets.resolve(declared)
     if missing:
         names = ", ".join(missing)
+        project = at.project.name.partition("/")[0]
         cure = f"bbops env set {missing[0]} --state {at.plane.settings.state}"
-        cure += f" --project {at.project.name}" if at.project.name else ""
+        cure += f" --project {project}" if project else ""
+        cure += " --drafts" if at.is_draft else ""
         raise Stalled("EnvMissing", f"no value for {names}", cure)
+
+
+def _signed_by_itself(built: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a draft declares, with a signing key that is made up: it has no live one."""
+    declared, signs = built["env"], built.get("signs", "")
+    return {
+        name: {**how, "generate": True} if name == signs else how for name, how in declared.items()
+    }
 
 
 async def rehearse(attempt: Attempt, at: Workshop) -> None:
@@ -99,7 +110,7 @@ async def link(attempt: Attempt, at: Workshop) -> None:
         at.database,
         at.history,
         built["durability"],
-        at.mode == "dev",
+        at.tells_callers,
         attempt.env,
     )
     try:

@@ -14,6 +14,8 @@ from typing import Any, Protocol
 
 import msgspec
 
+from bbops_server.reconciler.draft_status import DraftStatus
+
 
 class Stalled(Exception):
     """An attempt cannot go on. `is_passing`: trying again may help without a new commit."""
@@ -88,6 +90,34 @@ class ServerStatus(msgspec.Struct, frozen=True):
     diagnostics: list[dict[str, Any]] = []
 
 
+class DraftSource(Protocol):
+    """What the control plane asks about the drafts of one project."""
+
+    def list(self) -> list[DraftStatus]:
+        """Return every draft, the one committed to last first."""
+        ...
+
+    def find(self, name: str) -> DraftStatus | None:
+        """Return the draft of a slug or a branch."""
+        ...
+
+    def key(self, slug: str) -> bytes:
+        """Return what the tokens of a draft are made with."""
+        ...
+
+    def url_of(self, branch: str) -> str:
+        """Return where a branch is previewed, whether or not it is there yet."""
+        ...
+
+    def hurry(self) -> None:
+        """Look at the branches now."""
+        ...
+
+    async def renew(self, slug: str) -> bool:
+        """Let a draft begin anew with an empty database; False when there is none."""
+        ...
+
+
 class StatusSource(Protocol):
     """What the control plane asks."""
 
@@ -113,6 +143,10 @@ class StatusSource(Protocol):
 
     def history(self, name: str) -> Path | None:
         """Return where a project's requests are remembered; None when no project has the name."""
+        ...
+
+    def drafts(self, name: str) -> DraftSource | None:
+        """Return a project's drafts; None when no project has the name."""
         ...
 
 

@@ -1,0 +1,137 @@
+"""What a server answers: the shapes of its control plane's API, for those who ask it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from bbops.diagnostics import Diagnostic, Place, Severity
+
+
+class ProjectLine(msgspec.Struct, frozen=True):
+    """A project in the server's list."""
+
+    name: str
+    revision: str | None
+    url: str
+    ready: bool
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """One thing that is so or not so: `type` is Ready, Reconciling or Stalled."""
+
+    type: str
+    status: bool
+    reason: str
+    message: str
+    since: str | None = None
+
+
+class Publication(msgspec.Struct, frozen=True):
+    """One attempt to make a revision live."""
+
+    revision: str
+    at: str
+    outcome: str
+    milliseconds: float | None = None
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """A diagnostic as JSON spells it."""
+
+    severity: Severity
+    code: str
+    file: str
+    line: int
+    column: int
+    message: str
+    hint: str = ""
+
+    def diagnostic(self) -> Diagnostic:
+        """Return it as the rest of bbops knows it."""
+        place = Place(self.file, self.line, self.column)
+        return Diagnostic(place, self.code, self.message, self.hint, self.severity)
+
+
+class Status(msgspec.Struct, frozen=True):
+    """How a project is: what is live, what was tried last, and what stands in its way."""
+
+    name: str
+    url: str
+    branch: str
+    attempted_revision: str | None
+    applied_revision: str | None
+    release: str | None
+    conditions: tuple[Condition, ...]
+    diagnostics: tuple[Finding, ...]
+    publications: tuple[Publication, ...]
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the newest commit is live."""
+        return any(one.type == "Ready" and one.status for one in self.conditions)
+
+
+class ServerStatus(msgspec.Struct, frozen=True):
+    """How a server's own settings are: the file they come from, and what is wrong in it."""
+
+    file: str | None = None
+    diagnostics: tuple[Finding, ...] = ()
+
+
+class Oneself(msgspec.Struct, frozen=True):
+    """Whom a server takes one for: `how` is token or local."""
+
+    how: str
+    email: str
+    name: str
+    role: str | None
+    projects: dict[str, str]
+    scopes: list[str]
+
+
+class Login(msgspec.Struct, frozen=True):
+    """A sign-in that somebody approves at `url`; `device` is for polling alone."""
+
+    device: str
+    code: str
+    url: str
+    interval_seconds: float
+
+
+class LoginOutcome(msgspec.Struct, frozen=True):
+    """How it is with it: pending, approved, denied or expired."""
+
+    status: str
+    token: str = ""
+    email: str = ""
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """A branch that is previewed: `state` is asleep, waking, live or stalled."""
+
+    branch: str
+    slug: str
+    commit: str
+    url: str
+    state: str
+    release: str | None
+    message: str
+    diagnostics: tuple[Finding, ...]
+
+
+class Preview(msgspec.Struct, frozen=True):
+    """What lets a program into a draft, and until when."""
+
+    url: str
+    token: str
+    expires_at: str
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """An answer of a project's API; `value` is its JSON, null without any."""
+
+    status: int
+    release: str
+    value: Any

@@ -1,0 +1,83 @@
+"""List the previews of a server's branches, and get into one."""
+
+from __future__ import annotations
+
+import json
+
+import click
+import msgspec
+
+from bbops.cli._server import of_server, open_remote
+from bbops.console import say
+from bbops.render import printable
+
+_COLOURS = {"live": "green", "stalled": "red", "waking": "yellow"}
+
+of_project = click.option(
+    "--project", metavar="NAME", help="The project, where a server has several."
+)
+as_json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+
+
+@click.group()
+def command() -> None:
+    """List the previews of a server's branches, and get into one.
+
+    Each branch but the live one answers below /~drafts/ of its project, with a database of its own.
+    It is made when somebody asks for it, sleeps when nobody does, and goes with its branch.
+    """
+
+
+@command.command("list")
+@of_project
+@of_server
+@as_json_option
+def show(project: str | None, server: str, *, as_json: bool) -> None:
+    """List the drafts, the one committed to last first."""
+    with open_remote(server) as remote:
+        found = remote.drafts(project or remote.only_project())
+    if as_json:
+        say(msgspec.json.encode(found).decode())
+        return
+    for one in found:
+        state = click.style(f"{one.state:<8}", fg=_COLOURS.get(one.state))
+        say(f"{state}  {one.commit[:12]}  {printable(one.branch)}  {one.url}")
+        if one.message:
+            say(f"    {printable(one.message)}")
+    if not found:
+        say("no branch beside the live one; push one, and it is previewed")
+
+
+@command.command("token")
+@click.argument("branch")
+@click.option(
+    "--hours", default=12, show_default=True, type=click.IntRange(1, 720), help="How long it lasts."
+)
+@of_project
+@of_server
+@as_json_option
+def token(branch: str, hours: int, project: str | None, server: str, *, as_json: bool) -> None:
+    """Make a token for the draft of BRANCH; send it as the header x-draft-token.
+
+    It cannot be taken back before it expires. Only the token is printed to a pipe.
+    """
+    with open_remote(server) as remote:
+        name = project or remote.only_project()
+        made = remote.open_draft(name, remote.draft(name, branch).slug, hours)
+    if as_json:
+        say(json.dumps({"url": made.url, "token": made.token, "expires_at": made.expires_at}))
+        return
+    say(made.token)
+    click.echo(f"for {made.url} until {made.expires_at}", err=True)
+
+
+@command.command("renew")
+@click.argument("branch")
+@of_project
+@of_server
+def renew(branch: str, project: str | None, server: str) -> None:
+    """Let the draft of BRANCH begin anew with an empty database."""
+    with open_remote(server) as remote:
+        name = project or remote.only_project()
+        remote.renew_draft(name, remote.draft(name, branch).slug)
+    say(f"the draft of {printable(branch)} begins anew when it is asked for")

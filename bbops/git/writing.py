@@ -1,0 +1,187 @@
+"""Write a repository that others read: tags, commits and branches, each whole or not at all.
+
+Nothing is checked out but where the branch that moves is: there the files follow it, as after a
+`git merge`, and nothing moves when somebody's changes would be lost.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bbops.errors import GitError
+from bbops.git.command import Answer, failure, run
+from bbops.git.place import Place, read_head, read_link
+
+MERGE_SECONDS = 60.0
+_SETTINGS = {"core.hooksPath": os.devnull, "commit.gpgSign": "false", "tag.gpgSign": "false"}
+NOTHING = "0" * 40
+"""The commit of a branch that is not there yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Whom a commit or tag names: bbops itself where nobody else did it."""
+
+    name: str = "bbops"
+    email: str = "bbops@localhost"
+
+    def settings(self) -> dict[str, str]:
+        """Return it as settings of git, which takes no line breaks or brackets in a name."""
+        name = "".join(one for one in self.name if one.isprintable() and one not in "<>")
+        email = "".join(one for one in self.email if one.isprintable() and one not in "<> ")
+        return {"user.name": name.strip() or "bbops", "user.email": email or "bbops@localhost"}
+
+
+BBOPS = Identity()
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What comes of two histories: a tree, or the files that both have changed."""
+
+    tree: str
+    conflicts: tuple[str, ...] = ()
+
+
+def add_tag(place: Place, name: str, commit: str, message: str) -> bool:
+    """Make an annotated tag; return False, with nothing changed, when the name is taken.
+
+    Raises:
+        GitError: it cannot be written.
+    """
+    words = ("--annotate", "--cleanup=verbatim", "--file=-", "--", name, commit)
+    answer = _run(place, ("tag", *words), message.splitlines(), who=BBOPS)
+    if answer.status and "already exists" in answer.complaint:
+        return False
+    _demand(answer, "tag")
+    return True
+
+
+def merge_trees(place: Place, ours: str, theirs: str) -> Merged:
+    """Merge two commits without a work tree; bounded in time.
+
+    Raises:
+        GitError: they have no history in common, or cannot be read.
+    """
+    options = ("--write-tree", "-z", "--name-only", "--no-messages")
+    answer = _run(place, ("merge-tree", *options, ours, theirs))
+    if answer.status not in {0, 1} or answer.ended:
+        raise failure(answer, ("merge-tree",))
+    tree, *files = answer.output.decode(errors="replace").rstrip("\0").split("\0")
+    return Merged(tree, tuple(dict.fromkeys(filter(None, files))))
+
+
+def put_files(place: Place, commit: str, files: Mapping[str, tuple[str, str] | None]) -> str:
+    """Return a tree: that of a commit with some files put in place, or removed.
+
+    Args:
+        place: the repository.
+        commit: whose files the others are.
+        files: path → (mode, blob id), None to remove it.
+    """
+    with tempfile.TemporaryDirectory(prefix="bbops-index-") as folder:
+        aside = replace(place, index=Path(folder) / "index")
+        _demand(_run(aside, ("read-tree", commit)), "read-tree")
+        lines = [_index_line(path, one) for path, one in files.items()]
+        _demand(_run(aside, ("update-index", "--index-info"), lines), "update-index")
+        return _demand(_run(aside, ("write-tree",)), "write-tree")
+
+
+def put_folder(place: Place, commit: str, folder: str, source: str) -> str:
+    """Return a tree: that of a commit with one folder as it is in another; the whole without one.
+
+    A folder that is missing there is gone.
+    """
+    if not folder:
+        return _demand(_run(place, ("rev-parse", f"{source}^{{tree}}")), "rev-parse")
+    with tempfile.TemporaryDirectory(prefix="bbops-index-") as temporary:
+        aside = replace(place, index=Path(temporary) / "index")
+        _demand(_run(aside, ("read-tree", commit)), "read-tree")
+        gone = ("rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--", f"{folder}/")
+        _demand(_run(aside, gone, work_tree=Path(temporary)), "rm")
+        if _run(place, ("cat-file", "-e", f"{source}:{folder}")).status == 0:
+            put = ("read-tree", f"--prefix={folder}/", f"{source}:{folder}")
+            _demand(_run(aside, put), "read-tree")
+        return _demand(_run(aside, ("write-tree",)), "write-tree")
+
+
+def make_commit(
+    place: Place, tree: str, parents: Sequence[str], message: str, who: Identity = BBOPS
+) -> str:
+    """Write a commit that no branch holds yet; return its id."""
+    options = [part for one in parents for part in ("-p", one)]
+    answer = _run(place, ("commit-tree", tree, *options, "-F", "-"), message.splitlines(), who=who)
+    return _demand(answer, "commit-tree")
+
+
+def move_branch(place: Place, branch: str, old: str, new: str, reason: str) -> None:
+    """Move a branch from one commit to another, with the files where it is checked out.
+
+    Args:
+        place: the repository.
+        branch: its name.
+        old: where it must be; NOTHING for a new one.
+        new: where it goes.
+        reason: for the reflog.
+
+    Raises:
+        GitError: it has moved since, or files that are checked out have changes.
+    """
+    if place.is_bare or read_head(place) != branch or old == NOTHING:
+        _point(place, branch, old, new, reason)
+        return
+    work_tree = _work_tree(place)
+    if _demand(_run(place, ("rev-parse", f"refs/heads/{branch}")), "rev-parse") != old:
+        raise _moved(branch)
+    if _demand(_run(place, ("status", "--porcelain", "-uno"), work_tree=work_tree), "status"):
+        raise GitError(
+            f"branch '{branch}' is checked out in '{work_tree}', with changes",
+            hint="commit or stash them there",
+        )
+    _demand(_run(place, ("read-tree", "-m", "-u", old, new), work_tree=work_tree), "read-tree")
+    try:
+        _point(place, branch, old, new, reason)
+    except GitError:
+        _run(place, ("read-tree", "-m", "-u", new, "HEAD"), work_tree=work_tree)
+        raise
+
+
+def _point(place: Place, branch: str, old: str, new: str, reason: str) -> None:
+    words = ("update-ref", "-m", reason, f"refs/heads/{branch}", new, old)
+    answer = _run(place, words, who=BBOPS)
+    if answer.status and ("is at" in answer.complaint or "already exists" in answer.complaint):
+        raise _moved(branch)
+    _demand(answer, "update-ref")
+
+
+def _moved(branch: str) -> GitError:
+    return GitError(f"branch '{branch}' has moved meanwhile", hint="look at it and try again")
+
+
+def _work_tree(place: Place) -> Path:
+    """Return the folder whose files are checked out; a linked work tree names its own."""
+    linked = read_link(place)
+    return linked if linked is not None else place.git_dir.parent
+
+
+def _index_line(path: str, put: tuple[str, str] | None) -> str:
+    mode, blob = put or ("0", NOTHING)
+    return f"{mode} {blob}\t{path}"
+
+
+def _run(
+    place: Place, arguments: Sequence[str], lines: Sequence[str] = (), *,
+    work_tree: Path | None = None, who: Identity | None = None,
+) -> Answer:  # fmt: skip
+    settings = _SETTINGS | (who.settings() if who else {})
+    return run(place, arguments, lines, work_tree=work_tree, settings=settings)
+
+
+def _demand(answer: Answer, verb: str) -> str:
+    if answer.status or answer.ended:
+        raise failure(answer, (verb,))
+    return answer.output.decode(errors="replace").strip()

@@ -1,0 +1,117 @@
+"""Drafts: the branches of a project that are previewed, and what lets somebody into one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+from litestar import Response
+from litestar.exceptions import NotFoundException
+from litestar.params import Body, FromPath, FromQuery
+
+from bbops_server.accounts.rules import Permission
+from bbops_server.control.guard import POLICY
+from bbops_server.control.routes import change, form, page, read
+from bbops_server.control.visit import Here, Visit
+from bbops_server.live.draft_keys import make_token
+from bbops_server.reconciler.draft_status import DraftStatus
+from bbops_server.reconciler.status import DraftSource
+
+PAGE_HOURS: Final = 12
+MOST_HOURS: Final = 30 * 24
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """For how many hours a token is to be good."""
+
+    hours: Annotated[int, msgspec.Meta(ge=1, le=MOST_HOURS)] = PAGE_HOURS
+
+
+class Preview(msgspec.Struct, frozen=True):
+    """What lets a program into a draft: the header `x-draft-token` with this token."""
+
+    url: str
+    token: str
+    expires_at: datetime
+
+
+class Renewed(msgspec.Struct, frozen=True):
+    """The draft begins anew with an empty database when it is asked for next."""
+
+    status: str = "renewed"
+
+
+@read("/api/projects/{name:str}/drafts", Permission.READ_PROJECT)
+async def list_drafts(visit: Here, name: FromPath[str]) -> list[DraftStatus]:
+    """Every branch but the live one: where it is previewed, and how far that is."""
+    return _drafts(visit, name).list()
+
+
+@change("/api/projects/{name:str}/drafts/{slug:str}/token", Permission.OPEN_DRAFT, status=201)
+async def create_token(
+    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[Wish, Body()]
+) -> Preview:
+    """A token that lets a program into the draft; it cannot be taken back before it expires."""
+    draft = _find(visit, name, slug)
+    await visit.note("open draft", object=f"{name} {draft.branch}")
+    return _make(visit, name, draft, data.hours)
+
+
+@change("/api/projects/{name:str}/drafts/{slug:str}/renew", Permission.RENEW_DRAFT)
+async def renew(visit: Here, name: FromPath[str], slug: FromPath[str]) -> Renewed:
+    """Forget the draft's database, history and made-up values."""
+    draft = _find(visit, name, slug)
+    await _drafts(visit, name).renew(draft.slug)
+    await visit.note("renew draft", object=f"{name} {draft.branch}")
+    return Renewed()
+
+
+@page("/projects/{name:str}/drafts", Permission.READ_PROJECT)
+async def show_drafts(visit: Here, name: FromPath[str], done: FromQuery[str] = "") -> Response[Any]:
+    """Show the drafts, each with the button that opens it."""
+    found = [(one, _make(visit, name, one, PAGE_HOURS)) for one in _drafts(visit, name).list()]
+    said = "The draft begins anew." if done == "renewed" else ""
+    answer = visit.page("drafts", project=name, drafts=found, said=said)
+    answer.headers["content-security-policy"] = _policy(found)
+    return answer
+
+
+@form("/projects/{name:str}/drafts/{slug:str}/renew", Permission.RENEW_DRAFT)
+async def renew_by_page(visit: Here, name: FromPath[str], slug: FromPath[str]) -> Response[Any]:
+    """Forget the draft's database."""
+    draft = _find(visit, name, slug)
+    await _drafts(visit, name).renew(draft.slug)
+    await visit.note("renew draft", object=f"{name} {draft.branch}")
+    return visit.go(f"/projects/{name}/drafts?done=renewed")
+
+
+def _policy(found: list[tuple[DraftStatus, Preview]]) -> str:
+    """Return the policy of a page whose forms lead to where the drafts answer."""
+    parts = [urlsplit(one.url) for one, _ in found]
+    origins = sorted({f"{part.scheme}://{part.netloc}" for part in parts})
+    return POLICY.replace("form-action 'self'", " ".join(["form-action 'self'", *origins]))
+
+
+def _make(visit: Visit, name: str, draft: DraftStatus, hours: int) -> Preview:
+    expires = datetime.now(UTC) + timedelta(hours=hours)  # noqa: TID251 - the server's own clock
+    key = _drafts(visit, name).key(draft.slug)
+    return Preview(draft.url, make_token(key, expires.timestamp()), expires)
+
+
+def _find(visit: Visit, name: str, slug: str) -> DraftStatus:
+    found = _drafts(visit, name).find(slug)
+    if found is None:
+        raise NotFoundException(f"project '{name}' has no draft '{slug}'")
+    return found
+
+
+def _drafts(visit: Visit, name: str) -> DraftSource:
+    found = visit.desk.status.drafts(name)
+    if found is None:
+        raise NotFoundException(f"there is no project '{name}'")
+    return found
+
+
+ROUTES = (list_drafts, create_token, renew, show_drafts, renew_by_page)

@@ -1,0 +1,132 @@
+"""Decide about a push before anything has changed: the rules of refs, then the compiler."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Final
+
+from bbops.diagnostics import Diagnostic
+from bbops.git.checkout import is_dirty
+from bbops.render import from_json, printable, render
+from bbops_server.accounts.features import read_features_off
+from bbops_server.githttp.hooks import Say
+from bbops_server.githttp.refs import (
+    COMPLAINT_OF_CHANGES,
+    Rights,
+    Update,
+    complain_of_rewriting,
+    find_complaint,
+)
+from bbops_server.githttp.repository import Follower, Repository
+from bbops_server.processes import LivingChild
+
+CHECK_SECONDS: Final = 60.0
+DRAFT_SECONDS: Final = 5.0
+"""For all drafts of a push together; what is behind them is taken without a check."""
+
+MOST_DRAFTS: Final = 20
+MOST_TOLD: Final = 50
+
+
+class Check:
+    """The check of one push; its objects are in quarantine until it is accepted."""
+
+    def __init__(
+        self, build: LivingChild, repository: Repository, quarantine: str, say: Say
+    ) -> None:
+        self._build, self._repository, self._say = build, repository, say
+        self._quarantine = quarantine
+
+    async def run(self, updates: Sequence[Update], rights: Rights) -> bool:
+        """Return whether the push is taken, and say why not."""
+        complaints = [found for one in updates if (found := find_complaint(one, rights))]
+        for one in complaints:
+            await self._say(printable(str(one)))
+        if complaints:
+            return False
+        live = [one for one in updates if one.branch in rights.live]
+        verdicts = [await self._check_live(one) for one in live]
+        if all(verdicts):
+            await self._check_drafts([one for one in updates if _is_draft(one, rights)])
+        return all(verdicts)
+
+    # ---- what would be served
+    async def _check_live(self, update: Update) -> bool:
+        """Refuse what could not be served."""
+        for follower in self._repository.of_branch(update.branch):
+            if await asyncio.to_thread(is_dirty, follower.source.repository, update.branch):
+                await self._say(str(COMPLAINT_OF_CHANGES))
+                return False
+            verdict = await self._ask(follower, update, CHECK_SECONDS)
+            if not verdict["follows"]:
+                await self._say(str(complain_of_rewriting(update)))
+                return False
+            if not verdict["ok"]:
+                await self._say(f"'{update.branch}' of '{follower.name}' would not work:")
+                await self._say(render_found(verdict["diagnostics"], follower.source.path))
+                return False
+        return True
+
+    # ---- what is a draft
+    async def _check_drafts(self, updates: Sequence[Update]) -> None:
+        """Say what is wrong in drafts, which are taken all the same."""
+        different = await self._different(updates[:MOST_DRAFTS])
+        try:
+            async with asyncio.timeout(DRAFT_SECONDS):
+                for one in different:
+                    await self._tell_draft(one)
+        except TimeoutError:
+            await self._say("the other drafts were not checked: it took too long")
+            return
+        if len(updates) > MOST_DRAFTS:
+            await self._say(f"{len(updates) - MOST_DRAFTS} more drafts were not checked")
+
+    async def _tell_draft(self, update: Update) -> None:
+        for follower in self._repository.followers:
+            verdict = await self._ask(follower, Update("", update.new, update.ref), DRAFT_SECONDS)
+            if not verdict["ok"]:
+                await self._say(f"draft '{update.branch}' of '{follower.name}' does not work yet:")
+            if verdict["diagnostics"]:
+                await self._say(render_found(verdict["diagnostics"], follower.source.path))
+
+    async def _different(self, updates: Sequence[Update]) -> Sequence[Update]:
+        """Return one update of each tree."""
+        if len(updates) < 2:
+            return updates
+        asked = {
+            "do": "trees", "repository": str(self._repository.followers[0].source.repository),
+            "quarantine": self._quarantine, "commits": [one.new for one in updates],
+        }  # fmt: skip
+        trees = await self._build.ask(asked, timeout_seconds=CHECK_SECONDS)
+        return list({trees[one.new]: one for one in updates if one.new in trees}.values())
+
+    async def _ask(self, follower: Follower, update: Update, seconds: float) -> dict[str, Any]:
+        """Let the build process check a commit as it would build it."""
+        at, source = follower.reconciler.workshop, follower.source
+        asked = {
+            "do": "check", "old": update.old, "engine": at.engine,
+            "off": await asyncio.to_thread(read_features_off, at.plane.settings),
+            "source": {
+                "kind": "git", "repository": str(source.repository), "commit": update.new,
+                "branch": update.branch, "path": source.path, "quarantine": self._quarantine,
+            },
+        }  # fmt: skip
+        return await self._build.ask(asked, timeout_seconds=seconds)
+
+
+def _is_draft(update: Update, rights: Rights) -> bool:
+    return bool(update.branch and update.new) and update.branch not in rights.live
+
+
+def render_found(found: Sequence[dict[str, Any]], folder: str = "") -> str:
+    """Return diagnostics as `bbops validate` prints them, errors first where they are too many."""
+    every = [from_json(one) for one in found]
+    told = every if len(every) <= MOST_TOLD else sorted(every, key=_weight)[:MOST_TOLD]
+    text = render(told, "text", folder=folder)
+    more = len(every) - len(told)
+    return f"{text}, and {more} more that are not shown" if more else text
+
+
+def _weight(one: Diagnostic) -> bool:
+    return one.severity != "error"

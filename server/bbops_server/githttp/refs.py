@@ -1,0 +1,112 @@
+"""What a push may do to each ref, before anything of it is read. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+_HEADS: Final = "refs/heads/"
+_OURS: Final = re.compile(r"refs/tags/v[0-9].*")
+_OPEN: Final = (_HEADS, "refs/tags/")
+_SHOWN: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """One ref that a push changes; `old` is empty for a new one, `new` for one that goes."""
+
+    old: str
+    new: str
+    ref: str
+
+    @property
+    def branch(self) -> str:
+        """The name of the branch; empty for another ref."""
+        return self.ref.removeprefix(_HEADS) if self.ref.startswith(_HEADS) else ""
+
+    def __str__(self) -> str:
+        """Return it for the audit log."""
+        return f"{self.ref} {self.old[:_SHOWN] or 'new'}..{self.new[:_SHOWN] or 'deleted'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """Why a push is refused, and the cure."""
+
+    message: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        """Return it as it is printed."""
+        return f"{self.message}\n    hint: {self.hint}" if self.hint else self.message
+
+
+def read_updates(lines: Sequence[str]) -> tuple[Update, ...]:
+    """Read the lines that a hook gets: `old new ref`, a missing id is all zeros."""
+    words = (line.split(" ", 2) for line in lines)
+    return tuple(Update(old.strip("0") and old, new.strip("0") and new, ref)
+                 for old, new, ref in words)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """What whoever pushes may do to the branches that are served.
+
+    Attributes:
+        live: the branches that projects follow.
+        reviewed: those of them that change by proposals alone.
+        may_publish: whether they may push to the others.
+    """
+
+    live: Collection[str]
+    reviewed: Collection[str]
+    may_publish: bool
+
+
+def find_complaint(update: Update, rights: Rights) -> Complaint | None:
+    """Return why a ref may not be changed in this way, None when it may."""
+    ref, branch = update.ref, update.branch
+    if branch in rights.live:
+        return _find_live(update, branch, rights)
+    if _OURS.fullmatch(ref):
+        tag = ref.removeprefix("refs/tags/")
+        return Complaint(
+            f"tag '{tag}' cannot be pushed: tags 'v1', 'v2', … name what went live",
+            "give it another name",
+        )
+    if not ref.startswith(_OPEN):
+        return Complaint(f"'{ref}' cannot be pushed", "push a branch, or a tag")
+    return None
+
+
+def _find_live(update: Update, branch: str, rights: Rights) -> Complaint | None:
+    if not update.new:
+        return Complaint(f"branch '{branch}' is what is served, and cannot be deleted")
+    if branch in rights.reviewed:
+        return Complaint(
+            f"branch '{branch}' changes by proposals alone: its project.yaml says 'review'",
+            f"push a branch of your own: git push origin HEAD:{_HEADS}TOPIC",
+        )
+    if not rights.may_publish:
+        return Complaint(
+            f"you may not push to branch '{branch}': it takes the role 'maintainer'",
+            f"push a draft: git push origin HEAD:{_HEADS}TOPIC",
+        )
+    return None
+
+
+COMPLAINT_OF_CHANGES: Final = Complaint(
+    "the server's working folder has changes of this branch that are not committed",
+    "commit or stash them there, then push again",
+)
+
+
+def complain_of_rewriting(update: Update) -> Complaint:
+    """Return why a live branch only grows."""
+    return Complaint(
+        f"branch '{update.branch}' only grows: {update.new[:_SHOWN]} does not follow"
+        f" {update.old[:_SHOWN]}",
+        "'git revert' takes back what a commit did; 'git pull' brings what others did",
+    )

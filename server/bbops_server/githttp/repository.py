@@ -1,0 +1,119 @@
+"""Which repository an address names, who follows it, and what somebody may do with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from bbops.errors import GitError
+from bbops.git.place import Place
+from bbops_server.accounts.rules import Caller, Permission, may
+from bbops_server.githttp.asked import Refusal
+from bbops_server.githttp.refs import Rights
+from bbops_server.reconciler.loop import Reconciler
+from bbops_server.reconciler.remote import RemoteSource
+from bbops_server.reconciler.sources import BranchSource
+from bbops_server.reconciler.status import DraftSource
+
+
+class Projects(Protocol):
+    """What follows the projects of this server."""
+
+    def reconcilers(self) -> Iterable[Reconciler]:
+        """Return the loop of every project."""
+        ...
+
+    def drafts(self, name: str) -> DraftSource | None:
+        """Return the drafts of a project."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Follower:
+    """A project, and the branch of a repository here that it follows."""
+
+    reconciler: Reconciler
+    source: BranchSource
+
+    @property
+    def name(self) -> str:
+        """The project's."""
+        return self.reconciler.board.name
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository on this machine, asked for as project `name`, with all that follow it.
+
+    Who may not read one of them may not read it, and who changes it changes them all.
+    """
+
+    name: str
+    place: Place
+    followers: tuple[Follower, ...]
+    drafts: tuple[DraftSource, ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """What git knows it by."""
+        return self.place.common_dir
+
+    def allows(self, caller: Caller, permission: Permission) -> bool:
+        """Return whether somebody may do something with every project that follows it."""
+        return all(may(caller, permission, one.name) for one in self.followers)
+
+    def of_branch(self, branch: str) -> tuple[Follower, ...]:
+        """Return those that follow a branch."""
+        return tuple(one for one in self.followers if one.source.branch == branch)
+
+    def rights(self, caller: Caller) -> Rights:
+        """Return what a push of somebody may do."""
+        return Rights(
+            live={one.source.branch for one in self.followers},
+            reviewed={
+                one.source.branch for one in self.followers
+                if one.reconciler.review.get("main") == "proposals"
+            },
+            may_publish=self.allows(caller, Permission.PUSH_MAIN),
+        )  # fmt: skip
+
+
+def knows(projects: Projects, name: str) -> bool:
+    """Return whether there is a project of this name."""
+    return any(one.board.name == name for one in projects.reconcilers())
+
+
+def find_repository(projects: Projects, name: str) -> Repository:
+    """Return the repository of a project that there is.
+
+    Raises:
+        Refusal: it is not on this machine, or not there now.
+    """
+    every = tuple(projects.reconcilers())
+    source = next(one.source for one in every if one.board.name == name)
+    if isinstance(source, RemoteSource):
+        raise Refusal(403, f"project '{name}' is kept elsewhere: clone and push {source.shown}")
+    if not isinstance(source, BranchSource):
+        raise Refusal(403, f"project '{name}' is served from a folder; only commits are pushed")
+    try:
+        place = source.place
+    except GitError as error:
+        raise Refusal(503, error.message) from None
+    followers = tuple(_find_followers(every, place))
+    drafts = tuple(filter(None, (projects.drafts(one.name) for one in followers)))
+    return Repository(name, place, followers, drafts)
+
+
+def _find_followers(every: Iterable[Reconciler], place: Place) -> Iterable[Follower]:
+    for one in every:
+        if isinstance(one.source, BranchSource) and _is_at(one.source, place):
+            yield Follower(one, one.source)
+
+
+def _is_at(source: BranchSource, place: Place) -> bool:
+    try:
+        return source.place.common_dir.samefile(place.common_dir)
+    except (GitError, OSError):
+        return False

@@ -1,0 +1,83 @@
+"""Serve the repositories of the projects to git: the way from a request to its answer."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+from bbops.git.command import scrubbed_environment
+from bbops_server.accounts.rules import Caller
+from bbops_server.githttp.asked import Asked
+from bbops_server.githttp.backend import MAX_BODY_BYTES, TOO_LARGE, Exchange, Line
+from bbops_server.githttp.hooks import Hooks
+from bbops_server.githttp.push import Push
+from bbops_server.githttp.repository import Projects, Repository
+from bbops_server.githttp.room import Room
+from bbops_server.processes import LivingChild
+
+SETTINGS: Final = (
+    ("http.receivepack", "true"), ("http.uploadpack", "true"), ("http.getanyfile", "false"),
+    ("transfer.fsckObjects", "true"), ("uploadpack.allowFilter", "true"),
+    ("advice.graftFileDeprecated", "false"),
+    # a working copy has more refs, such as what its owner has stashed
+    ("transfer.hideRefs", "refs"), ("transfer.hideRefs", "!refs/heads"),
+    ("transfer.hideRefs", "!refs/tags"), ("transfer.hideRefs", "!refs/pull"),
+    ("receive.denyCurrentBranch", "updateInstead"), ("receive.maxInputSize", str(MAX_BODY_BYTES)),
+    ("receive.autogc", "false"), ("receive.advertisePushOptions", "true"),
+    ("pack.threads", "2"), ("pack.windowMemory", "64m"), ("core.bigFileThreshold", "32m"),
+)  # fmt: skip
+"""Of git for these requests alone."""
+
+
+class GitHttp:
+    """Answers git clients; who they are, and whether they may, was found out before."""
+
+    def __init__(self, build: LivingChild, projects: Projects, folder: Path) -> None:
+        """`folder` is for the hooks."""
+        self.projects, self._build = projects, build
+        self._hooks, self._room = Hooks(folder), Room()
+        self._running: set[asyncio.Task[None]] = set()
+
+    async def answer(
+        self, asked: Asked, repository: Repository, caller: Caller, line: Line
+    ) -> Push | None:
+        """Answer a request; return what was pushed, if that was it.
+
+        Raises:
+            Refusal: nothing was answered yet.
+        """
+        if int(asked.variables.get("CONTENT_LENGTH", 0)) > MAX_BODY_BYTES:
+            raise TOO_LARGE
+        with self._room.take(asked, caller.person or caller.how), ExitStack() as open_until:
+            push, more = None, {}
+            if asked.is_push and not asked.is_greeting:
+                await self._hooks.open()
+                push = Push(self._build, repository, caller)
+                more = open_until.enter_context(self._hooks.answering(push.answer))
+            environment = self._environment(repository, caller) | asked.variables | more
+            await self._run(Exchange(line, environment))
+            return push
+
+    async def stop(self) -> None:
+        """End what is under way; a push is taken wholly or not."""
+        for task in self._running:
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+        await self._hooks.close()
+
+    async def _run(self, exchange: Exchange) -> None:
+        """Run it in a task of its own, which `stop` can end."""
+        task = asyncio.create_task(exchange.run())
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        await task
+
+    def _environment(self, repository: Repository, caller: Caller) -> dict[str, str]:
+        who = caller.email or "bbops"
+        return scrubbed_environment([*SETTINGS, self._hooks.setting]) | {
+            "GIT_PROJECT_ROOT": str(repository.folder), "GIT_HTTP_EXPORT_ALL": "1",
+            "GIT_COMMITTER_NAME": caller.name or who, "GIT_COMMITTER_EMAIL": who,
+            "REMOTE_USER": who,
+        }  # fmt: skip

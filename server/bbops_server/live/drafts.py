@@ -1,0 +1,242 @@
+"""The drafts of a data-plane process: branches that nobody has reviewed, served to members alone.
+
+A draft sleeps until it is asked for: the first request tells the parent, which makes its release
+and its database, and waits for that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+import msgspec
+
+from bbops_server.live.directory import read_host
+from bbops_server.live.draft_cookies import Headers, as_own, only_own, read_token, token_cookie
+from bbops_server.live.draft_keys import is_good
+from bbops_server.live.place import DraftPlace
+from bbops_server.live.swap import Live
+
+MARK: Final = "/~drafts/"
+TOKEN_HEADER: Final = b"x-draft-token"
+WAKING_SECONDS: Final = 25.0
+"""How long a request waits for a draft that sleeps."""
+
+TELL_SECONDS: Final = 20.0
+"""The parent is told of a draft's use at most once in so long, so that it lets it live on."""
+
+_LOOK_SECONDS = 0.01
+_ENTER: Final = "/~enter"
+_MAX_FORM_BYTES = 4 << 10
+_COOKIE_SECONDS = 12 * 3600
+_SANDBOX: Final = b"sandbox allow-forms allow-scripts allow-popups"
+"""Of a page: what it runs must not read what the live project's pages keep in the browser."""
+
+
+class Draft:
+    """One draft; `live` has no release while it sleeps."""
+
+    def __init__(self, place: DraftPlace, live: Live) -> None:
+        self.place, self.live = place, live
+        self.told_at = 0.0
+
+
+class Drafts:
+    """All drafts of a process, by their prefix."""
+
+    def __init__(self, make: Callable[[], Live], tell: Callable[[str], None]) -> None:
+        """`tell` says to the parent that a draft of this name was asked for."""
+        self._make, self._tell = make, tell
+        self._by_name: dict[str, Draft] = {}
+        self._by_prefix: dict[bytes, list[tuple[str, Draft]]] = {}
+        self._leaving: set[asyncio.Task[None]] = set()
+
+    def arrange(self, places: Mapping[str, DraftPlace]) -> None:
+        """Let these drafts answer, and no others."""
+        for name in self._by_name.keys() - places.keys():
+            self._retire(self._by_name.pop(name))
+        for name, place in places.items():
+            known = self._by_name.get(name)
+            if known is None:
+                self._by_name[name] = Draft(place, self._make())
+            else:
+                known.place = place
+        self._by_prefix = {}
+        for name, draft in self._by_name.items():
+            self._by_prefix.setdefault(draft.place.prefix.encode(), []).append((name, draft))
+
+    def live(self, name: str) -> Live | None:
+        """Return a draft's releases, None when there is no draft of that name."""
+        draft = self._by_name.get(name)
+        return draft.live if draft else None
+
+    def rest(self, name: str) -> None:
+        """Let a draft sleep: close what it has open once its last request is answered."""
+        draft = self._by_name.get(name)
+        if draft is not None:
+            self._retire(Draft(draft.place, draft.live))
+            draft.live, draft.told_at = self._make(), 0.0
+
+    async def close(self) -> None:
+        """Close what every draft has open."""
+        for task in self._leaving:
+            task.cancel()
+        await asyncio.gather(*(draft.live.close() for draft in self._by_name.values()))
+
+    async def answer(self, scope: Any, receive: Any, send: Any) -> bool:
+        """Answer a request for a draft; return False, with nothing sent, when it is for none."""
+        found = self._find(scope)
+        if found is None:
+            return False
+        name, draft = found
+        path = scope["path"][len(draft.place.prefix) :] or "/"
+        if path == _ENTER and scope["method"] == "POST":
+            await _enter(draft, receive, send)
+        elif not (_is_preflight(scope) or _is_let_in(scope, draft)):
+            await _send(send, 401, _say("draftClosed", _how_to_enter(draft)), [])
+        else:
+            self._use(name, draft)
+            await self._pass_on(draft, scope, receive, send)
+        return True
+
+    def _find(self, scope: Any) -> tuple[str, Draft] | None:
+        path: bytes = scope.get("raw_path") or scope["path"].encode()
+        at = path.find(MARK.encode())
+        end = path.find(b"/", at + len(MARK))
+        prefix = path if end < 0 else path[:end]
+        host = read_host(scope).decode("latin-1")
+        for name, draft in self._by_prefix.get(prefix, ()) if at >= 0 else ():
+            if not draft.place.hosts or host in draft.place.hosts:
+                return name, draft
+        return None
+
+    def _use(self, name: str, draft: Draft) -> None:
+        now = time.monotonic()
+        if now - draft.told_at > TELL_SECONDS:
+            draft.told_at = now
+            self._tell(name)
+
+    async def _pass_on(self, draft: Draft, scope: Any, receive: Any, send: Any) -> None:
+        live = await _wait(draft)
+        sending = _marking(draft.place, send)
+        if live.refusal is not None:
+            draft.told_at = 0.0
+            await _send(sending, 503, live.refusal, [])
+        elif live.release is None:
+            draft.told_at = 0.0
+            message = "this draft is being made; ask again in a moment"
+            await _send(sending, 503, _say("draftSleeps", message), [(b"retry-after", b"1")])
+        else:
+            if live.held is not None:
+                await live.held.wait()
+            inner = dict(scope)
+            cut = len(draft.place.prefix)  # plain ASCII: as long decoded as it was sent
+            inner["path"] = scope["path"][cut:] or "/"
+            inner["raw_path"] = (scope.get("raw_path") or b"")[cut:] or b"/"
+            inner["headers"] = _without_token(scope["headers"])
+            await live.release(inner, receive, sending)
+
+    def _retire(self, draft: Draft) -> None:
+        task = asyncio.create_task(draft.live.retire())
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
+
+
+async def _wait(draft: Draft) -> Live:
+    """Return the draft's releases once one of them can answer, or nobody waits any longer."""
+    until = time.monotonic() + WAKING_SECONDS
+    while time.monotonic() < until:
+        live = draft.live  # another one, once it has slept
+        if live.release is not None or live.refusal is not None:
+            return live
+        await asyncio.sleep(_LOOK_SECONDS)
+    return draft.live
+
+
+def _is_let_in(scope: Any, draft: Draft) -> bool:
+    given = read_token(scope["headers"])
+    for name, value in scope["headers"]:
+        if name == TOKEN_HEADER:
+            given = value.decode("latin-1")
+    return is_good(given, bytes.fromhex(draft.place.key), time.time())  # noqa: TID251 - expiry
+
+
+def _is_preflight(scope: Any) -> bool:
+    """Return whether a browser asks what it may send: it never sends a token with that."""
+    return scope["method"] == "OPTIONS" and any(
+        name == b"access-control-request-method" for name, _ in scope["headers"]
+    )
+
+
+def _without_token(headers: Headers) -> Headers:
+    return [one for one in only_own(headers) if one[0] != TOKEN_HEADER]
+
+
+async def _enter(draft: Draft, receive: Any, send: Any) -> None:
+    """Take the token of a form that the control plane's page sent, and keep it in a cookie."""
+    place = draft.place
+    fields = parse_qs((await _read_body(receive)).decode("latin-1"))
+    token = fields.get("token", [""])[0]
+    if not is_good(token, bytes.fromhex(place.key), time.time()):  # noqa: TID251 - expiry
+        await _send(send, 401, _say("draftClosed", _how_to_enter(draft)), [])
+        return
+    cookie = token_cookie(token, place.prefix, seconds=_COOKIE_SECONDS, is_secure=place.is_secure)
+    headers = [(b"location", place.prefix.encode() + b"/"), (b"set-cookie", cookie.encode())]
+    await _send(send, 303, b"", headers)
+
+
+async def _read_body(receive: Any) -> bytes:
+    data = bytearray()
+    while len(data) <= _MAX_FORM_BYTES:
+        message = await receive()
+        data += message.get("body", b"")
+        if message["type"] == "http.disconnect" or not message.get("more_body"):
+            return bytes(data)
+    return b""
+
+
+def _marking(place: DraftPlace, send: Any) -> Any:
+    """Return a `send` that says of each answer whose it is, and keeps its cookies and pages in."""
+    prefix = place.prefix.encode()
+    marks = [
+        (b"x-draft", place.branch.encode("ascii", "backslashreplace")),
+        (b"x-robots-tag", b"noindex, nofollow"),
+    ]
+
+    async def sending(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            headers = [
+                (name, as_own(value, prefix) if name == b"set-cookie" else value)
+                for name, value in message.get("headers", [])
+            ]
+            if any(one[0] == b"content-type" and b"html" in one[1].lower() for one in headers):
+                headers.append((b"content-security-policy", _SANDBOX))
+            message = {**message, "headers": [*headers, *marks]}
+        await send(message)
+
+    return sending
+
+
+def _how_to_enter(draft: Draft) -> str:
+    return (
+        f"this is a draft: members of the project open it at {draft.place.tells};"
+        f" programs send the header 'x-draft-token', which 'bbops drafts token' makes"
+    )
+
+
+def _say(code: str, message: str) -> bytes:
+    return msgspec.json.encode({"error": {"code": code, "message": message}})
+
+
+async def _send(send: Any, status: int, body: bytes, headers: Headers) -> None:
+    await send({
+        "type": "http.response.start", "status": status,
+        "headers": [
+            (b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)),
+            (b"cache-control", b"no-store"), (b"x-robots-tag", b"noindex, nofollow"), *headers,
+        ],
+    })  # fmt: skip
+    await send({"type": "http.response.body", "body": body})

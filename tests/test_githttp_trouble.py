@@ -1,0 +1,229 @@
+"""Pushes that go wrong on their way: cut off, too large, while the server ends, by shared hands."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.pushing import BAD, Clone, World, make_repository
+from tests.served import Served, git, wait_for
+from tests.small_project import hello
+from tests.test_several_projects import Several
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with World(tmp_path_factory.mktemp("world")) as world:
+        yield world
+
+
+def backends(world: World) -> list[str]:
+    """Return the processes that git runs for the server."""
+    mark = f"GIT_PROJECT_ROOT={world.folder}".encode()
+    found = []
+    for process in Path("/proc").iterdir():
+        try:
+            if process.name.isdigit() and mark in (process / "environ").read_bytes():
+                found.append((process / "cmdline").read_text())
+        except OSError:
+            continue
+    return found
+
+
+def begin_push(world: World, *more: str) -> socket.socket:
+    """Begin a push that never ends; return its connection."""
+    address = httpx.URL(world.serving["control_url"])
+    connection = socket.create_connection((address.host, address.port or 80))
+    headers = [
+        "POST /git/shop.git/git-receive-pack HTTP/1.1", f"host: {address.host}",
+        "content-type: application/x-git-receive-pack-request",
+        f"authorization: Bearer {world.token('owner')}",
+    ]  # fmt: skip
+    connection.sendall("\r\n".join([*headers, *more, "", ""]).encode())
+    return connection
+
+
+def begin_chunks(world: World) -> socket.socket:
+    """Begin a push in chunks, whose first is there."""
+    connection = begin_push(world, "transfer-encoding: chunked")
+    connection.sendall(b"4\r\n00a5\r\n")
+    return connection
+
+
+def test_who_disconnects_leaves_no_process_behind(world: World) -> None:
+    with begin_chunks(world):
+        wait_for(lambda: len(backends(world)) >= 2)
+    wait_for(lambda: not backends(world))
+
+
+def test_a_push_that_is_cut_off_changes_nothing(world: World) -> None:
+    clone, before = world.clone(), world.tip()
+    clone.commit({"big.bin": os.urandom(8 << 20).hex()})
+    clone.cut_off("HEAD:main", 0.2)
+    wait_for(lambda: not backends(world))
+    assert (world.tip(), list((world.folder / "shop").rglob("*.lock"))) == (before, [])
+    clone.git("reset", "-q", "--hard", "HEAD~1")
+    clone.commit(world.next_version())
+    assert clone.push().code == 0
+
+
+def test_a_length_that_is_too_large_is_refused_before_it_comes(world: World) -> None:
+    with begin_push(world, f"content-length: {1 << 30}", "expect: 100-continue") as connection:
+        answer = connection.recv(4096).decode()
+    assert answer.startswith("HTTP/1.1 413 ")
+    assert "a push may bring at most 64 MiB" in answer
+
+
+@pytest.mark.long
+def test_git_says_what_is_too_large(world: World) -> None:
+    clone, before = world.clone(), world.tip()
+    big = clone.folder / "big.bin"
+    with big.open("wb") as file:
+        for _ in range(65):
+            file.write(os.urandom(1 << 20))
+    git(clone.folder, "-c", "core.bigFileThreshold=1", "add", "-A")
+    git(clone.folder, "commit", "-qm", "Large")
+    done = clone.push()
+    assert "pack exceeds maximum allowed size" in done.text
+    assert (done.code, world.tip()) == (1, before)
+
+
+def test_a_body_may_be_gzip(world: World) -> None:
+    url, auth = f"{world.url()}/git-upload-pack", ("me", world.token("viewer"))
+    body = gzip.compress(b"0014command=ls-refs\n0000")
+    headers = {
+        "content-type": "application/x-git-upload-pack-request", "content-encoding": "gzip",
+        "git-protocol": "version=2",
+    }  # fmt: skip
+    answer = httpx.post(url, auth=auth, headers=headers, content=body)
+    assert (answer.status_code, "refs/heads/main" in answer.text) == (200, True)
+
+
+def test_who_has_no_role_in_a_neighbour_neither_reads_nor_changes_it(world: World) -> None:
+    url, folder = world.url(world.token("maintainer"), "left"), world.folder
+    done = Clone(folder, url).git("clone", "-q", url, str(folder / "refused"))
+    assert "this repository holds other projects, too" in done.text
+    assert done.code == 128
+
+
+def test_a_push_is_live_in_every_project_that_follows_it(world: World) -> None:
+    clone = world.clone("owner", "left")
+    clone.commit({f"{name}/functions/hello.yaml": hello_of(7) for name in ("left", "right")})
+    done = clone.push()
+    assert done.code == 0, done.text
+    assert (world.version("left"), world.version("right")) == (7, 7)
+    clone.commit({"right/functions/hello.yaml": BAD["functions/hello.yaml"]})
+    refused = clone.push().text
+    assert "'main' of 'right' would not work:" in refused
+    assert "remote: right/functions/hello.yaml:2:31: error: " in refused
+
+
+def hello_of(version: int) -> str:
+    return hello(version)["functions/hello.yaml"]
+
+
+def test_a_project_that_is_kept_elsewhere_says_where(world: World) -> None:
+    answer = httpx.get(
+        f"{world.url(project='away')}/info/refs?service=git-receive-pack",
+        auth=("me", world.token("owner")),
+    )
+    expected = f"project 'away' is kept elsewhere: clone and push file://{world.folder}/shop\n"
+    assert (answer.status_code, answer.text) == (403, expected)
+
+
+def test_a_push_that_cannot_go_live_says_why(world: World) -> None:
+    clone = world.clone()
+    text = (clone.folder / "project.yaml").read_text()
+    clone.commit({"project.yaml": f"{text}  NEEDED: {{ secret: true }}\n"})
+    done = clone.push()
+    assert done.code == 0  # it is in main
+    assert "[EnvMissing]\n" in done.text
+    assert "remote: no value for NEEDED\n" in done.text
+    assert "hint: bbops env set NEEDED" in done.text
+    clone.commit({"project.yaml": text})
+    assert "live: " in clone.push().text
+
+
+def test_a_branch_that_changes_by_proposals_takes_no_push(world: World) -> None:
+    clone = world.clone("owner", "copy")
+    text = (clone.folder / "project.yaml").read_text()
+    clone.commit({"project.yaml": f"{text}review: {{ main: proposals }}\n"})
+    assert clone.push().code == 0
+    before = clone.git("rev-parse", "HEAD").text
+    clone.commit({"project.yaml": text})  # what is pushed does not decide about itself
+    done = clone.push()
+    assert "branch 'main' changes by proposals alone" in done.text
+    assert world.tip(project="copy") == before
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_server_that_ends_in_the_middle_leaves_a_whole_repository(
+    tmp_path: Path, how: int
+) -> None:
+    with World(tmp_path / "world") as world:
+        clone, before = world.clone(), world.tip()
+        with begin_chunks(world):
+            wait_for(lambda: len(backends(world)) >= 2)
+            world.stop(how)
+            wait_for(lambda: not backends(world))
+    shop = world.folder / "shop"
+    assert (world.tip(), list(shop.rglob("*.lock"))) == (before, [])
+    with Several(world.folder, "") as again:
+        again.until("live", "shop")
+        assert again.api.get("/shop/hello").json()["version"] == 1
+    assert clone.folder.exists()
+
+
+@pytest.mark.long
+def test_storms_of_pushes_end_in_a_repository_that_is_whole(world: World) -> None:
+    """Six people push drafts and main at once, some of them cut off."""
+    clones = [world.clone(name) for name in ("owner", "maintainer", "developer") for _ in "ab"]
+    until = time.monotonic() + 20
+
+    def push(clone: Clone, number: int) -> None:
+        while time.monotonic() < until:
+            clone.git("fetch", "-q", "origin")
+            clone.git("reset", "-q", "--hard", "origin/main")
+            clone.commit(world.next_version())
+            target = "main" if number < 4 else f"refs/heads/draft/{number}"
+            if number % 3 == 2:
+                clone.cut_off(f"HEAD:{target}", 0.02 * number)
+            else:
+                clone.push("origin", f"HEAD:{target}")
+
+    threads = [threading.Thread(target=push, args=(one, n)) for n, one in enumerate(clones)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    wait_for(lambda: not backends(world))
+    shop = world.folder / "shop"
+    assert list(shop.rglob("*.lock")) == []
+    assert git(shop, "fsck", "--no-dangling", "--no-progress") == ""
+    last = world.clone("owner")
+    commit = last.commit(world.next_version())
+    assert last.push().code == 0
+    assert world.tip() == commit
+
+
+@pytest.mark.long
+def test_while_nobody_has_an_account_this_machine_pushes_without_a_token(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "small", bare=True)
+    with Served(repository, tmp_path / "home") as served:
+        served.live()
+        url = f"{served.serving['control_url']}/git/small.git"
+        clone = Clone(tmp_path, url)
+        assert clone.git("clone", "-q", url, "work").code == 0
+        clone.folder = tmp_path / "work"
+        commit = clone.commit(hello(2))
+        assert f"live: {commit[:12]}" in clone.push().text
