@@ -24,10 +24,10 @@ from bbops.database import migrate, rollout, shape
 from bbops.database.opened import read_tables
 from bbops.database.place import Place, PostgresPlace
 from bbops.resources.table import Table
+from tests.changing import ROWS, SPEC, changed, end_of
+from tests.changing_postgres import ROWS as POSTGRES_ROWS
 from tests.migrating import declare, query, schema_of
-from tests.test_database_changes import ROWS, SPEC, changed
-from tests.test_phases import CASES, end_of
-from tests.test_postgres_changes import ROWS as POSTGRES_ROWS
+from tests.table_changes import CASES
 
 SEED = 20261121
 OWN = {"_bbops_schema": "spec", "_bbops_notes": "text"}

@@ -15,7 +15,7 @@ import pytest
 
 from tests.postgres import DATABASES
 from tests.storm import PHASES, Files, Ground, Schemas, Storm
-from tests.test_database_changes import SAFE
+from tests.table_changes import SAFE
 
 KILLS = int(os.environ.get("BBOPS_MIGRATION_KILLS", "200"))
 EACH = [

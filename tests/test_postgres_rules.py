@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from time import monotonic
 from typing import Any
 
@@ -13,23 +12,17 @@ import pytest
 from bbops.database import migrate, rollout
 from bbops.database.place import PostgresPlace
 from bbops.errors import DatabaseError, MigrationRefused
+from tests.changing import SPEC, both, changed, people, to
+from tests.changing_postgres import place, query
 from tests.migrating import declare
-from tests.test_database_changes import SPEC, both, changed, people, to
-from tests.test_postgres_changes import CONNECTIONS, ROWS, query
+
+__all__ = ["place"]
 
 RULES = changed(both(people("age", maximum=99), people("lead_id", references="people.id")))
 UNPROVEN = (
     "SELECT conname FROM pg_constraint WHERE NOT convalidated"
     " AND connamespace = current_schema()::regnamespace"
 )
-
-
-@pytest.fixture
-def place(schema: PostgresPlace) -> Iterator[PostgresPlace]:
-    migrate.apply(schema, declare(SPEC))
-    query(schema, *ROWS)
-    yield schema
-    CONNECTIONS.pop(schema.address).close()
 
 
 def when(
