@@ -142,7 +142,7 @@ def test_a_draft_may_be_rewritten_and_deleted(world: World) -> None:
 @pytest.mark.parametrize(
     ("ref", "words"),
     [
-        ("refs/tags/v1", "tags 'v1', 'v2', … name what went live"),
+        ("refs/tags/v999", "tags 'v1', 'v2', … name what went live"),
         ("refs/pull/1/head", "'refs/pull/1/head' cannot be pushed"),
         ("refs/stash", "deny updating a hidden ref"),
     ],

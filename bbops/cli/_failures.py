@@ -57,7 +57,8 @@ def _explain(error: Exception) -> int:
     if os.environ.get(DEBUG):
         traceback.print_exception(error)
     _complain(*_words_of_surprise(error))
-    return COULD_NOT_RUN
+    code: int = getattr(error, "exit_code", COULD_NOT_RUN)
+    return code
 
 
 def _complain(message: str, hint: str) -> None:

@@ -18,7 +18,7 @@ ABOUT = (
 )
 SECTIONS = {
     "Write": (
-        "init", "new", "set", "mv", "copy", "rm", "fmt", "validate", "test", "dev", "lsp",
+        "init", "new", "set", "mv", "copy", "rm", "fmt", "validate", "test", "plan", "dev", "lsp",
     ),
     "Serve": ("serve", "status", "requests", "drafts", "env", "db", "accept"),
     "People": ("login", "logout", "whoami", "users", "workspace"),

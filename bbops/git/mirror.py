@@ -1,8 +1,8 @@
 """Keep a bare copy of one branch of a repository elsewhere.
 
 Whoever keeps the original may send anything at any speed: each command is bounded, what comes is
-checked by git itself, and only the branch is taken, no tag and no other ref. The copy holds nothing
-that cannot be fetched again.
+checked by git itself, and of all refs only the branch is taken, and the versions. The copy holds
+nothing that cannot be fetched again.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ _SETTINGS = {
     "http.lowSpeedLimit": "100",
     "http.lowSpeedTime": "30",
 }
+_VERSIONS = "refs/tags/v*"
 _LEFT_BEHIND = ("*.lock", "refs/**/*.lock", "objects/pack/tmp_*", "objects/??/tmp_obj_*")
 _DISK = ("No space left on device", "Read-only file system", "File too large", "quota exceeded")
 _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?").fullmatch
@@ -64,11 +65,22 @@ class Mirror:
         ref = f"refs/heads/{require_branch(branch)}"
         self._prepare()
         newest = self._ask(ref).get(ref)
-        if newest is None or newest == self._held(ref):
+        held = self._held(ref)
+        if newest is None or newest == held:
             return newest
-        self._fetch(ref)
+        self._fetch(f"+{ref}:{ref}")
+        if held is None:  # the versions there are, so that ours go on from them
+            self._fetch(f"+{_VERSIONS}:{_VERSIONS}")
         self._tidy()
         return self._held(ref)
+
+    def push_tag(self, name: str) -> None:
+        """Push a tag of ours to the original. Raises as `update`, also where it takes none."""
+        self._prepare()
+        ref = f"refs/tags/{name}"
+        options = ("--quiet", "--no-verify", "--no-follow-tags")
+        arguments = ("push", *options, "--", self._address.url, f"{ref}:{ref}")
+        self._online(arguments, Limits(ASK_SECONDS, memory_bytes=MAX_MEMORY_BYTES))
 
     def branches(self) -> dict[str, str]:
         """Return every branch over there with its newest commit. Raises as `update`."""
@@ -121,12 +133,12 @@ class Mirror:
             raise failure(answer, ("rev-parse",))
         return answer.output.decode().strip() or None
 
-    def _fetch(self, ref: str) -> None:
+    def _fetch(self, what: str) -> None:
         options = (
             "--progress", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules",
             "--no-auto-maintenance", "--no-show-forced-updates", "--update-shallow",
         )  # fmt: skip
-        arguments = ("fetch", *options, "--", self._address.url, f"+{ref}:{ref}")
+        arguments = ("fetch", *options, "--", self._address.url, what)
         limits = Limits(
             FETCH_SECONDS, QUIET_SECONDS, file_bytes=MAX_FILE_BYTES, memory_bytes=MAX_MEMORY_BYTES
         )

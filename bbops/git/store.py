@@ -33,6 +33,11 @@ class Store:
     def __init__(self, place: Place) -> None:
         self._place = place
 
+    @property
+    def place(self) -> Place:
+        """Where git keeps it."""
+        return self._place
+
     @classmethod
     def open(cls, path: Path) -> Store:
         """Open a work tree, its `.git` folder, a linked work tree or a bare repository.
@@ -61,6 +66,13 @@ class Store:
             if name == ref:
                 return commit
         return None
+
+    def find_commit(self, revision: str) -> str | None:
+        """Return the full id of the commit that a branch, tag or id means; None for none."""
+        name = f"{revision}^{{commit}}"
+        answer = run(self._place, ("rev-parse", "--verify", "--quiet", "--end-of-options", name))
+        found = answer.output.decode(errors="replace").strip()
+        return found if answer.status == 0 and _ID(found) else None
 
     def branches(self) -> dict[str, str]:
         """Return every branch with its newest commit, the one committed to last first."""
@@ -132,6 +144,11 @@ class Store:
     def author(self, commit: str) -> str:
         """Return the name of a commit's author, without the address."""
         return self._show(commit, "%an")
+
+    def trailer(self, commit: str, key: str) -> str:
+        """Return the last value of a trailer of a commit's message; empty without one."""
+        lines = self._show(commit, f"%(trailers:key={key},valueonly)").splitlines()
+        return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
     def _show(self, commit: str, form: str) -> str:
         options = ("-1", "--no-show-signature", "--encoding=UTF-8", f"--format={form}")

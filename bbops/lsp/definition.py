@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
+from bbops.expressions.inside import expressions, nodes
 from bbops.expressions.nodes import Member, Name, Node
 from bbops.lsp.folder import Folder, kind_of
 from bbops.lsp.names import Named, named_at, resources, setters
 from bbops.lsp.pointed import Pointed, point
 from bbops.lsp.slots import Path
-from bbops.lsp.spots import expressions, nodes, spots, start_of
+from bbops.lsp.spots import spots, start_of
 from bbops.lsp.text import Lines
 from bbops.names import env_name
 from bbops.project import Project, Resource

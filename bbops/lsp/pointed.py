@@ -8,13 +8,14 @@ from typing import Any
 
 from bbops.check.flows import check_flow
 from bbops.expressions.infer import Inference
+from bbops.expressions.inside import Found, expressions, nodes
 from bbops.expressions.nodes import Member, Name, Node
 from bbops.expressions.scope import Scope
 from bbops.expressions.types import Type
 from bbops.lsp.folder import Folder, kind_of
 from bbops.lsp.names import Named, in_table, named_at
 from bbops.lsp.outside import scope_outside
-from bbops.lsp.spots import Found, Spot, expressions, nodes, offset_in, spot_at
+from bbops.lsp.spots import Spot, offset_in, spot_at
 from bbops.lsp.text import Lines
 from bbops.model import Model
 from bbops.project import Project, Resource

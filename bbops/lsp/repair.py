@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from bbops.expressions.inside import nodes
 from bbops.expressions.nodes import Filter, Literal, Member, Name, Node
 from bbops.expressions.syntax import SyntaxProblem, parse
-from bbops.lsp.spots import Spot, nodes, spots
+from bbops.lsp.spots import Spot, spots
 from bbops.lsp.text import Lines
 from bbops.yaml.document import Document, load
 

@@ -6,10 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel
-
-from bbops.expressions.nodes import Node, children
-from bbops.expressions.values import Expression, ListValue, MapValue, Template
 from bbops.lsp.slots import Path
 from bbops.lsp.text import Lines
 from bbops.yaml.document import Document, Map, Mark
@@ -64,43 +60,3 @@ def offset_in(document: Document, lines: Lines, mark: Mark, at: int) -> int:
 def start_of(document: Document, lines: Lines, mark: Mark, offset: int) -> int:
     """Return the offset in the file of character `offset` of a text."""
     return lines.offset_of(*document.position(mark, offset))
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """An expression of a file: its tree, and the text it stands in."""
-
-    node: Node
-    mark: Mark
-
-
-def expressions(value: Any) -> Iterator[Found]:
-    """Yield every expression in a model, in no order."""
-    match value:
-        case BaseModel():
-            for name in type(value).model_fields:
-                yield from expressions(getattr(value, name))
-        case dict():
-            for one in value.values():
-                yield from expressions(one)
-        case list() | tuple():
-            for one in value:
-                yield from expressions(one)
-        case MapValue():
-            for _, one in value.items:
-                yield from expressions(one)
-        case ListValue():
-            yield from expressions(value.items)
-        case Expression() if value.mark is not None:
-            yield Found(value.node, value.mark)
-        case Template() if value.mark is not None:
-            for part in value.parts:
-                if isinstance(part, Node):
-                    yield Found(part, value.mark)
-
-
-def nodes(node: Node) -> Iterator[Node]:
-    """Yield a node and all inside it, outer ones first."""
-    yield node
-    for inner in children(node):
-        yield from nodes(inner)

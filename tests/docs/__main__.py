@@ -1,10 +1,11 @@
-"""Write the pages of docs/language, and the list of codes: `python -m tests.docs`."""
+"""Write the pages of docs/language, and the lists of codes: `python -m tests.docs`."""
 
 from __future__ import annotations
 
 from tests.docs.codes import FOLDER as ERRORS
 from tests.docs.codes import index
 from tests.docs.pages import FOLDER, pages
+from tests.docs.plan_codes import PAGE, plans_page
 
 if __name__ == "__main__":
     wanted = pages()
@@ -14,4 +15,5 @@ if __name__ == "__main__":
         (FOLDER / path).parent.mkdir(parents=True, exist_ok=True)
         (FOLDER / path).write_text(text)
     ERRORS.with_suffix(".md").write_text(index())
+    PAGE.write_text(plans_page())
     print(f"{len(wanted)} pages in {FOLDER.name}/")

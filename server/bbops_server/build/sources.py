@@ -16,6 +16,7 @@ from bbops.git.address import Address
 from bbops.git.mirror import Mirror
 from bbops.git.store import Store
 from bbops.git.tree import GitTree
+from bbops.git.versions import add_version
 from bbops.tree import FolderTree, Tree
 
 Source = Mapping[str, Any]
@@ -56,6 +57,23 @@ class Sources:
         if source["kind"] == "folder":
             return ""
         return self.store(source["repository"]).subject(source["commit"])
+
+    def author(self, source: Source) -> str:
+        """Return who wrote the commit; empty for a folder."""
+        if source["kind"] == "folder":
+            return ""
+        return self.store(source["repository"]).author(source["commit"])
+
+    def tag(
+        self, repository: str, commit: str, facts: Mapping[str, str], project: str
+    ) -> dict[str, str]:
+        """Tag a commit that went live as the next version; see `bbops.git.versions`."""
+        store = self.store(repository)
+        facts = {**facts, "Author": store.author(commit)}
+        if proposal := store.trailer(commit, "Proposal"):
+            facts["Proposal"] = proposal
+        subject = store.subject(commit)
+        return {"version": add_version(store.place, commit, subject, facts, project)}
 
     def resolve(self, repository: str, branch: str) -> dict[str, Any]:
         """Return the commit of a branch, None without one, and the stamp it was read at."""
@@ -109,6 +127,11 @@ class Mirrors:
     def branches(self, url: str, mirror: str) -> dict[str, Any]:
         """Return every branch over there with its newest commit. Raises as `fetch`."""
         return {"branches": self._mirror(url, mirror).branches()}
+
+    def push_tag(self, url: str, mirror: str, tag: str) -> dict[str, Any]:
+        """Push a tag to where the mirror comes from. Raises as `fetch`."""
+        self._mirror(url, mirror).push_tag(tag)
+        return {}
 
     def _mirror(self, url: str, mirror: str) -> Mirror:
         if (url, mirror) not in self._mirrors:

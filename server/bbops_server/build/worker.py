@@ -60,7 +60,7 @@ class Builder:
             await self._gate.close()
             await self._tables.close()
         loop, work = asyncio.get_running_loop(), self._work(request)
-        is_online = request["do"] in {"fetch", "remote branches"}
+        is_online = request["do"] in {"fetch", "remote branches", "push tag"}
         thread = self._git_thread(request["mirror"]) if is_online else self._thread
         return await loop.run_in_executor(thread, work)
 
@@ -77,6 +77,12 @@ class Builder:
             ),
             "branches": lambda: {"branches": self._sources.branches(request["repository"])},
             "remote branches": lambda: self._mirrors.branches(request["url"], request["mirror"]),
+            "push tag": lambda: self._mirrors.push_tag(
+                request["url"], request["mirror"], request["tag"]
+            ),
+            "tag": lambda: self._sources.tag(
+                request["repository"], request["commit"], request["facts"], request["project"]
+            ),
             "descends": lambda: self._descends(request),
             "resolve": lambda: self._sources.resolve(request["repository"], request["branch"]),
             "build": lambda: self._build(
@@ -111,6 +117,7 @@ class Builder:
             "digest": built.digest,
             "revision": tree.revision,
             "subject": self._sources.subject(source),
+            "author": self._sources.author(source),
             "compiled": built.compiled,
             **self._keep(built, artifacts),
         }

@@ -32,6 +32,7 @@ class Attempt:
     changes: list[str] = field(default_factory=list)
     plan: dict[str, Any] = field(default_factory=lambda: dict(RESTORED))
     link: Link | None = None
+    version: str = ""
     finish_narrowing: Callable[[], Awaitable[None]] = nothing
     """Bring what the publication before has left to do in the tables to an end."""
 

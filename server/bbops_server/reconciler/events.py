@@ -36,6 +36,7 @@ class Published:
     milliseconds: float
     url: str
     warnings: list[dict[str, Any]]
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True)

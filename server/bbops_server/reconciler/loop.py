@@ -15,9 +15,13 @@ from bbops_server.reconciler.attempt import Attempt, Stage, Workshop
 from bbops_server.reconciler.events import Event, Found, Published, Report
 from bbops_server.reconciler.history import accept, missing_branch
 from bbops_server.reconciler.narrowing import Narrowing
+from bbops_server.reconciler.publications import add_publication, read_publications
 from bbops_server.reconciler.record import read_live, record
+from bbops_server.reconciler.sources import BranchSource, describe
 from bbops_server.reconciler.stages import BUILDING, CHANGING, RESTORING, TESTING
-from bbops_server.reconciler.status import Stalled, StatusBoard
+from bbops_server.reconciler.status import Publication, Stalled, StatusBoard, now
+from bbops_server.reconciler.suspension import read_suspension, stalled_by, stamp_suspension
+from bbops_server.reconciler.tagging import tag
 from bbops_server.settings import ProjectSettings
 
 MOST_OVERTAKEN = 2
@@ -31,7 +35,7 @@ Each time it fails again, the pause doubles.
 
 
 Stamp = tuple[object, object]
-"""Of the source, and of what is decided beside it: env values and approvals."""
+"""Of the source, and of what is decided beside it: env values, approvals, suspensions."""
 
 _UNKNOWN = object()
 
@@ -43,6 +47,7 @@ class Reconciler:
         project, source = workshop.project, workshop.source
         self.workshop, self.source, self.report = workshop, source, report
         self.board = StatusBoard(project.name, source.name, workshop.url, project.branch)
+        self.board.keep = lambda one: add_publication(self.workshop.project.state, one)
         self.asked = asyncio.Event()
         self.known: object = _UNKNOWN
         self.retries = 0
@@ -106,7 +111,7 @@ class Reconciler:
         return perf_counter() + min(pause, LONGEST_RETRY_SECONDS)
 
     async def stamp(self) -> Stamp | None:
-        """Return the source's stamp with that of env values and approvals; each may change a lot.
+        """Return the source's stamp with that of what is decided beside it; each may change a lot.
 
         While the source is out of reach it is the stamp known last; None when there is none.
         """
@@ -120,11 +125,13 @@ class Reconciler:
                 self.report(Found(self.source.shown))
         if self.known is _UNKNOWN:
             return None
-        beside = self.workshop.secrets.stamp(), stamp_approvals(self.workshop.project.state)
+        state = self.workshop.project.state
+        beside = self.workshop.secrets.stamp(), stamp_approvals(state), stamp_suspension(state)
         return self.known, beside
 
     async def restore(self) -> None:
         """Serve what was live before the restart, from its artifact alone."""
+        self.board.publications.extend(read_publications(self.workshop.project.state, 10))
         with contextlib.suppress(OSError, KeyError, ValueError, BbopsError, Stalled):
             data = await read_live(self.workshop)
             if data is None:
@@ -134,7 +141,19 @@ class Reconciler:
                 for _, stage in RESTORING:
                     await stage(attempt, self.workshop)
             self.review = data.get("review", {})
-            self.board.restored(data["project"], data["revision"], attempt.release)
+            await self.tag_again(attempt, data)
+            self.board.restored(data["project"], data["revision"], attempt.release, attempt.version)
+
+    async def tag_again(self, attempt: Attempt, data: Mapping[str, Any]) -> None:
+        """Tag what went live just before the server ended."""
+        attempt.version = data.get("version", "")
+        if attempt.version or not isinstance(self.source, BranchSource):
+            return
+        branch, _, commit = attempt.revision.rpartition("@sha1:")
+        _, attempt.source = describe(self.source.repository, commit, branch, self.source.path)
+        attempt.version = await tag(attempt, self.workshop)
+        if attempt.version:
+            await record(attempt, self.workshop)
 
     async def attempt(self, stamp: Stamp) -> object:
         """Try what the source holds now.
@@ -190,6 +209,7 @@ class Reconciler:
     async def finish(self, attempt: Attempt, began: float) -> None:
         """Do what must not be left half done, even when the loop is cancelled meanwhile."""
         await self.stages(attempt, CHANGING)
+        attempt.version = await tag(attempt, self.workshop)
         unremembered = await self.remember(attempt)
         self.published(attempt, 1000 * (perf_counter() - began))
         self.board.hide(attempt.plan["hidden"])
@@ -199,6 +219,9 @@ class Reconciler:
             await self.refuse(unremembered)
 
     async def begin(self) -> Attempt:
+        suspension = read_suspension(self.workshop.project.state)
+        if suspension is not None:
+            raise stalled_by(suspension, self.workshop.project.name)
         found = await self.source.revision(self.workshop.plane.build)
         if found is None:
             raise missing_branch(self.workshop, self.board.applied)
@@ -222,8 +245,12 @@ class Reconciler:
     def published(self, attempt: Attempt, milliseconds: float) -> None:
         built = attempt.built
         self.review = built["review"]
-        self.newest = _describe(attempt, milliseconds, self.workshop.url)
-        self.board.publish(built["project"], attempt.revision, attempt.release, milliseconds)
+        self.newest = _tell(attempt, milliseconds, self.workshop.url)
+        publication = Publication(
+            attempt.revision, now(), "live", round(milliseconds, 1), attempt.version,
+            built.get("author", ""), built.get("subject", ""), attempt.changes,
+        )  # fmt: skip
+        self.board.publish(built["project"], attempt.release, publication)
         self.report(self.newest)
 
     async def refuse(self, stalled: Stalled) -> None:
@@ -242,9 +269,9 @@ class Reconciler:
             self.report(stalled)
 
 
-def _describe(attempt: Attempt, milliseconds: float, url: str) -> Published:
+def _tell(attempt: Attempt, milliseconds: float, url: str) -> Published:
     built = attempt.built
     return Published(
         attempt.revision, attempt.release, built.get("subject", ""), attempt.changes,
-        built["compiled"], milliseconds, url, built["diagnostics"],
+        built["compiled"], milliseconds, url, built["diagnostics"], attempt.version,
     )  # fmt: skip

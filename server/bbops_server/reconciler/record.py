@@ -72,7 +72,7 @@ def _describe(attempt: Attempt, at: Workshop) -> dict[str, Any]:
         "revision": attempt.revision, "release": attempt.release, "digest": built["digest"],
         "artifact": built["artifact"], "env": built["env"], "durability": built["durability"],
         "signs": built["signs"], "project": built["project"], "source": at.source.shown,
-        "review": built.get("review", {}),
+        "review": built.get("review", {}), "version": attempt.version,
     }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from time import monotonic
@@ -16,6 +17,7 @@ from bbops_server.reconciler.sources import Source, describe
 from bbops_server.reconciler.status import Stalled
 
 LONGEST_PAUSE_SECONDS = 300.0
+_log = logging.getLogger(__name__)
 FETCH_SECONDS = 3600
 """More than git itself is given for one look."""
 
@@ -42,6 +44,7 @@ class RemoteSource:
         self._failures, self._due = 0, 0.0
         self._looking: asyncio.Task[None] | None = None
         self._list_due = 0.0
+        self._sharing: set[asyncio.Task[None]] = set()
 
     async def stamp(self, build: LivingChild) -> object:
         """Return the newest commit that is known; start to look when it is time."""
@@ -81,6 +84,21 @@ class RemoteSource:
             self.address, branch, self.mirror, path=self.path,
             every_seconds=self.every_seconds, is_draft=True,
         )  # fmt: skip
+
+    def share_tag(self, build: LivingChild, name: str) -> None:
+        """Push a tag in the background; a repository that takes none leaves it in the mirror."""
+        task = asyncio.create_task(self._share(build, name))
+        self._sharing.add(task)
+        task.add_done_callback(self._sharing.discard)
+
+    async def _share(self, build: LivingChild, name: str) -> None:
+        asked = {
+            "do": "push tag", "url": self.address.url, "mirror": str(self.mirror), "tag": name,
+        }  # fmt: skip
+        try:
+            await build.ask(asked, timeout_seconds=FETCH_SECONDS)
+        except BbopsError as error:
+            _log.warning("version %s stays in the mirror: %s", name, error)
 
     async def _look(self, build: LivingChild) -> None:
         asked = {

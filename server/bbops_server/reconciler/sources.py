@@ -57,6 +57,10 @@ class Source(Protocol):
         """Return the source of a draft: another branch, where rewriting is everyday work."""
         ...
 
+    def share_tag(self, build: LivingChild, name: str) -> None:
+        """Bring a tag to where the repository comes from, soon; where that is here, do nothing."""
+        ...
+
 
 class BranchSource:
     """A branch of a local repository; its blobs are read, it is never checked out."""
@@ -115,6 +119,9 @@ class BranchSource:
         """Return the same repository's other branch."""
         return BranchSource(self.repository, branch, self.path, is_draft=True)
 
+    def share_tag(self, build: LivingChild, name: str) -> None:
+        """Do nothing: it is where it belongs."""
+
 
 def describe(
     repository: Path, commit: str, branch: str, path: str
@@ -163,3 +170,6 @@ class FolderSource:
         """Return itself: it has no branches."""
         del branch
         return self
+
+    def share_tag(self, build: LivingChild, name: str) -> None:
+        """Do nothing: a folder has no tags."""

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -56,12 +56,20 @@ class Condition(msgspec.Struct, frozen=True):
 
 
 class Publication(msgspec.Struct, frozen=True):
-    """An attempt that ended: live, or stalled with its reason."""
+    """An attempt that ended: live, or stalled with its reason.
+
+    `version` is its tag, `author` and `subject` are those of its commit, `changes` those of tables.
+    """
 
     revision: str
     at: datetime
     outcome: str
     milliseconds: float
+    version: str = ""
+    author: str = ""
+    subject: str = ""
+    changes: list[str] = []
+    message: str = ""
 
 
 class Status(msgspec.Struct, frozen=True):
@@ -76,6 +84,7 @@ class Status(msgspec.Struct, frozen=True):
     conditions: list[Condition]
     diagnostics: list[dict[str, Any]]
     publications: list[Publication]
+    version: str | None = None
 
     @property
     def is_ready(self) -> bool:
@@ -150,7 +159,8 @@ class StatusSource(Protocol):
         ...
 
 
-def _now() -> datetime:
+def now() -> datetime:
+    """Return the time of the server's own clock."""
     return datetime.now(UTC)  # noqa: TID251 - the server's own clock, no function runs here
 
 
@@ -166,6 +176,8 @@ class StatusBoard:
         self.attempted: str | None = None
         self.applied: str | None = None
         self.release: str | None = None
+        self.version = ""
+        self.keep: Callable[[Publication], None] = lambda _: None
         self.diagnostics: list[dict[str, Any]] = []
         self.publications: deque[Publication] = deque(maxlen=10)
         self.stalled: Stalled | None = None
@@ -177,7 +189,7 @@ class StatusBoard:
     def put(self, kind: str, *, status: bool, reason: str, message: str) -> None:
         """Set a condition; its time moves only when its status does."""
         old = self.conditions.get(kind)
-        since = old.since if old is not None and old.status == status else _now()
+        since = old.since if old is not None and old.status == status else now()
         self.conditions[kind] = Condition(kind, status, reason, message, since)
 
     def status(self) -> Status:
@@ -186,6 +198,7 @@ class StatusBoard:
         return Status(
             self.name, self.url, self.branch, self.attempted, self.applied, self.release,
             list(conditions.values()), self.diagnostics, list(self.publications),
+            self.version or None,
         )  # fmt: skip
 
     def lose(self, why: Stalled) -> bool:
@@ -193,7 +206,7 @@ class StatusBoard:
         old, message = self.lost.get("Stalled"), why.as_sentence()
         if old is not None and (old.reason, old.message) == (why.reason, message):
             return False
-        since = old.since if old is not None else _now()
+        since = old.since if old is not None else now()
         self.lost = {
             "Ready": Condition("Ready", False, why.reason, self.serving(), since),  # noqa: FBT003
             "Stalled": Condition("Stalled", True, why.reason, message, since),  # noqa: FBT003
@@ -210,10 +223,10 @@ class StatusBoard:
         """Return what answers requests meanwhile."""
         return f"{self.release} serves on" if self.release else "nothing is live yet"
 
-    def restored(self, name: str, revision: str, release: str) -> None:
+    def restored(self, name: str, revision: str, release: str, version: str) -> None:
         """Record that the last good release serves again after a restart."""
         self.name = self.given_name or name
-        self.applied, self.release = revision, release
+        self.applied, self.release, self.version = revision, release, version
         self.put("Ready", status=True, reason="Restored", message=f"{release} is live")
 
     def begin(self, revision: str) -> None:
@@ -225,12 +238,13 @@ class StatusBoard:
         """Record the stage an attempt is in."""
         self.put("Reconciling", status=True, reason=reason, message=self.attempted or "")
 
-    def publish(self, name: str, revision: str, release: str, milliseconds: float) -> None:
+    def publish(self, name: str, release: str, publication: Publication) -> None:
         """Record that a revision went live."""
         self.name = self.given_name or name
-        self.applied, self.release = revision, release
+        self.applied, self.release = publication.revision, release
+        self.version = publication.version
         self.stalled, self.diagnostics = None, []
-        self.publications.append(Publication(revision, _now(), "live", round(milliseconds, 1)))
+        self.add(publication)
         message = f"{release} is live"
         self.put("Ready", status=True, reason="Published", message=message)
         self.put("Reconciling", status=False, reason="Done", message="")
@@ -265,5 +279,12 @@ class StatusBoard:
         self.put("Ready", status=False, reason=stalled.reason, message=self.serving())
         is_new = old is None or (old.reason, old.message) != (stalled.reason, stalled.message)
         if is_new and self.attempted:
-            self.publications.append(Publication(self.attempted, _now(), stalled.reason, 0.0))
+            self.add(Publication(
+                self.attempted, now(), stalled.reason, 0.0, message=stalled.message
+            ))  # fmt: skip
         return is_new
+
+    def add(self, publication: Publication) -> None:
+        """Remember an attempt that ended, here and where it is kept."""
+        self.publications.append(publication)
+        self.keep(publication)

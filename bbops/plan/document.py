@@ -1,0 +1,94 @@
+"""Write a plan as JSON, and the schema that the JSON keeps to."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+from bbops.plan.plan import Plan, digest
+from bbops.tree import Tree
+
+FILE = "plan.schema.json"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two projects.
+
+    Attributes:
+        revision: for example `main@sha1:…`, or `working-tree`.
+        tree: the id of its files.
+    """
+
+    revision: str
+    tree: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A plan between two trees.
+
+    Attributes:
+        version: of this form; a key may join it, none goes or changes its meaning.
+        digest: names the plan, so that a merge can be held to what was reviewed.
+        changes: whether it does anything.
+    """
+
+    version: Literal[1]
+    base: Side
+    head: Side
+    digest: str
+    changes: bool
+    plan: Plan
+
+
+def describe(plan: Plan, base: Tree, head: Tree, database: str = "") -> Document:
+    """Return the document of a plan between two trees.
+
+    Args:
+        plan: between the projects of the trees.
+        base: the old files.
+        head: the new ones.
+        database: names the state of the live tables; empty where nobody looked.
+    """
+    before, after = Side(base.revision, tree_id(base)), Side(head.revision, tree_id(head))
+    named = digest(plan, before.tree, after.tree, database)
+    return Document(1, before, after, named, not plan.is_empty, plan)
+
+
+def tree_id(tree: Tree) -> str:
+    """Return what two trees share that hold the same files, in a folder or in a commit."""
+    files = sorted((one.path, one.blob, one.kind) for one in tree.entries())
+    return hashlib.sha256(msgspec.json.encode(files)).hexdigest()
+
+
+def encode(document: Document) -> dict[str, Any]:
+    """Return a document as values of JSON."""
+    found: dict[str, Any] = msgspec.to_builtins(document)
+    return found
+
+
+def schema_file() -> dict[str, str]:
+    """Return the text of the schema's file by its name."""
+    schema = msgspec.json.schema(Document)
+    schema["$defs"] = {name: _described(one) for name, one in schema["$defs"].items()}
+    text = json.dumps({"$schema": DIALECT, **schema}, indent=1, ensure_ascii=False)
+    return {FILE: f"{text}\n"}
+
+
+def _described(definition: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a class whose docstring says what its attributes are."""
+    about, _, attributes = definition.pop("description", "").partition("Attributes:")
+    properties = definition["properties"]
+    for name, text in _ATTRIBUTE.findall(attributes):
+        properties[name] = {**properties[name], "description": " ".join(text.split())}
+    return {"description": " ".join(about.split()), **definition}
+
+
+_ATTRIBUTE = re.compile(r"^ +(\w+): ((?:.|\n(?! +\w+: ))+)", re.MULTILINE)

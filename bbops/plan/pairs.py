@@ -1,0 +1,135 @@
+"""Say which resource of one project stands for which of another, and which route."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from bbops.database.renames import find_renames
+from bbops.project import Project, Resource, Route
+
+FOLDERS = (
+    "tables", "functions", "endpoints", "channels", "tasks", "triggers", "realtime", "agents",
+    "addons", "tests",
+)  # fmt: skip
+"""The kinds whose files have names, as they are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoutePair:
+    """A route before and after; one of them may be missing."""
+
+    base: Route | None
+    head: Route | None
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Two projects without mistakes, side by side.
+
+    A file that moved is known by its content, a table by `renamedFrom` alone: without it the rows
+    stay behind. A route is known by its address first, then by its endpoint.
+    """
+
+    base: Project
+    head: Project
+
+    @cached_property
+    def renames(self) -> Mapping[str, Mapping[str, str]]:
+        """By folder: old names by new ones."""
+        return {folder: self._renames(folder) for folder in FOLDERS}
+
+    def _renames(self, folder: str) -> Mapping[str, str]:
+        base, head = of(self.base, folder), of(self.head, folder)
+        if folder == "tables":
+            models = [{name: one.model for name, one in side.items()} for side in (base, head)]
+            return find_renames(*models).tables
+        if folder == "addons":  # their names are not free
+            return {}
+        gone = defaultdict[str, list[str]](list)
+        for name in sorted(base.keys() - head.keys(), reverse=True):
+            gone[base[name].blob].append(name)
+        new = sorted(head.keys() - base.keys())
+        return {name: gone[head[name].blob].pop() for name in new if gone[head[name].blob]}
+
+    @cached_property
+    def _forward(self) -> Mapping[str, Mapping[str, str]]:
+        return {
+            folder: {old: new for new, old in names.items()}
+            for folder, names in self.renames.items()
+        }
+
+    def new_name(self, folder: str, old: str) -> str:
+        """Return what a resource of the old project is called in the new one, if it is there."""
+        return self._forward[folder].get(old, old)
+
+    def old_name(self, folder: str, new: str) -> str:
+        """Return what a resource of the new project was called in the old one, if it was there."""
+        return self.renames[folder].get(new, new)
+
+    def both(self, folder: str) -> Iterator[tuple[Resource[Any], Resource[Any]]]:
+        """Yield (old, new) of the resources that both have, by their new names."""
+        base, head = of(self.base, folder), of(self.head, folder)
+        for name in sorted(head):
+            old = base.get(self.old_name(folder, name))
+            if old is not None:
+                yield old, head[name]
+
+    @cached_property
+    def routes(self) -> tuple[RoutePair, ...]:
+        """Every route of either project once, in the order of their paths."""
+        return tuple(sorted(self._routes(), key=_rank))
+
+    def _routes(self) -> Iterator[RoutePair]:
+        base = {address(route): route for route in self.base.routes}
+        head = {address(route): route for route in self.head.routes}
+        yield from (RoutePair(base[key], head[key]) for key in head if key in base)
+        left = {base[key].endpoint.name: base[key] for key in base if key not in head}
+        for key, route in head.items():
+            if key not in base:
+                old = self.old_name("endpoints", route.endpoint.name)
+                yield RoutePair(left.pop(old, None), route)
+        yield from (RoutePair(route, None) for route in left.values())
+
+
+def of(project: Project, folder: str) -> Mapping[str, Resource[Any]]:
+    """Return the resources in a folder of a project, by name."""
+    found: Mapping[str, Resource[Any]] = getattr(project, folder)
+    return found
+
+
+def address(route: Route) -> tuple[str, str]:
+    """Return what a client asks: the names of parameters do not count."""
+    segments = (":" if one.startswith(":") else one for one in route.path.split("/"))
+    return route.method, "/".join(segments)
+
+
+def title(route: Route) -> str:
+    """Return `GET /notes/:id`."""
+    return f"{route.method} {route.path}"
+
+
+def reached(project: Project, *functions: str) -> tuple[str, ...]:
+    """Return functions and those that they call, at any depth, each once."""
+    found = dict.fromkeys(functions)
+    todo = list(found)
+    while todo:
+        for name in project.callees.get(todo.pop(), ()):
+            if name not in found and name in project.functions:
+                found[name] = None
+                todo.append(name)
+    return tuple(name for name in found if name in project.functions)
+
+
+def run_by(project: Project, route: Route) -> tuple[str, ...]:
+    """Return every function that a request of a route may run."""
+    return reached(project, *route.middleware, route.endpoint.model.function)
+
+
+def _rank(pair: RoutePair) -> tuple[str, str]:
+    route = pair.head or pair.base
+    assert route is not None  # noqa: S101 - one of them is there
+    return route.path, route.method

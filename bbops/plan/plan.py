@@ -1,0 +1,89 @@
+"""Turn two projects into a Plan: all that a change will do, as one frozen value."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import msgspec
+
+from bbops.plan.access import find_access
+from bbops.plan.breaking import find_breaks
+from bbops.plan.changes import ResourceChange, RouteChange, find_resources, find_routes
+from bbops.plan.finding import Finding
+from bbops.plan.needs import Needs, find_needs
+from bbops.plan.pairs import Pairs
+from bbops.plan.review import Rules, Verdict, judge, read_rules
+from bbops.plan.tables import TableChange, find_tables
+from bbops.project import Project
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a change will do.
+
+    Attributes:
+        rules: by which it is judged: those of the project as it is now.
+        breaks: what clients of today can no longer rely on.
+        access: where somebody may more than today.
+        looked: whether the live database has said which rows are touched.
+    """
+
+    rules: Rules
+    verdict: Verdict
+    breaks: tuple[Finding, ...]
+    access: tuple[Finding, ...]
+    tables: tuple[TableChange, ...]
+    looked: bool
+    needs: Needs
+    routes: tuple[RouteChange, ...]
+    resources: tuple[ResourceChange, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing changes that the project says, whatever its files look like."""
+        return not (self.resources or self.routes or self.breaks or self.access or self.tables)
+
+
+def plan(base: Project, head: Project, *, values: Collection[str] | None = None) -> Plan:
+    """Return what turning one project into another will do. Pure; O(what differs) and the routes.
+
+    Args:
+        base: as it is now, without mistakes.
+        head: as it would be, without mistakes.
+        values: names of the env variables that have a value; None where nobody knows.
+    """
+    pairs = Pairs(base, head)
+    resources, access, tables = find_resources(pairs), find_access(pairs), find_tables(pairs)
+    rules = read_rules(base)
+    return Plan(
+        rules=rules,
+        verdict=judge(rules, resources, access, tables),
+        breaks=find_breaks(pairs),
+        access=access,
+        tables=tables,
+        looked=False,
+        needs=find_needs(pairs, values),
+        routes=find_routes(pairs),
+        resources=resources,
+    )
+
+
+def digest(plan: Plan, base_tree: str, head_tree: str, database: str = "") -> str:
+    """Return the name of a plan between two trees: a review of it binds a merge to it.
+
+    Numbers of rows do not count, which change while a plan is read; what they mean does.
+
+    Args:
+        plan: as it was read.
+        base_tree: the id of the old project's files.
+        head_tree: the id of the new project's files.
+        database: names the state of the live tables; empty where nobody looked.
+    """
+    said = msgspec.to_builtins(plan)
+    for change in said["tables"]:
+        del change["rows"], change["keys"]
+    said["verdict"].pop("refused")  # says numbers of rows; `tables` says what stands in the way
+    text = msgspec.json.encode([base_tree, head_tree, database, said], order="deterministic")
+    return hashlib.sha256(text).hexdigest()

@@ -1,0 +1,37 @@
+"""Tag what has gone live: the tags of a repository are the history of what was served."""
+
+from __future__ import annotations
+
+import logging
+
+from bbops.errors import BbopsError
+from bbops_server.reconciler.attempt import Attempt, Workshop
+
+TAG_SECONDS = 60
+
+_log = logging.getLogger(__name__)
+
+
+async def tag(attempt: Attempt, at: Workshop) -> str:
+    """Tag the commit of a release that is live; return the version's name.
+
+    Empty of what is no commit, of drafts, and where the repository takes no tag: that is logged,
+    and what is live stays live.
+    """
+    if at.tells_callers or attempt.source.get("kind") != "git":
+        return ""
+    facts = {"Release": attempt.built["digest"], "Revision": attempt.revision}
+    if attempt.changes:
+        facts["Changes"] = "; ".join(attempt.changes)
+    asked = {
+        "do": "tag", "repository": attempt.source["repository"],
+        "commit": attempt.source["commit"], "facts": facts,
+        "project": at.project.name if at.project.path else "",
+    }  # fmt: skip
+    try:
+        name = str((await at.plane.build.ask(asked, timeout_seconds=TAG_SECONDS))["version"])
+    except BbopsError as error:
+        _log.error("%s is live, but not tagged: %s", attempt.revision, error)
+        return ""
+    at.source.share_tag(at.plane.build, name)
+    return name

@@ -1,0 +1,65 @@
+"""Read the golden folders of tests/plans: what a project was, and what it is to become.
+
+`project/` is what all cases begin with. The files in a case's `base/` and then in its `head/` take
+the place of those; an empty file takes one away.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from bbops.check import Cache, validate
+from bbops.diagnostics import has_errors
+from bbops.plan.document import Document, describe
+from bbops.plan.plan import plan
+from bbops.project import Project
+from bbops.tree import FolderTree, MemoryTree
+from tests.conftest import ROOT, Files
+
+FOLDER = ROOT / "tests/plans"
+_CACHE = Cache()
+CASES = sorted(path for path in FOLDER.iterdir() if (path / "head").is_dir())
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The files of a case before and after."""
+
+    base: Files
+    head: Files
+
+    @property
+    def document(self) -> Document:
+        """The plan between them."""
+        base, head = MemoryTree(self.base, "base"), MemoryTree(self.head, "head")
+        return describe(plan(project(self.base), project(self.head)), base, head)
+
+
+def read_case(folder: Path) -> Sides:
+    base = starting_files() | files_of(folder / "base")
+    return Sides(without_empty(base), without_empty(base | files_of(folder / "head")))
+
+
+@cache
+def starting_files() -> Files:
+    return files_of(FOLDER / "project")
+
+
+def files_of(folder: Path) -> Files:
+    if not folder.is_dir():
+        return {}
+    return {one.path: (folder / one.path).read_text() for one in FolderTree(folder).entries()}
+
+
+def without_empty(files: Files) -> Files:
+    return {path: text for path, text in files.items() if text}
+
+
+def project(files: Files) -> Project:
+    """Return the project of files that have no mistakes."""
+    found, diagnostics = validate(MemoryTree(files), _CACHE)
+    assert found is not None, [str(one) for one in diagnostics]
+    assert not has_errors(diagnostics)
+    return found
