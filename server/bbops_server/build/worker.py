@@ -17,6 +17,7 @@ from pathlib import Path
 from bbops.compile.release import Built, build, check, declared_env
 from bbops.database.place import read_place
 from bbops.diagnostics import Diagnostic
+from bbops.disk import replace_file
 from bbops.errors import ServerError
 from bbops.git.command import end_all
 from bbops.resources.project import Engine
@@ -24,7 +25,6 @@ from bbops_server.build.gate import MOST_TOLD, Gate
 from bbops_server.build.smoke import try_release
 from bbops_server.build.sources import Mirrors, Source, Sources
 from bbops_server.build.tables import TablesAtWork
-from bbops_server.host.files import replace_file
 from bbops_server.host.log import start_logging
 from bbops_server.messages import Channel, Frame, answer_all
 

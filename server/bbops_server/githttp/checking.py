@@ -106,7 +106,7 @@ class Check:
         at, source = follower.reconciler.workshop, follower.source
         asked = {
             "do": "check", "old": update.old, "engine": at.engine,
-            "off": await asyncio.to_thread(read_features_off, at.plane.settings.state),
+            "off": await asyncio.to_thread(read_features_off, at.plane.settings),
             "source": {
                 "kind": "git", "repository": str(source.repository), "commit": update.new,
                 "branch": update.branch, "path": source.path, "quarantine": self._quarantine,
