@@ -102,6 +102,22 @@ def test_a_file_with_a_twin_is_paired_once() -> None:
     assert (change.verb, change.file) == ("removed", "tables/a.yaml")
 
 
+def test_a_value_of_another_type_is_a_change() -> None:
+    files = dict(starting_files())
+    path = "functions/users-list.yaml"
+    head = {**files, path: files[path].replace("value: {", "value: { more: true,")}
+    base = {**files, path: files[path].replace("value: {", "value: { more: 1,")}
+    (change,) = plan(project(base), project(head)).resources
+    assert (change.verb, change.keys) == ("changed", ("steps",))
+
+
+def test_the_order_of_keys_is_no_change() -> None:
+    files = dict(starting_files())
+    text = files["endpoints/users.yaml"]
+    head = {**files, "endpoints/users.yaml": "".join(reversed(text.splitlines(keepends=True)))}
+    assert plan(project(files), project(head)).is_empty
+
+
 def test_a_table_that_moves_without_a_word_loses_its_rows() -> None:
     files = dict(starting_files())
     base = {**files, "tables/tags.yaml": files["tables/orders.yaml"]}
