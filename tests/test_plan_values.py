@@ -6,10 +6,12 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
@@ -19,7 +21,7 @@ from bbops.check import validate
 from bbops.database import migrate
 from bbops.diagnostics import has_errors
 from bbops.errors import BbopsError
-from bbops.plan.document import Document, encode, tree_id
+from bbops.plan.document import Document, describe, encode, tree_id
 from bbops.plan.live import complete, read_answer
 from bbops.plan.plan import Plan, digest, plan
 from bbops.plan.render.markdown import MOST, escape, render_markdown
@@ -61,10 +63,25 @@ def alone(files: Files, seed: int = 0) -> Project | None:
     return None if has_errors(diagnostics) else found
 
 
+@cache
+def of_sample(folder: Path) -> Project:
+    return project(files_of(folder))
+
+
 @pytest.mark.parametrize("folder", SAMPLES, ids=lambda folder: folder.name)
 def test_the_same_project_changes_nothing(folder: Path) -> None:
-    found = project(files_of(folder))
+    found = of_sample(folder)
     assert plan(found, found).is_empty
+
+
+@pytest.mark.parametrize("old", SAMPLES, ids=lambda folder: folder.name)
+@pytest.mark.parametrize("new", SAMPLES, ids=lambda folder: folder.name)
+def test_any_project_may_become_any_other(old: Path, new: Path) -> None:
+    found = plan(of_sample(old), of_sample(new))
+    document = describe(found, FolderTree(old), FolderTree(new))
+    assert len(render_markdown(document)) <= MOST
+    assert found.is_empty == (old == new)
+    assert msgspec.convert(encode(document), Document) == document
 
 
 @settings(max_examples=12, deadline=None)
