@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from bbops.addons._base import kind as addon_kind
 from bbops.diagnostics import Place
 from bbops.expressions.inside import expressions, nodes
-from bbops.expressions.nodes import Member, Name, Node
+from bbops.expressions.nodes import Index, Literal, Member, Name, Node
 from bbops.expressions.values import Constant, Template, Value
 from bbops.plan.finding import Finding, finding
 from bbops.plan.pairs import Pairs
@@ -46,15 +46,13 @@ def _function(place: Place) -> str:
 
 def _new(pairs: Pairs, look: Look) -> Iterator[Reached]:
     """Yield what changed functions reach in the new project alone; others are read when needed."""
-    changed = [new for old, new in pairs.both("functions") if old.blob != new.blob]
-    known = {old.name for old, new in pairs.both("functions") if old.blob == new.blob}
-    before = [one for name, one in pairs.base.functions.items() if name not in known]
-    there = {new.name for _, new in pairs.both("functions")}
-    changed += [one for name, one in pairs.head.functions.items() if name not in there]
-    found = _by_key(changed, look)
-    found = {key: one for key, one in found.items() if key not in _by_key(before, look)}
+    same = {new.name: old.name for old, new in pairs.both("functions") if old.blob == new.blob}
+    kept = set(same.values())
+    after = _by_key((one for name, one in pairs.head.functions.items() if name not in same), look)
+    before = _by_key((one for name, one in pairs.base.functions.items() if name not in kept), look)
+    found = {key: one for key, one in after.items() if key not in before}
     if found:
-        rest = _by_key((pairs.base.functions[name] for name in known), look)
+        rest = _by_key((pairs.base.functions[name] for name in kept), look)
         yield from (one for key, one in found.items() if key not in rest)
 
 
@@ -114,8 +112,14 @@ def _secrets(head: Project) -> Look:
 
 
 def _env(node: Node) -> str:
-    is_env = isinstance(node, Member) and isinstance(node.of, Name) and node.of.name == "env"
-    return node.name if isinstance(node, Member) and is_env else ""
+    """Return the variable that a node reads: `env.NAME` or `env['NAME']`; empty for others."""
+    if not isinstance(node, Member | Index):
+        return ""
+    if not isinstance(node.of, Name) or node.of.name != "env":
+        return ""
+    if isinstance(node, Member):
+        return node.name
+    return str(node.key.value) if isinstance(node.key, Literal) else ""
 
 
 def _writes(function: Resource[Function]) -> Iterator[Reached]:
