@@ -19,6 +19,7 @@ from bbops.database.place import read_place
 from bbops.diagnostics import Diagnostic
 from bbops.disk import replace_file
 from bbops.errors import ServerError
+from bbops.git.checkout import is_dirty
 from bbops.git.command import end_all
 from bbops.resources.project import Engine
 from bbops_server.build.gate import MOST_TOLD, Gate
@@ -93,6 +94,9 @@ class Builder:
                 request.get("off", ()),
                 request.get("engine", "sqlite"),
             ),
+            "is dirty": lambda: {
+                "is_dirty": is_dirty(Path(request["repository"]), request["branch"])
+            },
             "check": lambda: self._check(
                 request["source"], request["old"], request["off"], request["engine"]
             ),

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from bbops.diagnostics import Diagnostic
-from bbops.git.checkout import is_dirty
 from bbops.render import from_json, printable, render
 from bbops_server.accounts.features import read_features_off
 from bbops_server.githttp.hooks import Say
@@ -55,7 +54,7 @@ class Check:
     async def _check_live(self, update: Update) -> bool:
         """Refuse what could not be served."""
         for follower in self._repository.of_branch(update.branch):
-            if await asyncio.to_thread(is_dirty, follower.source.repository, update.branch):
+            if await self._is_dirty(follower, update.branch):
                 await self._say(str(COMPLAINT_OF_CHANGES))
                 return False
             verdict = await self._ask(follower, update, CHECK_SECONDS)
@@ -67,6 +66,12 @@ class Check:
                 await self._say(render_found(verdict["diagnostics"], follower.source.path))
                 return False
         return True
+
+    async def _is_dirty(self, follower: Follower, branch: str) -> bool:
+        repository = str(follower.source.repository)
+        asked = {"do": "is dirty", "repository": repository, "branch": branch}
+        answer = await self._build.ask(asked, timeout_seconds=CHECK_SECONDS)
+        return bool(answer["is_dirty"])
 
     # ---- what is a draft
     async def _check_drafts(self, updates: Sequence[Update]) -> None:

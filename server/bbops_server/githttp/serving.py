@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from bbops.git.command import scrubbed_environment
+from bbops.git.environment import scrubbed_environment
 from bbops_server.accounts.rules import Caller
 from bbops_server.githttp.asked import Asked
 from bbops_server.githttp.backend import MAX_BODY_BYTES, TOO_LARGE, Exchange, Line
