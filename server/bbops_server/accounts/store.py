@@ -17,6 +17,7 @@ import sqlalchemy as sa
 
 from bbops.errors import DatabaseError
 from bbops.host import Clock
+from bbops_server.accounts.proposal_tables import proposals, reviews
 from bbops_server.accounts.tables import METADATA, schema_steps
 from bbops_server.host.clock import SystemClock
 
@@ -29,7 +30,11 @@ def _first(connection: sa.Connection) -> None:
     METADATA.create_all(connection)
 
 
-STEPS: Final[tuple[Callable[[sa.Connection], None], ...]] = (_first,)
+def _second(connection: sa.Connection) -> None:
+    METADATA.create_all(connection, tables=[proposals, reviews])
+
+
+STEPS: Final[tuple[Callable[[sa.Connection], None], ...]] = (_first, _second)
 """Each takes the schema one version further; a step that was published never changes."""
 
 

@@ -26,6 +26,8 @@ from bbops_server.control import (
     front,
     git,
     people,
+    proposal_pages,
+    proposals,
     signing_in,
     workspace,
 )
@@ -37,7 +39,20 @@ from bbops_server.control.view import create_template_config
 from bbops_server.control.visit import Visit, signin_path
 
 MAX_BODY_BYTES = 64 << 10
-PARTS = (front, git, api, drafts, signing_in, arriving, approving, account, people, workspace)
+PARTS = (
+    front,
+    git,
+    api,
+    drafts,
+    signing_in,
+    arriving,
+    approving,
+    account,
+    people,
+    proposals,
+    proposal_pages,
+    workspace,
+)
 
 _log = logging.getLogger(__name__)
 
