@@ -60,7 +60,7 @@ async def review_by_page(visit: Here, name: FromPath[str], number: FromPath[int]
 async def merge_by_page(visit: Here, name: FromPath[str], number: FromPath[int]) -> Response[Any]:
     """Merge a proposal as it was shown."""
     try:
-        _, lines = await Reviewing(visit, name).merge(number, await visit.field("head"))
+        _, lines, _ = await Reviewing(visit, name).merge(number, await visit.field("head"))
     except ClientException as error:
         return await _show(visit, name, number, 409, error=AccountError(error.detail))
     return await _show(visit, name, number, lines=lines)

@@ -66,6 +66,7 @@ class Merged(msgspec.Struct, frozen=True):
 
     proposal: Proposal
     lines: list[str]
+    is_live: bool
 
 
 @read("/api/projects/{name:str}/proposals", Permission.READ_PROJECT)

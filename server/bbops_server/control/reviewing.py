@@ -98,8 +98,8 @@ class Reviewing:
         await self._note(f"{_WORDS[verdict]} proposal", number)
         return said
 
-    async def merge(self, number: int, head: str = "") -> tuple[Proposal, list[str]]:
-        """Merge a proposal; return it, and what became of it, once it is live or stalled.
+    async def merge(self, number: int, head: str = "") -> tuple[Proposal, list[str], bool]:
+        """Merge a proposal; return it, what became of it, and whether it is live.
 
         Raises:
             ClientException: something is in the way.
@@ -115,7 +115,7 @@ class Reviewing:
             await self._note("merge proposal", number, "refused")
             raise _conflict(error) from None
         await self._note("merge proposal", number)
-        return done, await self._wait(done)
+        return done, *await self._wait(done)
 
     async def close(self, number: int) -> Proposal:
         """Close a proposal of one's own, or any where one may merge.
@@ -141,15 +141,16 @@ class Reviewing:
         except BbopsError as error:
             raise NotFoundException(error.message) from None
 
-    async def _wait(self, done: Proposal) -> list[str]:
-        lines: list[str] = []
+    async def _wait(self, done: Proposal) -> tuple[list[str], bool]:
+        """Wait until a merge is live or stalled."""
+        lines, is_live = list[str](), True
 
         async def say(text: str) -> None:
             lines.append(text)
 
         for one in self._repository.of_branch(done.target):
-            await Waiting(one.reconciler, done.merged, say).run()
-        return lines
+            is_live = await Waiting(one.reconciler, done.merged, say).run() and is_live
+        return lines, is_live
 
     def _require(self, permission: Permission) -> None:
         """Refuse who may not do so in a project beside this one in its repository."""
