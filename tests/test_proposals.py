@@ -207,6 +207,30 @@ def test_what_proposals_are_made_of_is_not_pushed(world: World, ref: str) -> Non
     assert clone.push("origin", f"HEAD:{ref}").code == 1
 
 
+def test_a_proposal_is_reviewed_and_merged_on_its_page(world: World) -> None:
+    clone = world.clone("developer")
+    clone.commit(world.next_version())
+    number = propose(clone, "page", "-o", "title=<b>By hand</b>")
+    key = world.book.sessions.begin(world.people["maintainer"], user_agent="", address="")
+    path = f"/projects/shop/proposals/{number}"
+    url, headers = world.serving["control_url"], {"accept": "text/html"}
+    with httpx.Client(base_url=url, cookies={"bbops": key}, headers=headers) as browser:
+        listed = browser.get("/projects/shop/proposals").text
+        assert f"#{number} &lt;b&gt;By hand&lt;/b&gt;" in listed
+        shown = browser.get(path).text
+        assert "Nothing is in the way." in shown
+        fields = dict(re.findall(r'name="(csrf|plan|head)" value="([0-9a-f]+)"', shown))
+        said = browser.post(
+            f"{path}/review", data=fields | {"verdict": "approved", "text": "<i>fine</i>"}
+        )
+        assert said.headers["location"] == f"{path}?done=approved"
+        assert "&lt;i&gt;fine&lt;/i&gt;" in browser.get(path).text
+        assert browser.post(f"{path}/merge", data={"head": fields["head"]}).status_code == 403
+        merged = browser.post(f"{path}/merge", data=fields, timeout=60)
+        assert (merged.status_code, "<p>live: " in merged.text) == (200, True)
+        assert "merged · by developer@example.com" in merged.text
+
+
 def test_who_has_no_role_sees_no_proposal(world: World) -> None:
     answer = Asking(world, "stranger").ask()
     assert (answer.status_code, "there is no project 'shop'" in answer.text) == (404, True)

@@ -20,7 +20,9 @@ SECTIONS = {
     "Write": (
         "init", "new", "set", "mv", "copy", "rm", "fmt", "validate", "test", "plan", "dev", "lsp",
     ),
-    "Serve": ("serve", "status", "requests", "drafts", "env", "db", "accept"),
+    "Serve": (
+        "serve", "status", "requests", "drafts", "propose", "proposals", "env", "db", "accept",
+    ),
     "People": ("login", "logout", "whoami", "users", "workspace"),
     "Learn": ("demo", "explain", "schema"),
 }  # fmt: skip
