@@ -109,6 +109,10 @@ def test_it_describes_itself(ask: Ask) -> None:
         "/api/projects/{name}/accept",
         "/api/projects/{name}/requests", "/api/projects/{name}/drafts",
         "/api/projects/{name}/drafts/{slug}/token", "/api/projects/{name}/drafts/{slug}/renew",
+        "/api/projects/{name}/proposals", "/api/projects/{name}/proposals/{number}",
+        "/api/projects/{name}/proposals/{number}/review",
+        "/api/projects/{name}/proposals/{number}/merge",
+        "/api/projects/{name}/proposals/{number}/close",
     }  # fmt: skip
 
 

@@ -75,7 +75,8 @@ def _push(url: str, arguments: Sequence[str], token: str) -> list[str]:
     Raises:
         GitError: it was refused; what was printed is its message.
     """
-    from bbops.git.command import Limits, failure, run  # noqa: PLC0415 - after --help
+    from bbops.git.command import failure, run  # noqa: PLC0415 - after --help
+    from bbops.git.environment import Limits  # noqa: PLC0415
     from bbops.git.place import find_repository  # noqa: PLC0415
 
     header = {"http.extraHeader": f"Authorization: Bearer {token}"} if token else {}

@@ -14,6 +14,9 @@ State = Literal["open", "merged", "closed"]
 Verdict = Literal["approved", "refused", "commented"]
 VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
 
+PREVIEW: Final = "proposal-"
+"""Begins the branch that shows a proposal as a draft; who keeps it alone moves it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Review:

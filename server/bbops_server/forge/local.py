@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 from bbops.errors import GitError
 from bbops.git.address import require_branch
 from bbops.git.command import failure, run
 from bbops.git.place import Place
-from bbops.git.proposals import Candidate, Proposal, State, Verdict, Wish
+from bbops.git.proposals import PREVIEW, Candidate, Proposal, State, Verdict, Wish
 from bbops.git.store import Store
 from bbops.git.writing import NOTHING, make_commit, merge_trees, move_branch
 from bbops_server.accounts.proposals import Proposals
-
-PREVIEW: Final = "proposal-"
-"""The branch that shows a proposal as a draft; the server alone moves it."""
 
 
 class LocalForge:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from bbops.errors import GitError, ServerError
-from bbops.git.proposals import Proposal, Wish
-from bbops.git.writing import NOTHING
-from bbops_server.forge.local import PREVIEW, LocalForge
+from bbops.git.proposals import PREVIEW, Proposal, Wish
 from bbops_server.forge.standing import Bench, Standing
+
+if TYPE_CHECKING:
+    from bbops_server.forge.local import LocalForge
 
 
 def propose(forge: LocalForge, wish: Wish, *, is_forced: bool = False) -> tuple[Proposal, str]:
     """Open a proposal, or update the open one of the same author and topic; blocks.
 
     Returns:
-        The proposal, and the commit that it proposed before; all zeros for a new one.
+        The proposal, and the commit that it proposed before; empty for a new one.
 
     Raises:
         GitError: what it proposed before would be lost, and nobody has said that it may.
@@ -24,7 +26,7 @@ def propose(forge: LocalForge, wish: Wish, *, is_forced: bool = False) -> tuple[
     """
     known = forge.find(wish)
     if known is None:
-        return forge.open(wish), NOTHING
+        return forge.open(wish), ""
     if not is_forced and not forge.follows(known.head, wish.head):
         raise GitError(
             f"proposal #{known.number} holds commits that this does not; to replace them, push"

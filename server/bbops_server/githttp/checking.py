@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from bbops.diagnostics import Diagnostic
-from bbops.git.checkout import is_dirty
 from bbops.render import from_json, printable, render
 from bbops_server.accounts.features import read_features_off
 from bbops_server.githttp.hooks import Say
@@ -54,6 +53,8 @@ class Check:
     # ---- what would be served
     async def _check_live(self, update: Update) -> bool:
         """Refuse what could not be served."""
+        from bbops.git.checkout import is_dirty  # noqa: PLC0415 - GitPython: 75 ms
+
         for follower in self._repository.of_branch(update.branch):
             if await asyncio.to_thread(is_dirty, follower.source.repository, update.branch):
                 await self._say(str(COMPLAINT_OF_CHANGES))

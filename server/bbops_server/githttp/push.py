@@ -73,7 +73,8 @@ class Push:
             return
         self._done.add(ref)
         await say(f"ok {ref}\noption refname refs/pull/{made.number}/head")
-        await say(f"option old-oid {old}\noption new-oid {made.head}")
+        before = old or "0" * len(made.head)
+        await say(f"option old-oid {before}\noption new-oid {made.head}")
         if is_forced:
             await say("option forced-update")
 

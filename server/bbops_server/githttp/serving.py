@@ -7,10 +7,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from bbops.git.command import scrubbed_environment
+from bbops.git.environment import scrubbed_environment
 from bbops_server.accounts.proposals import Proposals
 from bbops_server.accounts.rules import Caller
-from bbops_server.forge.local import LocalForge
 from bbops_server.forge.proposing import Proposing
 from bbops_server.forge.standing import Bench
 from bbops_server.githttp.asked import Asked
@@ -68,6 +67,8 @@ class GitHttp:
 
     def proposing(self, repository: Repository) -> Proposing:
         """Return the desk of a project's proposals."""
+        from bbops_server.forge.local import LocalForge  # noqa: PLC0415 - GitPython: 75 ms
+
         mine = next(one for one in repository.followers if one.name == repository.name)
         forge, at = LocalForge(repository.place, mine.name, self._records), mine.reconciler.workshop
         bench = Bench(self._build, forge, at, mine.source)
