@@ -207,6 +207,56 @@ def test_what_proposals_are_made_of_is_not_pushed(world: World, ref: str) -> Non
     assert clone.push("origin", f"HEAD:{ref}").code == 1
 
 
+def test_what_loses_values_takes_an_approval_which_lets_them_go(world: World) -> None:
+    posted = world.api.post("/shop/notes", json={"title": "kept"})
+    assert posted.status_code == 201
+    clone, asking = world.clone("developer"), Asking(world, "maintainer")
+    git(clone.folder, "rm", "-q", "-r", "tables", "functions/add.yaml", "functions/list.yaml",
+        "endpoints/add.yaml", "endpoints/list.yaml")  # fmt: skip
+    git(clone.folder, "commit", "-qm", "Drop the notes")
+    number = propose(clone, "drop")
+    found = asking.get(number)
+    assert found["approvals"] == 1
+    assert "1 more approval needed: values would be lost: 'notes'" in found["obstacles"][0]
+    assert (found["plan"]["plan"]["tables"][0]["risk"], "1 row" in found["text"]) == (
+        "destructive", True,
+    )  # fmt: skip
+    assert asking.merge(number).status_code == 409
+    assert asking.say(number, "approved").status_code == 201
+    done = asking.merge(number)
+    assert done.status_code == 200, done.text
+    assert done.json()["is_live"], done.json()["lines"]
+    assert world.api.get("/shop/notes").status_code == 404
+
+
+GATED = {
+    "project.yaml": f"{FILES['project.yaml']}tests: {{ gate: true }}\n",
+    "tests/hello.yaml": (
+        "endpoint: hello\ncases:\n  - name: greets\n"
+        "    expect: { status: 200, value: { text: hello } }\n"
+    ),
+}
+
+
+def test_what_its_own_tests_refuse_is_not_merged(world: World) -> None:
+    clone, asking = world.clone("owner", "left"), Asking(world, "owner", "left")
+    clone.commit({f"left/{path}": text for path, text in GATED.items()})
+    assert clone.push().code == 0
+    before = world.tip(project="both")
+    broken = FILES["functions/hello.yaml"].replace("text:", "words:")
+    clone.commit({"left/functions/hello.yaml": broken})
+    done = asking.merge(propose(clone, "tested"))
+    assert (done.status_code, "its tests fail: " in done.text) == (409, True), done.text
+    assert world.tip(project="both") == before
+
+
+def test_a_merge_does_not_break_a_neighbour(world: World) -> None:
+    clone, asking = world.clone("owner", "left"), Asking(world, "owner", "left")
+    clone.commit({f"right/{path}": text for path, text in BAD.items()})
+    found = asking.get(propose(clone, "neighbour"))
+    assert found["obstacles"] == ["project 'right' of this repository would not work"]
+
+
 def test_a_proposal_is_reviewed_and_merged_on_its_page(world: World) -> None:
     clone = world.clone("developer")
     clone.commit(world.next_version())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from bbops.compile.release import check
@@ -19,7 +20,9 @@ from bbops.project import Project
 from bbops.resources.project import Engine, Review
 from bbops.resources.table import Table
 from bbops.tree import Tree
+from bbops_server.approvals import approve, keep_waiting
 from bbops_server.build.sources import Source, Sources
+from bbops_server.host.clock import SystemClock
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,17 @@ def judge(pair: Pair, migration: Migration | None, tell: Callable[[Diagnostic], 
         "approvals": found.verdict.approvals, "reasons": found.verdict.reasons,
         "refused": found.verdict.refused,
     }  # fmt: skip
+
+
+def agree(state: Path, migration: Migration, who: str) -> None:
+    """Let the data lose what a migration says, where it waits for that word.
+
+    Raises:
+        ServerError: the state folder cannot be written.
+    """
+    if migration.is_waiting:
+        keep_waiting(state, migration)
+        approve(state, migration.hash, who=who, at=SystemClock().now())
 
 
 def _judge_mistakes(pair: Pair) -> dict[str, Any]:

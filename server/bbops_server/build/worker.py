@@ -22,7 +22,7 @@ from bbops.errors import ServerError
 from bbops.git.command import end_all
 from bbops.resources.project import Engine
 from bbops_server.build.gate import MOST_TOLD, Gate
-from bbops_server.build.proposing import judge, read_pair
+from bbops_server.build.proposing import agree, judge, read_pair
 from bbops_server.build.smoke import try_release
 from bbops_server.build.sources import Mirrors, Source, Sources
 from bbops_server.build.tables import TablesAtWork
@@ -131,7 +131,7 @@ class Builder:
         """Check a commit that is pushed; `old` is what its branch held, empty for nothing."""
         tree, cache = self._sources.open(source)
         project, found = check(tree, cache, database=engine, off=off)
-        store = self._sources.store(source["repository"], source["quarantine"])
+        store = self._sources.store(source["repository"], source.get("quarantine", ""))
         return {
             "ok": project is not None,
             "diagnostics": [describe(one) for one in found],
@@ -147,6 +147,9 @@ class Builder:
         place, tables = read_place(request["database"]), pair.tables
         migration = None if tables is None else await self._tables.plan(place, tables)
         found: Frame = await asyncio.to_thread(judge, pair, migration, describe)
+        if migration is not None and request.get("digest") == found["digest"]:
+            state, who = Path(request["state"]), request["agreed_by"]
+            await asyncio.to_thread(agree, state, migration, who)
         return found
 
     async def _test(self, state: Path, digest: str) -> Frame:

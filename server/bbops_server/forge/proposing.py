@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from bbops.errors import GitError, ServerError
-from bbops.git.proposals import PREVIEW, Proposal, Wish
+from bbops.git.proposals import PREVIEW, Candidate, Proposal, Wish
 from bbops_server.forge.standing import Bench, Standing
 
 if TYPE_CHECKING:
@@ -96,4 +96,16 @@ class Proposing:
             raise ServerError(
                 f"proposal #{number} cannot be merged: {'; '.join(standing.obstacles)}"
             )
+        await self._require_tests(found, standing.candidate)
+        await self._bench.agree(found, standing, who)
         return await asyncio.to_thread(self.forge.merge, number, standing.candidate, who)
+
+    async def _require_tests(self, proposal: Proposal, candidate: Candidate) -> None:
+        failed = await self._bench.test(proposal, candidate)
+        if failed:
+            first = failed[0]
+            more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+            raise ServerError(
+                f"proposal #{proposal.number} cannot be merged, its tests fail:"
+                f" {first['file']}:{first['line']}: {first['message']}{more}"
+            )

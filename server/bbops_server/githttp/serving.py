@@ -11,7 +11,7 @@ from bbops.git.environment import scrubbed_environment
 from bbops_server.accounts.proposals import Proposals
 from bbops_server.accounts.rules import Caller
 from bbops_server.forge.proposing import Proposing
-from bbops_server.forge.standing import Bench
+from bbops_server.forge.standing import Bench, Served
 from bbops_server.githttp.asked import Asked
 from bbops_server.githttp.backend import MAX_BODY_BYTES, TOO_LARGE, Exchange, Line
 from bbops_server.githttp.hooks import Hooks
@@ -69,10 +69,14 @@ class GitHttp:
         """Return the desk of a project's proposals."""
         from bbops_server.forge.local import LocalForge  # noqa: PLC0415 - GitPython: 75 ms
 
-        mine = next(one for one in repository.followers if one.name == repository.name)
-        forge, at = LocalForge(repository.place, mine.name, self._records), mine.reconciler.workshop
-        bench = Bench(self._build, forge, at, mine.source)
-        return Proposing(forge, bench, lambda path: at.plane.settings.control_url + path)
+        every = [Served(one.name, one.reconciler.workshop, one.source)
+                 for one in repository.followers]  # fmt: skip
+        mine = next(one for one in every if one.name == repository.name)
+        others = [one for one in every
+                  if one is not mine and one.source.branch == mine.source.branch]  # fmt: skip
+        forge = LocalForge(repository.place, mine.name, self._records)
+        bench = Bench(self._build, forge, mine, others)
+        return Proposing(forge, bench, lambda path: mine.at.plane.settings.control_url + path)
 
     async def stop(self) -> None:
         """End what is under way; a push is taken wholly or not."""
