@@ -12,6 +12,7 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from bbops.compile.release import Built, build, check, declared_env
@@ -23,6 +24,7 @@ from bbops.git.checkout import is_dirty
 from bbops.git.command import end_all
 from bbops.resources.project import Engine
 from bbops_server.build.gate import MOST_TOLD, Gate
+from bbops_server.build.proposing import agree, judge, read_pair
 from bbops_server.build.smoke import try_release
 from bbops_server.build.sources import Mirrors, Source, Sources
 from bbops_server.build.tables import TablesAtWork
@@ -51,6 +53,8 @@ class Builder:
             )
         if self._tables.knows(request["do"]):
             return await self._tables.handle(request)
+        if request["do"] == "propose":
+            return await self._propose(request)
         if request["do"] == "test":
             return await self._test(Path(request["state"]), request["digest"])
         if request["do"] == "end test":
@@ -133,12 +137,26 @@ class Builder:
         """Check a commit that is pushed; `old` is what its branch held, empty for nothing."""
         tree, cache = self._sources.open(source)
         project, found = check(tree, cache, database=engine, off=off)
-        store = self._sources.store(source["repository"], source["quarantine"])
+        store = self._sources.store(source["repository"], source.get("quarantine", ""))
         return {
             "ok": project is not None,
             "diagnostics": [describe(one) for one in found],
             "follows": not old or store.is_ancestor(old, source["commit"]),
         }
+
+    async def _propose(self, request: Frame) -> Frame:
+        read = partial(
+            read_pair, self._sources, request["base"], request["source"], off=request["off"],
+            engine=request["engine"],
+        )  # fmt: skip
+        pair = await asyncio.get_running_loop().run_in_executor(self._thread, read)
+        place, tables = read_place(request["database"]), pair.tables
+        migration = None if tables is None else await self._tables.plan(place, tables)
+        found: Frame = await asyncio.to_thread(judge, pair, migration, describe)
+        if migration is not None and request.get("digest") == found["digest"]:
+            state, who = Path(request["state"]), request["agreed_by"]
+            await asyncio.to_thread(agree, state, migration, who)
+        return found
 
     async def _test(self, state: Path, digest: str) -> Frame:
         trial, seconds = await self._gate.test(state, digest)

@@ -91,7 +91,7 @@ class Check:
         for follower in self._repository.followers:
             verdict = await self._ask(follower, Update("", update.new, update.ref), DRAFT_SECONDS)
             if not verdict["ok"]:
-                await self._say(f"draft '{update.branch}' of '{follower.name}' does not work yet:")
+                await self._say(f"{update.shown} of '{follower.name}' does not work yet:")
             if verdict["diagnostics"]:
                 await self._say(render_found(verdict["diagnostics"], follower.source.path))
 
@@ -121,7 +121,7 @@ class Check:
 
 
 def _is_draft(update: Update, rights: Rights) -> bool:
-    return bool(update.branch and update.new) and update.branch not in rights.live
+    return bool(update.shown and update.new) and update.branch not in rights.live
 
 
 def render_found(found: Sequence[dict[str, Any]], folder: str = "") -> str:
