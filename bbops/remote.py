@@ -30,6 +30,7 @@ from bbops.errors import ServerError
 
 TIMEOUT_SECONDS = 10.0
 MERGE_SECONDS = 150.0
+ROWS_SECONDS = 650.0
 """More than a server waits for what it merges to be live."""
 
 T = TypeVar("T")
@@ -158,6 +159,15 @@ class Remote:
     def renew_draft(self, name: str, slug: str) -> None:
         """Have a draft begin anew with an empty database. Raises as `draft`."""
         self._demand(self._ask_about("POST", name, f"drafts/{quote(slug, safe='')}/renew"))
+
+    def copy_rows(
+        self, name: str, slug: str, tables: list[str], limit: int, masked: list[str]
+    ) -> dict[str, int]:
+        """Have live rows copied into a draft; return how many each table got. Raises as `draft`."""
+        body = {"tables": tables, "limit": limit, "masked": masked}
+        path = f"/api/projects/{quote(name, safe='')}/drafts/{quote(slug, safe='')}/rows"
+        answer = self._ask("POST", path, body, seconds=ROWS_SECONDS)
+        return self._read(answer, dict[str, dict[str, int]])["rows"]
 
     def suspend(self, name: str, reason: str) -> None:
         """Have nothing new of a project go live. Raises as `reconcile`."""

@@ -16,12 +16,14 @@ from functools import partial
 from pathlib import Path
 
 from bbops.compile.release import Built, build, check, declared_env
+from bbops.database.copying import copy_rows
 from bbops.database.place import read_place
 from bbops.diagnostics import Diagnostic
 from bbops.disk import replace_file
-from bbops.errors import ServerError
+from bbops.errors import ProjectError, ServerError
 from bbops.git.checkout import is_dirty
 from bbops.git.command import end_all
+from bbops.project import Project
 from bbops.resources.project import Engine
 from bbops_server.build.gate import MOST_TOLD, Gate
 from bbops_server.build.proposing import agree, judge, read_pair
@@ -55,6 +57,8 @@ class Builder:
             return await self._tables.handle(request)
         if request["do"] == "propose":
             return await self._propose(request)
+        if request["do"] == "copy rows":
+            return await self._copy(request)
         if request["do"] == "test":
             return await self._test(Path(request["state"]), request["digest"])
         if request["do"] == "end test":
@@ -157,6 +161,24 @@ class Builder:
             state, who = Path(request["state"]), request["agreed_by"]
             await asyncio.to_thread(agree, state, migration, who)
         return found
+
+    def _read(self, source: Source) -> tuple[Project | None, Sequence[Diagnostic]]:
+        tree, cache = self._sources.open(source)
+        return check(tree, cache, database="sqlite", off=())
+
+    async def _copy(self, request: Frame) -> Frame:
+        """Copy rows of what is live into a draft, whose commit says which tables there are."""
+        loop = asyncio.get_running_loop()
+        source = request["source"]
+        project, found = await loop.run_in_executor(self._thread, self._read, source)
+        if project is None:
+            raise ProjectError(found)
+        tables = {name: one.model for name, one in project.tables.items()}
+        counts = await asyncio.to_thread(
+            copy_rows, read_place(request["from"]), read_place(request["to"]), tables,
+            request["tables"], limit=request["limit"], masked=request["masked"],
+        )  # fmt: skip
+        return {"rows": counts}
 
     async def _test(self, state: Path, digest: str) -> Frame:
         trial, seconds = await self._gate.test(state, digest)
