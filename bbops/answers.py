@@ -35,6 +35,11 @@ class Publication(msgspec.Struct, frozen=True):
     at: str
     outcome: str
     milliseconds: float | None = None
+    version: str = ""
+    author: str = ""
+    subject: str = ""
+    changes: tuple[str, ...] = ()
+    message: str = ""
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -66,6 +71,7 @@ class Status(msgspec.Struct, frozen=True):
     conditions: tuple[Condition, ...]
     diagnostics: tuple[Finding, ...]
     publications: tuple[Publication, ...]
+    version: str | None = None
 
     @property
     def is_ready(self) -> bool:

@@ -22,7 +22,7 @@ from bbops_server.accounts.rules import Role
 from bbops_server.control.app import create_control
 from bbops_server.control.desk import Desk
 from bbops_server.reconciler.draft_status import DraftStatus
-from bbops_server.reconciler.status import Condition, ServerStatus, Status
+from bbops_server.reconciler.status import Condition, Publication, ServerStatus, Status
 from bbops_server.settings import Settings
 
 URL = "http://127.0.0.1:8001"
@@ -67,6 +67,26 @@ class OneProject:
 
     def drafts(self, name: str) -> OneDraft | None:
         return OneDraft() if name == "small" else None
+
+    def versions(self, name: str) -> OneHistory | None:
+        return OneHistory() if name == "small" else None
+
+
+class OneHistory:
+    def publications(self, limit: int) -> list[Publication]:
+        return []
+
+    def suspend(self, who: str, reason: str) -> None:
+        pass
+
+    def resume(self) -> bool:
+        return False
+
+    async def tags(self) -> list[dict[str, Any]]:
+        return []
+
+    async def roll_back(self, version: str, only: list[str], who: str) -> dict[str, Any]:
+        raise ServerError(f"there is no version '{version}'")
 
 
 class OneDraft:

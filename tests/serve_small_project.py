@@ -44,6 +44,9 @@ class Follower:
     def drafts(self, name: str) -> None:
         return None
 
+    def versions(self, name: str) -> None:
+        return None
+
     def reconcilers(self) -> tuple[()]:
         return ()
 

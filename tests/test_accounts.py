@@ -8,20 +8,23 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
-import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bbops.database.place import PostgresPlace
+from bbops.database.postgres.opened import drop_schema
 from bbops.errors import DatabaseError
 from bbops_server.accounts.book import Book
-from bbops_server.accounts.errors import AccountError
+from bbops_server.accounts.errors import AccountError, ControlAway
 from bbops_server.accounts.invitations import LASTS
 from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.people import NewPerson, Person
@@ -37,8 +40,8 @@ from bbops_server.accounts.rules import (
     may,
 )
 from bbops_server.accounts.sessions import IDLE, LONGEST, MOST_SESSIONS
-from bbops_server.accounts.store import Store
 from bbops_server.accounts.words import check_password, tidy_email
+from tests.postgres import DATABASES, place_of
 
 
 class Clock:
@@ -58,11 +61,16 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture
-def book(tmp_path: Path, clock: Clock) -> Iterator[Book]:
-    book = Book.open(tmp_path, clock)
-    yield book
-    book.close()
+@pytest.fixture(params=DATABASES)
+def book(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Book]:
+    """A book in a file, and one in a schema; what is about files says so by `ON_FILE`."""
+    with place_of(request, tmp_path) as place:
+        found = Book.open(tmp_path, clock, place if isinstance(place, PostgresPlace) else None)
+        yield found
+        found.close()
+
+
+ON_FILE = pytest.mark.parametrize("book", ["sqlite"], indirect=True)
 
 
 def add(book: Book, email: str = "ada@example.com", role: Role | None = Role.OWNER) -> Person:
@@ -70,10 +78,12 @@ def add(book: Book, email: str = "ada@example.com", role: Role | None = Role.OWN
 
 
 # ---- the database
+@ON_FILE
 def test_the_database_is_its_owners_alone(book: Book, tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "control.sqlite").stat().st_mode) == 0o600
 
 
+@ON_FILE
 def test_a_database_of_a_newer_version_is_refused(book: Book, tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "control.sqlite") as raw:
         raw.execute("INSERT INTO schema_steps VALUES (99, 0)")
@@ -88,6 +98,7 @@ def test_what_is_no_database_is_said(tmp_path: Path) -> None:
         Book.open(tmp_path)
 
 
+@ON_FILE
 def test_it_is_opened_again_with_what_it_held(book: Book, tmp_path: Path) -> None:
     add(book)
     again = Book.open(tmp_path)
@@ -418,6 +429,7 @@ book.close()
 """
 
 
+@ON_FILE
 def test_what_another_process_changed_is_seen_also_after_opening_twice(
     book: Book, tmp_path: Path
 ) -> None:
@@ -431,29 +443,70 @@ def test_what_another_process_changed_is_seen_also_after_opening_twice(
     second.close()
 
 
-# ---- another database
-def test_the_same_book_is_kept_by_postgresql(schema: PostgresPlace, clock: Clock) -> None:
-    url = sa.make_url(schema.url).set(drivername="postgresql+psycopg")
-    engine = sa.create_engine(url, connect_args={"options": f"-csearch_path={schema.schema}"})
-    store = Store(engine, clock)
-    store.bring_forward("PostgreSQL")
-    store.bring_forward("PostgreSQL")
-    book = Book(store)
-    ada = add(book)
-    key = begin(book, ada)
-    clock.wait(timedelta(hours=1))
-    assert book.sessions.find(key) is not None
-    token, _ = book.tokens.make(ada.id, "ci", [Scope.READ])
-    assert book.tokens.find(token) is not None
-    invited, _ = book.invitations.make("bob@example.com", Role.VIEWER, invited_by="a")
-    bob = book.invitations.accept(invited, NewPerson("bob@example.com"), ("corp", "1"))
-    assert book.people.find_identity("corp", "1") == bob
-    with pytest.raises(AccountError, match="at least one owner"):
-        book.members.set_role(ada.id, None)
-    assert not book.workspaces.set_feature("restChannels", on=False).features["restChannels"]
-    book.audit.add("try")
-    assert [one.action for one in book.audit.list()] == ["try"]
-    for _ in range(MOST_SESSIONS + 1):
-        begin(book, ada)
-    assert len(book.sessions.list(ada.id)) == MOST_SESSIONS
-    book.close()
+# ---- in PostgreSQL
+def test_servers_that_begin_at_once_make_one_schema(schema: PostgresPlace, tmp_path: Path) -> None:
+    place = replace(schema, schema=f"{schema.schema}__control")
+    books = [Book.open(tmp_path, postgres=place) for _ in range(6)]
+    with ThreadPoolExecutor(6) as threads:
+        assert not any(threads.map(lambda book: book.people.exist(), books))
+        outcomes = threads.map(lambda one: _begun(one[1], one[0]), enumerate(books))
+        assert sorted(outcomes) == [False] * 5 + [True]
+    for book in books:
+        assert len(book.people.list()) == 1
+        book.close()
+    drop_schema(place)
+
+
+def _begun(book: Book, number: int) -> bool:
+    try:
+        book.people.add(NewPerson(f"p{number}@example.com", role=Role.OWNER), only_first=True)
+    except AccountError:
+        return False
+    return True
+
+
+def test_a_new_schema_gets_what_the_file_held(schema: PostgresPlace, tmp_path: Path) -> None:
+    with closing(Book.open(tmp_path)) as file:
+        ada = add(file)
+        key = begin(file, ada)
+        file.audit.add("first")
+        file.audit.add("second")
+    with closing(Book.open(tmp_path, postgres=schema)) as book:
+        assert [one.id for one in book.people.list()] == [ada.id]
+        assert book.sessions.find(key) is not None
+        book.audit.add("third")
+        assert [one.action for one in book.audit.list()] == ["third", "second", "first"]
+    with closing(Book.open(tmp_path)) as file:
+        file.people.disable(add(file, "bob@example.com", None).id)
+    with closing(Book.open(tmp_path, postgres=schema)) as book:
+        assert len(book.people.list()) == 1, "it is asked once"
+
+
+def test_a_schema_of_a_newer_version_is_refused(schema: PostgresPlace, tmp_path: Path) -> None:
+    with closing(Book.open(tmp_path, postgres=schema)) as book:
+        assert not book.people.exist()
+    with psycopg.connect(schema.address, autocommit=True) as raw:
+        raw.execute("INSERT INTO schema_steps VALUES (99, 0)")
+    with (
+        closing(Book.open(tmp_path, postgres=schema)) as book,
+        pytest.raises(DatabaseError, match=f"in schema '{schema.schema}' of .*newer bbops"),
+    ):
+        book.people.exist()
+
+
+def test_a_server_that_comes_back_is_asked_again(schema: PostgresPlace, tmp_path: Path) -> None:
+    with closing(Book.open(tmp_path, postgres=schema)) as book:
+        add(book)
+        with psycopg.connect(schema.url, autocommit=True) as raw:
+            ours = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name"
+            raw.execute(f"{ours} = 'bbops control'".encode())
+        assert book.people.exist()
+
+
+def test_a_server_that_is_away_is_said_without_its_password(tmp_path: Path) -> None:
+    away = PostgresPlace("postgresql://ada:hunter2@127.0.0.1:1/shop", "shop__control")
+    with closing(Book.open(tmp_path, postgres=away)) as book:
+        with pytest.raises(ControlAway) as caught:
+            book.people.exist()
+        assert "schema 'shop__control' of postgresql://127.0.0.1:1/shop" in caught.value.message
+        assert "hunter2" not in str(caught.value)

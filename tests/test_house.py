@@ -20,7 +20,7 @@ FILE_DOORS = {
     "bbops/cli/_credentials.py",
     "bbops/cli/_remembered.py", "bbops/cli/init.py", "bbops/database/connection.py",
     "bbops/database/files.py", "bbops/database/gate.py", "bbops/database/restore.py",
-    "bbops/database/writer.py", "bbops/git/mirror.py",
+    "bbops/database/writer.py", "bbops/disk.py", "bbops/git/mirror.py",
     "bbops/git/place.py", "bbops/git/store.py", "bbops/testing/report.py",
     "bbops/testing/databases.py", "bbops/tree.py",
     "server/bbops_server/approvals.py", "server/bbops_server/build/worker.py",

@@ -1,8 +1,7 @@
-"""The changes of tables of tests/test_database_changes.py, on PostgreSQL."""
+"""The changes of tests/table_changes.py, on PostgreSQL."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import psycopg
@@ -11,55 +10,16 @@ import pytest
 from bbops.database import migrate
 from bbops.database.place import PostgresPlace
 from bbops.errors import MigrationRefused
-from tests.migrating import declare
-from tests.test_database_changes import (
-    DESTRUCTIVE,
-    IMPOSSIBLE,
-    KEY,
-    SAFE,
-    SPEC,
-    both,
-    changed,
-    drop,
-    people,
-    rename,
-    to,
-)
+from tests.changing import SPEC, both, changed, drop, people, rename, to
+from tests.changing_postgres import place, query
+from tests.migrating import ID, declare
+from tests.table_changes import DESTRUCTIVE, IMPOSSIBLE, SAFE
 
-ROWS = [
-    "INSERT INTO teams VALUES (1, 'red'), (2, 'blue')",
-    *(
-        f"INSERT INTO people VALUES ({n}, '{n}@x', {age}, 'a', {nick}, '{n}0', 'w{n}', false, 0.1,"
-        f" {n}, '{n}.50', '2026-01-0{n}', '2026-01-0{n}T1{n}:00:00Z', '0{n}:30:00', '{KEY}{n}',"
-        f" '{{\"n\":{n}}}', '\\x0{n}', 1, 2, NULL)"
-        for n, age, nick in ((1, 30, "'same'"), (2, 40, "'same'"), (3, "NULL", "NULL"))
-    ),
-    "INSERT INTO members VALUES (1, 1, '2026-01-01'), (1, 2, NULL), (2, 1, NULL)",
-    "SELECT setval(pg_get_serial_sequence('people', 'id'), 3)",
-    "SELECT setval(pg_get_serial_sequence('teams', 'id'), 2)",
-]
-CONNECTIONS: dict[str, psycopg.Connection[Any]] = {}
+__all__ = ["place"]
+
+
 TYPES_SAY_IT = {"boolean becomes integer", "boolean becomes text", "integer becomes decimal"}
 """Where SQLite has a rule of its own for a type, or writes one in another way."""
-
-
-@pytest.fixture
-def place(schema: PostgresPlace) -> Iterator[PostgresPlace]:
-    migrate.apply(schema, declare(SPEC))
-    query(schema, *ROWS)
-    yield schema
-    CONNECTIONS.pop(schema.address).close()
-
-
-def query(place: PostgresPlace, *statements: str) -> list[Any]:
-    """Return the rows of the last one."""
-    connection = CONNECTIONS.get(place.address)
-    if connection is None:
-        connection = psycopg.connect(place.address, autocommit=True)
-        CONNECTIONS[place.address] = connection
-    for statement in statements:
-        found = connection.execute(statement.encode())
-    return found.fetchall() if found.description else []
 
 
 def rows_of(place: PostgresPlace) -> list[int]:
@@ -139,6 +99,26 @@ def test_a_failing_migration_leaves_all_as_it_was(place: PostgresPlace) -> None:
         migrate.apply(place, tables)
     assert query(place, "SELECT * FROM people ORDER BY id") == before
     assert not migrate.plan(place, tables).is_empty
+
+
+def test_names_that_postgresql_would_cut_are_told_apart(schema: PostgresPlace) -> None:
+    table, one, other = "t" * 60, "c" * 60, "c" * 61
+    unique = {"type": "string", "maxLength": 5, "unique": True}
+    refers = {"type": "integer", "nullable": True, "references": f"{table}.id"}
+    columns = {"id": ID, one: unique, other: unique, "r" * 60: refers, "r" * 61: refers}
+    spec: dict[str, Any] = {table: {"columns": columns, "checks": {"x" * 60: f"{one} != 'x'"}}}
+    migrate.apply(schema, declare(spec))
+    spec[table]["columns"][one] = {"type": "string", "maxLength": 9, "nullable": True}
+    spec[table]["description"] = "compared once more"
+    changes = [change.kind for change in migrate.apply(schema, declare(spec)).changes]
+    allowed = (
+        "allow null in column",
+        "allow repeated values in column",
+        "change the rules of column",
+    )
+    assert sorted(changes) == [*allowed]
+    spec[table]["description"] = "and again"
+    assert migrate.plan(schema, declare(spec)).is_empty
 
 
 def test_a_row_that_comes_with_its_key_is_counted_on(place: PostgresPlace) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from time import monotonic
 from typing import Any
 
@@ -12,20 +12,14 @@ import pytest
 from bbops.database import migrate, rollout
 from bbops.database.place import PostgresPlace
 from bbops.resources.table import Column, Table
+from tests.changing import SPEC, VALUES, changed
+from tests.changing_postgres import CONNECTIONS, place
 from tests.migrating import declare
-from tests.test_database_changes import SPEC, changed
-from tests.test_phases import CASES, VALUES
-from tests.test_postgres_changes import CONNECTIONS, ROWS, query
+from tests.table_changes import CASES
+
+__all__ = ["place"]
 
 Tables = Mapping[str, Table]
-
-
-@pytest.fixture
-def place(schema: PostgresPlace) -> Iterator[PostgresPlace]:
-    migrate.apply(schema, declare(SPEC))
-    query(schema, *ROWS)
-    yield schema
-    CONNECTIONS.pop(schema.address).close()
 
 
 EACH_RUN = {"a nullable column", "a table and a column of it are renamed", "a rule", "unique"}

@@ -13,9 +13,7 @@ import pytest
 from bbops.database import migrate, rollout
 from bbops.errors import DatabaseError, MigrationRefused
 from bbops.resources.table import Table
-from tests.database_commands import Commands
-from tests.migrating import declare, query, schema_of
-from tests.test_database_changes import (
+from tests.changing import (
     ROWS,
     SPEC,
     both,
@@ -28,6 +26,8 @@ from tests.test_database_changes import (
     rows_of,
     to,
 )
+from tests.database_commands import Commands
+from tests.migrating import declare, query, schema_of
 
 Tables = Mapping[str, Table]
 OLD = declare(SPEC)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -12,6 +13,7 @@ import psycopg
 import pytest
 
 from bbops.database.place import PostgresPlace, name_database
+from bbops.database.postgres.opened import drop_schema
 from tests.served import Served, make_project, wait_for
 
 
@@ -22,6 +24,11 @@ def served(schema: PostgresPlace, tmp_path: Path) -> Iterator[Served]:
     with Served(repository, home, "--schema", schema.schema, "--workers", "2", env=env) as found:
         found.live()
         yield found
+    drop_schema(control_of(schema))
+
+
+def control_of(schema: PostgresPlace) -> PostgresPlace:
+    return replace(schema, schema=f"{schema.schema}__control")
 
 
 def query(schema: PostgresPlace, sql: str) -> list[tuple[object, ...]]:
@@ -85,6 +92,20 @@ def test_what_would_be_lost_waits_and_commands_find_the_data(
     assert "pg_dump" in served.bbops("db", "backup", *there, env=served.env).stderr
     seeded = served.bbops("db", "seed", *there, env=served.env)
     assert seeded.stdout == "no table has seed rows\n"
+
+
+def test_people_are_in_a_schema_beside_it_and_commands_find_them(
+    served: Served, schema: PostgresPlace
+) -> None:
+    there = ("--state", str(served.repository / ".bbops" / "state"))
+    assert "/setup?token=bbi_" in served.serving["setup_url"]
+    added = served.bbops("users", "add", "ada@example.com", "--generate", *there, env=served.env)
+    assert added.returncode == 0, added.stderr
+    assert query(control_of(schema), "SELECT email FROM people") == [("ada@example.com",)]
+    assert "set DATABASE_URL" in served.bbops("users", "list", *there).stderr
+    page = served.control.get(served.serving["setup_url"], headers={"accept": "text/html"})
+    assert page.status_code != 200, "somebody has an account"
+    assert not (served.repository / ".bbops" / "state" / "control.sqlite").exists()
 
 
 def by_hand(schema: PostgresPlace, sql: str) -> None:

@@ -113,6 +113,9 @@ def test_it_describes_itself(ask: Ask) -> None:
         "/api/projects/{name}/proposals/{number}/review",
         "/api/projects/{name}/proposals/{number}/merge",
         "/api/projects/{name}/proposals/{number}/close",
+        "/api/projects/{name}/versions", "/api/projects/{name}/publications",
+        "/api/projects/{name}/suspend", "/api/projects/{name}/resume",
+        "/api/projects/{name}/rollback",
     }  # fmt: skip
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +13,15 @@ import psycopg
 import pytest
 
 from bbops.check import validate
-from bbops.database import migrate
-from bbops.database.place import PostgresPlace
+from bbops.database import drift, migrate
+from bbops.database.opened import read_tables
+from bbops.database.place import Place, PostgresPlace
+from bbops.database.shape import Rule
 from bbops.errors import MigrationRefused
 from bbops.tree import MemoryTree
 from tests.conftest import sample, with_function
 from tests.migrating import ID, declare, query
+from tests.postgres import DATABASES, place_of
 
 SPEC: dict[str, Any] = {
     "events": {
@@ -112,3 +117,66 @@ def test_what_no_database_looks_at_is_said_by_validate(check: str, message: str)
     files["tables/notes.yaml"] += f"checks:\n  odd: {check}\n"
     _, found = validate(MemoryTree(files))
     assert [(one.code, one.message) for one in found] == [("not-in-sql", message)]
+
+
+@pytest.fixture(params=DATABASES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    with place_of(request, tmp_path) as found:
+        yield found / "data.sqlite" if isinstance(found, Path) else found
+
+
+def by_hand(place: Place, *, lose: str, add: str = "") -> None:
+    """Take a check of the table away, and perhaps add another."""
+    name = next(rule.name for rule in _rules(place) if f"_{lose}_" in rule.name)
+    if isinstance(place, PostgresPlace):
+        with psycopg.connect(place.address, autocommit=True) as connection:
+            connection.execute(f'ALTER TABLE events DROP CONSTRAINT "{name}"'.encode())
+            if add:
+                connection.execute(f"ALTER TABLE events ADD CHECK ({add})".encode())
+        return
+    with closing(sqlite3.connect(place, isolation_level=None)) as live:
+        (sql,) = live.execute("SELECT sql FROM sqlite_master WHERE name = 'events'").fetchone()
+        own = re.search(rf',\s*CONSTRAINT "?{name}"? CHECK \(.*\)(?=,|\s*\))', sql)
+        assert own
+        sql = sql.replace(own[0], f", CHECK ({add})" if add else "")
+        live.execute("PRAGMA writable_schema = ON")
+        live.execute("UPDATE sqlite_master SET sql = ? WHERE name = 'events'", (sql,))
+
+
+def _rules(place: Place) -> frozenset[Rule]:
+    with read_tables(place) as live:
+        return live.read()["events"].rules
+
+
+def test_tables_with_checks_do_not_drift_by_themselves(place: Place) -> None:
+    migrate.apply(place, declare(SPEC))
+    assert drift.find_drift(place).found == ()
+
+
+def test_a_check_that_somebody_took_away_is_told_and_the_others_are_offered(place: Place) -> None:
+    migrate.apply(place, declare(SPEC))
+    by_hand(place, lose="closed")
+    found = drift.find_drift(place)
+    assert [str(one) for one in found.found] == ["a check of a table is gone or differs: 'events'"]
+    offered = found.tables["events"]
+    assert offered is not None
+    kept = {name: text for name, text in SPEC["events"]["checks"].items() if name != "closed"}
+    assert offered["checks"] == kept
+    migrate.apply(place, declare(dict(found.tables)))
+    assert drift.find_drift(place).found == ()
+
+
+def test_a_check_that_somebody_added_is_told(place: Place) -> None:
+    migrate.apply(place, declare(SPEC))
+    by_hand(place, lose="closed", add="price > 0")
+    found = drift.find_drift(place)
+    assert "a check was added: 'events'" in map(str, found.found)
+    assert any("CHECKs of table 'events' are left out" in one for one in found.remarks)
+
+
+def test_the_order_of_checks_is_no_difference(place: Place) -> None:
+    migrate.apply(place, declare(SPEC))
+    turned = dict(reversed(SPEC["events"]["checks"].items()))
+    tables = declare({"events": {**SPEC["events"], "checks": turned}})
+    assert migrate.plan(place, tables).is_empty
+    assert migrate.hash_of(tables) == migrate.hash_of(declare(SPEC))

@@ -76,10 +76,10 @@ def test_tags_of_others_are_no_versions_and_their_numbers_are_not_used(folder: P
 
 def test_projects_of_one_repository_count_for_themselves(folder: Path) -> None:
     place, head = find_repository(folder), git(folder, "rev-parse", "HEAD")
-    assert add_version(place, head, "Begin", FACTS, "shop") == "shop/v1"
+    assert add_version(place, head, "Begin", FACTS, "apps/shop") == "apps/shop/v1"
     assert add_version(place, head, "Begin", FACTS, "blog") == "blog/v1"
-    assert [one.name for one in read_versions(place, "shop")] == ["shop/v1"]
-    assert find_version(place, "v1", "shop").name == "shop/v1"
+    assert [one.name for one in read_versions(place, "apps/shop")] == ["apps/shop/v1"]
+    assert find_version(place, "v1", "apps/shop").name == "apps/shop/v1"
 
 
 def test_a_branch_moves_with_the_files_where_it_is_checked_out(folder: Path) -> None:

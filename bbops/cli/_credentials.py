@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from bbops.disk import replace_file
 from bbops.errors import ServerError
 
 LOCAL_KEYS = ("state/control.json", "dev/control.json")
@@ -61,10 +61,7 @@ def _write(servers: Mapping[str, Any]) -> Path:
     try:
         path = _path()
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=".", dir=path.parent)  # mode 0600
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump({"servers": servers}, file, indent=2)
-        Path(temporary).replace(path)
+        replace_file(path, json.dumps({"servers": servers}, indent=2).encode())
     except (OSError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or "there is no home folder"
         raise ServerError(

@@ -23,6 +23,7 @@ SECTIONS = {
     "Serve": (
         "serve", "status", "requests", "drafts", "propose", "proposals", "env", "db", "accept",
     ),
+    "Go back": ("versions", "history", "diff", "rollback", "suspend", "resume"),
     "People": ("login", "logout", "whoami", "users", "workspace"),
     "Learn": ("demo", "explain", "schema"),
 }  # fmt: skip

@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import NamedTuple
 
 import bbops
 from bbops.diagnostics import Diagnostic, Place, Severity
+from bbops.disk import replace_file
 from bbops.render import as_json
 from bbops.tree import Entry
 
@@ -52,10 +52,7 @@ def keep(name: str, checked: Checked) -> None:
     with suppress(OSError, RuntimeError):
         folder = _folder()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=".", dir=folder)  # mode 0600
-        with os.fdopen(handle, "w") as file:
-            file.write(text)
-        Path(temporary).replace(folder / name)
+        replace_file(folder / name, text.encode())
         _make_room(folder)
 
 

@@ -43,11 +43,13 @@ class Rest:
     Attributes:
         uniques: the sets of columns that a constraint keeps unique, by table.
         enums: the values of columns of an enumerated type, by table and column.
+        checks: the tables that have a CHECK which is none of ours.
         remarks: what no table can say, in words.
     """
 
     uniques: Mapping[str, Sequence[tuple[str, ...]]] = field(default_factory=dict)
     enums: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    checks: frozenset[str] = frozenset()
     remarks: tuple[str, ...] = ()
 
 
@@ -77,7 +79,11 @@ def adopt(
     wanted = live.keys() if only is None else live.keys() & set(only)
     tables = {name: adopter.table(name) for name in sorted(wanted)}
     found = {name: table for name, table in tables.items() if table}
-    return Adopted(found, (*adopter.remarks, *rest.remarks))
+    checks = (
+        f"the CHECKs of table '{table}' are left out: say them as rules or 'checks'"
+        for table in sorted(rest.checks)
+    )
+    return Adopted(found, (*adopter.remarks, *rest.remarks, *checks))
 
 
 class _Adopter:
@@ -151,9 +157,9 @@ class _Adopter:
         return column.counts or (is_rowid and self._live[table].key == (name,))
 
     def _is_unique(self, table: str, name: str) -> bool:
-        own = self._live[table].indexes.get(f"uq_{table}_{name}")
-        constraints = self._rest.uniques.get(table, ())
-        return (name,) in constraints or (own is not None and own.columns == (name,))
+        indexes = self._live[table].indexes.items()
+        ours = [index.columns for key, index in indexes if key.startswith("uq_") and index.unique]
+        return (name,) in [*self._rest.uniques.get(table, ()), *ours]
 
     def _default(self, table: str, name: str, column: shape.Column, kind: str) -> Declared:
         text = column.default

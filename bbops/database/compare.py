@@ -107,12 +107,13 @@ class _Judge:
             return
         value, conversions = f'"{carried.origin}"', self._of.conversions
         change = Change("change the type of column", table, name, why=f"{old} becomes {new}")
-        bad = self._rows.find_live(table, conversions.misfit(value, old, new))
-        if bad:
+        changed = self._rows.find_live(table, conversions.loss(value, old, new))
+        # what is no value of the new type is not kept, either: mostly, one look is enough
+        misfit = conversions.misfit(value, old, new)
+        if changed and (bad := self._rows.find_live(table, misfit)):
             cure = f"change '{table}.{name}' in these rows first, or add a column beside it"
             yield _blocked(change, bad, f"rows hold {old} that is no {new}", cure)
         else:
-            changed = self._rows.find_live(table, conversions.loss(value, old, new))
             yield _losing(change, changed, f"rows hold {old} that {new} does not keep whole")
             yield from self._collisions(change)
 
@@ -178,14 +179,15 @@ class _Judge:
         index = self._of.want[table].indexes[name]
         first = index.columns[0]
         change = Change("create index", table, name)
-        if name == f"uq_{table}_{first}" and (table, first) not in self._added:
+        if name == self._of.words.fit(f"uq_{table}_{first}") and (table, first) not in self._added:
             change = Change("require unique values in column", table, first)
         yield from self._unless_repeated(change, index.columns if index.unique else ())
 
     def _drop_index(self, table: str, name: str) -> Iterator[Change]:
         index = self._of.have[table].indexes[name]
         column = index.columns[0]
-        if not name.startswith(("uq_", "ix_")) or not name.endswith(f"_{column}"):
+        end = f"_{column}"[-9:]  # all that `Words.fit` keeps of a long one
+        if not name.startswith(("uq_", "ix_")) or not name.endswith(end):
             yield Change("drop index", table, name)
         elif index.unique and (table, column) not in self._added | self._dropped:
             yield Change("allow repeated values in column", table, column)

@@ -82,14 +82,14 @@ class Conversions(ABC):
 
     @abstractmethod
     def kept(self, value: str, old: str, new: str) -> str:
-        """Return the SQL condition that a value, which can be converted, would come back."""
+        """Return the SQL condition that a value can be converted and would come back."""
 
     def misfit(self, value: str, old: str, new: str) -> str:
         """Return the SQL condition that a value cannot be converted."""
         return f"{value} IS NOT NULL AND {self.converted(value, old, new)} IS NULL"
 
     def loss(self, value: str, old: str, new: str) -> str:
-        """Return the SQL condition that a value, which can be converted, would not come back."""
+        """Return the SQL condition that a value cannot be converted, or would not come back."""
         return f"{value} IS NOT NULL AND NOT {self.kept(value, old, new)}"
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from bbops.database import migrate, shape
 from bbops.database.adopt import Declared, adopt
+from bbops.database.checks import texts_of, write_checks
 from bbops.database.live_tables import LiveTables
 from bbops.database.opened import read_tables
 from bbops.database.place import Place
 from bbops.database.renames import with_kinds
 from bbops.database.shape import Difference
+from bbops.database.words import Words
 from bbops.resources.table import Table
 
 _SAID: Final = {
@@ -21,7 +23,7 @@ _SAID: Final = {
     "type": "a column has another type", "null": "null is allowed or forbidden in a column",
     "default": "a column has another default", "counts": "a key counts in another way",
     "rules": "the rules of a column differ", "reference": "a reference differs",
-    "key": "the primary key differs", "table rules": "the checks of a table differ",
+    "key": "the primary key differs", "table rules": "a check of a table is gone or differs",
     "add index": "an index is gone", "drop index": "an index was added",
 }  # fmt: skip
 _COPIED: Final = ("nullable", "default", "references", "onDelete", "type", "auto", "unique")
@@ -64,26 +66,24 @@ def find_drift(place: Place) -> Drifted:
 
 
 def _find(live: LiveTables, spec: str) -> Drifted:
-    applied = migrate.tables_of(spec)
+    applied, rest = migrate.tables_of(spec), live.rest()
     want = live.words.describe(applied)
     have = with_kinds(live.read(), migrate.types_of(spec))
-    differences = [one for one in shape.differ(have, want) if _counts(one)]
-    if not differences:
+    left_out = set() if migrate.describe(applied) == spec else {"table rules"}
+    differences = [one for one in shape.differ(have, want) if one.kind in _SAID.keys() - left_out]
+    with_checks = sorted(rest.checks & applied.keys())
+    changed = {one.table for one in differences} | {*with_checks}
+    if not changed:
         return Drifted((), {})
-    changed = {one.table for one in differences}
-    adopted = adopt(have, live.rest(), only=changed)
+    adopted = adopt(have, rest, only=changed)
     tables = {
-        name: _merged(applied.get(name), adopted.tables.get(name), have.get(name))
+        name: _merged(name, applied.get(name), adopted.tables.get(name), have.get(name), live.words)
         for name in sorted(changed)
     }
-    found = tuple(dict.fromkeys(_told(one) for one in differences))
+    odd = (Drift("a check was added", table) for table in with_checks)
+    found = tuple(dict.fromkeys([*map(_told, differences), *odd]))
     remarks = tuple(one for one in adopted.remarks if any(f"'{name}" in one for name in changed))
     return Drifted(found, tables, remarks)
-
-
-def _counts(one: Difference) -> bool:
-    """Leave out names, and checks of tables, of which only the SQL is on record."""
-    return one.kind in _SAID and one.kind != "table rules"
 
 
 def _told(one: Difference) -> Drift:
@@ -91,7 +91,11 @@ def _told(one: Difference) -> Drift:
 
 
 def _merged(
-    applied: Table | None, live: Declared | None, have: shape.Table | None
+    name: str,
+    applied: Table | None,
+    live: Declared | None,
+    have: shape.Table | None,
+    words: Words,
 ) -> Declared | None:
     """Return the table as it is now: what was applied, without what is gone, with what is new."""
     if applied is None or live is None or have is None:
@@ -100,13 +104,22 @@ def _merged(
         mode="json", by_alias=True, exclude_defaults=True, exclude={"checks", "renamed_from"}
     )
     columns = {
-        name: _column(declared["columns"].get(name), column)
-        for name, column in live["columns"].items()
+        key: _column(declared["columns"].get(key), column)
+        for key, column in live["columns"].items()
     }
-    found = {**declared, **live, "columns": columns}
+    checks = _kept_checks(applied, have, write_checks(name, applied, words.dialect))
+    found = {**declared, **live, "columns": columns} | ({"checks": checks} if checks else {})
     if "indexes" not in live:
         found.pop("indexes", None)
     return found
+
+
+def _kept_checks(
+    applied: Table, have: shape.Table, written: Iterable[shape.Rule]
+) -> dict[str, str]:
+    """Return the checks that were applied and are there, as their file says them."""
+    rules = zip(texts_of(applied).items(), written, strict=True)
+    return {name: text for (name, text), rule in rules if rule in have.rules}
 
 
 def _column(declared: Declared | None, live: Declared) -> Declared:

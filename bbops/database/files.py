@@ -1,14 +1,14 @@
-"""Put a file where it belongs once it is complete and on the disk, or not at all."""
+"""The files of a database: put in their place whole, found and removed together."""
 
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from bbops import disk
 from bbops.errors import DatabaseError
 
 PARTIAL: Final = ".partial"
@@ -29,21 +29,16 @@ def written_whole(target: Path) -> Iterator[Path]:
         DatabaseError: the folder cannot be written, or the disk is full.
     """
     try:
-        handle, name = tempfile.mkstemp(f"{PARTIAL}", f".{target.name}.", target.parent)
+        with disk.written_whole(target, end=PARTIAL) as partial:
+            _give_to_owner_of(target.parent, partial)
+            try:
+                yield partial
+            finally:
+                for one in beside(partial):
+                    one.unlink(missing_ok=True)
+        disk.flush(target.parent)
     except OSError as error:
         raise _cannot_write(target, error) from None
-    os.close(handle)
-    partial = Path(name)
-    try:
-        _give_to_owner_of(target.parent, partial)
-        yield partial
-        flush(partial)
-        partial.replace(target)
-        flush(target.parent)
-    except OSError as error:
-        raise _cannot_write(target, error) from None
-    finally:
-        remove(partial)
 
 
 def remove(path: Path) -> None:
@@ -61,15 +56,6 @@ def with_logs(path: Path) -> tuple[Path, ...]:
     """Return the files in which data may lie, those that exist."""
     files = (path, *(path.with_name(path.name + end) for end in _LOGS))
     return tuple(one for one in files if one.exists())
-
-
-def flush(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _give_to_owner_of(folder: Path, path: Path) -> None:

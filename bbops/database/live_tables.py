@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from bbops.database import shape
 from bbops.database.adopt import Rest
@@ -37,20 +37,41 @@ class LiveTables(ABC):
         """Return the time of the transaction, as it is stored."""
 
     @abstractmethod
+    def run(self, statement: str, values: tuple[str, ...]) -> list[tuple[Stored, ...]]:
+        """Run a statement of ours, with texts for each `?` of it; return its rows."""
+
+    @abstractmethod
+    def has_own(self, table: str) -> bool:
+        """Return whether a table of ours is there."""
+
     def recorded(self) -> tuple[str, str, str]:
         """Return the hash of the last applied tables, their spec and when; empty without one."""
+        query = "SELECT hash, spec, applied_at FROM _bbops_schema"
+        rows = self.run(query, ()) if self.has_own("_bbops_schema") else []
+        return (str(rows[0][0]), str(rows[0][1]), str(rows[0][2])) if rows else ("", "", "")
 
-    @abstractmethod
     def record(self, spec_hash: str, spec: str, now: str) -> None:
         """Write down what was applied."""
+        self.run(
+            "INSERT INTO _bbops_schema (id, hash, spec, applied_at) VALUES (1, ?, ?, ?)"
+            " ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, spec = excluded.spec,"
+            " applied_at = excluded.applied_at",
+            (spec_hash, spec, now),
+        )
 
-    @abstractmethod
     def read_note(self, name: str) -> str:
         """Return a text that was written down beside the tables; empty without one."""
+        query = "SELECT text FROM _bbops_notes WHERE name = ?"
+        rows = self.run(query, (name,)) if self.has_own("_bbops_notes") else []
+        return str(rows[0][0]) if rows else ""
 
-    @abstractmethod
     def write_note(self, name: str, text: str) -> None:
         """Write a text down, in place of the one before."""
+        self.run(
+            "INSERT INTO _bbops_notes (name, text) VALUES (?, ?)"
+            " ON CONFLICT (name) DO UPDATE SET text = excluded.text",
+            (name, text),
+        )
 
     @abstractmethod
     def make_own_tables(self) -> None:
@@ -86,6 +107,15 @@ class LiveTables(ABC):
         Raises:
             MigrationRefused: it breaks a rule; says which, without a value.
         """
+
+    @staticmethod
+    def write_insert(
+        table: str, columns: Iterable[str], values: Iterable[str], key: Iterable[str]
+    ) -> str:
+        """Return the statement of `insert_missing`, for values as SQL."""
+        names, keys = (", ".join(f'"{column}"' for column in of) for of in (columns, key))
+        given = ", ".join(values)
+        return f'INSERT INTO "{table}" ({names}) VALUES ({given}) ON CONFLICT ({keys}) DO NOTHING'
 
     @abstractmethod
     def finish_rows(self, tables: Collection[str]) -> None:

@@ -25,6 +25,8 @@ from bbops.errors import DatabaseError, MigrationRefused
 from bbops.resources.table import Table
 from bbops.sql.sqlite import SQLITE_CHECK
 
+_BROKEN: Final = "broken"
+"""The hash on record where the tables lack a rule that they are recorded with."""
 _FORMAT: Final = 2  # count up when the same tables are described to a database in another way
 
 
@@ -110,6 +112,7 @@ def apply(place: Place, tables: Mapping[str, Table], approved: Collection[str] =
         elif planned.refused:
             raise refusal(planned)
         carry_out(opened, tables, planned)
+        validate(opened)
         return planned
 
 
@@ -140,6 +143,28 @@ def carry_out(
     if planned.differences:
         opened.prepare(planned.differences, live.words.describe(tables))
     opened.transact(work)
+
+
+def validate(opened: Opened, give_up: Callable[[], None] = lambda: None) -> None:
+    """Look at the rows that are older than the rules of their tables, after `carry_out`.
+
+    Args:
+        opened: since then, or later: what a crash kept from being done is done now.
+        give_up: what to write down where a rule is taken back.
+
+    Raises:
+        MigrationRefused: rows break a rule, which is taken back; the next plan finds it missing.
+        DatabaseError: the database cannot be written.
+    """
+    live = opened.live
+
+    def take_back() -> None:
+        live.record(_BROKEN, live.recorded()[1], live.now())
+        give_up()
+
+    broken = opened.validate(take_back)
+    if broken:
+        raise refusal(Migration(broken, _BROKEN))
 
 
 def insert_seed(place: Place) -> dict[str, int]:
@@ -257,7 +282,7 @@ def describe(tables: Mapping[str, Table]) -> str:
         for name, table in tables.items()
     }
     checks = {  # as SQL, too: it may be written in another way one day
-        name: [rule.sql for rule in write_checks(name, table, SQLITE_CHECK)]
+        name: sorted(rule.sql for rule in write_checks(name, table, SQLITE_CHECK))
         for name, table in tables.items()
         if table.checks
     }

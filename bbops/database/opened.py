@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Final, Protocol, TypeVar
 
 from bbops.database import shape
+from bbops.database.changes import Change
 from bbops.database.connection import connect
 from bbops.database.gate import Gate
 from bbops.database.keep import keep_copy
@@ -47,6 +48,19 @@ class Opened(Protocol):
 
     def transact(self, work: Callable[[], T]) -> T:
         """Do work wholly or not at all; it may be tried again."""
+        ...
+
+    def validate(self, give_up: Callable[[], None]) -> tuple[Change, ...]:
+        """Do what may be done after the transaction: look at rows that are older than their rules.
+
+        Nothing is left to do where it was done before, so whoever is killed, the next one does it.
+
+        Args:
+            give_up: what to write down in the transaction that takes rules back.
+
+        Returns:
+            The rules that rows break which came in the way of the plan; they are taken back.
+        """
         ...
 
 
@@ -121,6 +135,10 @@ class _OpenedFile:
             self._connection.rollback()
             raise
         return done
+
+    def validate(self, give_up: Callable[[], None]) -> tuple[Change, ...]:
+        del give_up  # the transaction wrote the rows anew, under their rules
+        return ()
 
 
 def _in_memory() -> sqlite3.Connection:

@@ -18,6 +18,10 @@ CREATE TABLE IF NOT EXISTS _bbops_api_keys (
   channels TEXT, claims TEXT, created_at REAL NOT NULL, expires_at REAL, revoked_at REAL
 ) STRICT, WITHOUT ROWID
 """
+_RECORD: Final = (
+    "CREATE TABLE IF NOT EXISTS _bbops_schema (id INTEGER PRIMARY KEY CHECK (id = 1),"
+    " hash TEXT NOT NULL, spec TEXT NOT NULL, applied_at TEXT NOT NULL) STRICT"
+)
 _NOTES: Final = (
     "CREATE TABLE IF NOT EXISTS _bbops_notes (name TEXT PRIMARY KEY, text TEXT NOT NULL)"
     " STRICT, WITHOUT ROWID"
@@ -26,6 +30,7 @@ _NOTES: Final = (
 
 def make_own_tables(live: sqlite3.Connection) -> None:
     """Make what is missing of them."""
+    live.execute(_RECORD)
     live.execute(_REFRESH_TOKENS)
     for column in ("family", "user_id", "expires_at"):
         live.execute(

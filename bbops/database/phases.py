@@ -123,6 +123,23 @@ def without(tables: Tables, names: frozenset[Name]) -> dict[str, Table]:
     return found
 
 
+def unindexed(tables: Tables, live: Tables) -> dict[str, Table]:
+    """Return tables without their indexes over columns that join live ones.
+
+    Once the columns are there, an index can be made beside those who write.
+    """
+    found: dict[str, Table] = {}
+    for name, table in tables.items():
+        new = table.columns.keys() - live[name].columns.keys() if name in live else set()
+        columns = {
+            key: _with(column, unique=False) if key in new else column
+            for key, column in table.columns.items()
+        }
+        indexes = {key: it for key, it in table.indexes.items() if not new & {*it.columns}}
+        found[name] = _with(table, columns=columns, indexes=indexes)
+    return {name: _tied(table, found) for name, table in found.items()}
+
+
 def shares_type(one: Column, other: Column) -> bool:
     """Return whether all values of each column are right in the other as they are."""
     return one.type == other.type or any({one.type, other.type} <= same for same in _TYPES)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from time import monotonic
 
 from bbops.database import migrate
@@ -25,6 +26,7 @@ from bbops.database.phases import (
     find_phases,
     narrowed,
     renamed,
+    unindexed,
     without,
 )
 from bbops.database.place import Place
@@ -66,6 +68,8 @@ def rehearse(place: Place, plan: Plan) -> None:
 def expand(place: Place, wanted: Mapping[str, Table], approved: Collection[str] = ()) -> Migration:
     """Make what both releases can live with, and return the whole plan.
 
+    The plan looks at rows while others write; each phase looks again at those it is about.
+
     Args:
         place: the database; a file is made if it is missing.
         wanted: as declared.
@@ -75,19 +79,26 @@ def expand(place: Place, wanted: Mapping[str, Table], approved: Collection[str] 
         MigrationRefused: a change is not safe, or rows break a rule; lists every refused change.
         DatabaseError: the database cannot be written.
     """
+    with read_tables(place) as looked:
+        found, planned_on = plan_rollout(looked, wanted), _mark(looked)
     with write_tables(place) as opened:
         live = opened.live
-        found = opened.look(lambda: plan_rollout(live, wanted))
+        if opened.look(lambda: _mark(live)) != planned_on:  # another publication came between
+            found = opened.look(lambda: plan_rollout(live, wanted))
         if found.is_done:
             _seed(opened)
+            migrate.validate(opened)
             return found.migration
         migration = found.migration
         if migration.refused and not (migration.is_waiting and migration.hash in approved):
             raise migrate.refusal(migration)
         progress = _without_spare(opened, wanted)
         known = opened.look(lambda: known_tables(live, progress))
-        after = _expanded(progress, found, known, wanted)
-        _make(opened, found.phases.expanded, lambda _: False, after)
+        after, tables = _expanded(progress, found, known, wanted), found.phases.expanded
+        if not isinstance(place, Path):  # a file is its gate's holder's all the while
+            _make(opened, unindexed(tables, known), lambda _: False, after)
+        _make(opened, tables, lambda _: False, after)
+        migrate.validate(opened)
         return migration
 
 
@@ -160,10 +171,13 @@ def narrow(place: Place, release: str | None = None) -> Migration:
         wanted = migrate.tables_of(progress.wanted)
         tables = narrowed(opened.look(lambda: recorded_tables(live)), wanted, hidden)
         after = Progress(hidden=hidden, release=progress.release)
+        again = replace(progress, hidden=hidden)
         try:
-            return _make(opened, tables, progress.is_agreed, after, keep=progress.approval)
+            made = _make(opened, tables, progress.is_agreed, after, keep=progress.approval)
+            migrate.validate(opened, lambda: write_progress(live, again))
         except MigrationRefused as refused:
             raise _explain(refused) from None
+        return made
 
 
 def find_hidden(place: Place) -> tuple[Hidden, ...]:
@@ -205,6 +219,11 @@ def find_release(place: Place) -> str:
     """Return the digest of the release that the tables were last changed for, or nothing."""
     with read_tables(place) as live:
         return read_progress(live).release
+
+
+def _mark(live: LiveTables) -> object:
+    """Return what tells the tables from what they were before or will be."""
+    return live.recorded(), read_progress(live)
 
 
 def _expanded(progress: Progress, found: Plan, old: Tables, wanted: Tables) -> Progress:

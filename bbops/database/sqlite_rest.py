@@ -37,7 +37,14 @@ def read_rest(live: sqlite3.Connection) -> Rest:
     for table, index, column in live.execute(_UNIQUES):
         uniques.setdefault(table, {}).setdefault(index, []).append(column)
     found = {table: [tuple(one) for one in of.values()] for table, of in uniques.items()}
-    return Rest(found, remarks=tuple(_remarks(live)))
+    return Rest(found, checks=frozenset(_with_checks(live)), remarks=tuple(_remarks(live)))
+
+
+def _with_checks(live: sqlite3.Connection) -> Iterator[str]:
+    for table, sql in live.execute(_TABLES).fetchall():
+        bare = _TEXT.sub("''", sql or "")
+        if len(_CHECK.findall(bare)) > len(_OUR_CHECK.findall(bare)):
+            yield table
 
 
 def _remarks(live: sqlite3.Connection) -> Iterator[str]:
@@ -54,8 +61,6 @@ def _remarks_on(live: sqlite3.Connection, table: str, sql: str) -> Iterator[str]
     if sql.upper().startswith("CREATE VIRTUAL"):
         yield f"table '{table}' is virtual: it stays as it is, and is not in the project"
         return
-    if len(_CHECK.findall(sql)) > len(_OUR_CHECK.findall(sql)):
-        yield f"the CHECKs of table '{table}' are left out: say them as rules or 'checks'"
     if live.execute(_MANY, (table,)).fetchone():
         yield f"a reference of table '{table}' over several columns is left out"
     for (column,) in live.execute(_GENERATED, (table,)).fetchall():

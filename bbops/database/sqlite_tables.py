@@ -23,12 +23,6 @@ from bbops.database.violations import failure_of
 from bbops.errors import MigrationRefused
 from bbops.runtime.failures import Failure
 
-_RECORD: Final = (
-    "CREATE TABLE IF NOT EXISTS _bbops_schema (id INTEGER PRIMARY KEY CHECK (id = 1),"
-    " hash TEXT NOT NULL, spec TEXT NOT NULL, applied_at TEXT NOT NULL) STRICT"
-)
-_IS_RECORDED: Final = "SELECT 1 FROM sqlite_master WHERE name = '_bbops_schema'"
-_HAS_NOTES: Final = "SELECT 1 FROM sqlite_master WHERE name = '_bbops_notes'"
 _NOW: Final = "SELECT strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z'"
 # Virtual tables, and those they keep for themselves, are left alone: nobody declares them.
 _TABLES: Final = (
@@ -70,34 +64,12 @@ class SqliteTables(LiveTables):
     def now(self) -> str:
         return str(self._live.execute(_NOW).fetchone()[0])
 
-    def recorded(self) -> tuple[str, str, str]:
-        if not self._live.execute(_IS_RECORDED).fetchone():
-            return "", "", ""
-        query = "SELECT hash, spec, applied_at FROM _bbops_schema"
-        spec_hash, spec, applied_at = self._live.execute(query).fetchone()
-        return str(spec_hash), str(spec), str(applied_at)
+    def run(self, statement: str, values: tuple[str, ...]) -> list[tuple[Stored, ...]]:
+        return self._live.execute(statement, values).fetchall()
 
-    def record(self, spec_hash: str, spec: str, now: str) -> None:
-        self._live.execute(_RECORD)
-        self._live.execute(
-            "INSERT INTO _bbops_schema (id, hash, spec, applied_at) VALUES (1, ?, ?, ?)"
-            " ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, spec = excluded.spec,"
-            " applied_at = excluded.applied_at",
-            (spec_hash, spec, now),
-        )
-
-    def read_note(self, name: str) -> str:
-        if not self._live.execute(_HAS_NOTES).fetchone():
-            return ""
-        row = self._live.execute("SELECT text FROM _bbops_notes WHERE name = ?", (name,)).fetchone()
-        return str(row[0]) if row else ""
-
-    def write_note(self, name: str, text: str) -> None:
-        self._live.execute(
-            "INSERT INTO _bbops_notes (name, text) VALUES (?, ?)"
-            " ON CONFLICT (name) DO UPDATE SET text = excluded.text",
-            (name, text),
-        )
+    def has_own(self, table: str) -> bool:
+        query = "SELECT 1 FROM sqlite_master WHERE name = ?"
+        return self._live.execute(query, (table,)).fetchone() is not None
 
     def make_own_tables(self) -> None:
         make_own_tables(self._live)
@@ -125,9 +97,7 @@ class SqliteTables(LiveTables):
     def insert_missing(
         self, table: str, row: Mapping[str, tuple[Stored, str]], key: Collection[str]
     ) -> bool:
-        names, keys = (", ".join(f'"{column}"' for column in of) for of in (row, key))
-        marks = ", ".join("?" for _ in row)
-        sql = f'INSERT INTO "{table}" ({names}) VALUES ({marks}) ON CONFLICT ({keys}) DO NOTHING'
+        sql = self.write_insert(table, row, "?" * len(row), key)
         values = tuple(stored for stored, _ in row.values())
         try:
             return self._live.execute(sql, values).rowcount > 0

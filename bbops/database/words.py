@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from bbops.database import shape
@@ -38,6 +39,10 @@ class Words(ABC):
     def own_rules(self, column: str, column_type: str) -> Iterator[str]:
         """Yield the rules that every column of that type has."""
 
+    def fit(self, name: str) -> str:
+        """Return a name that we make as the database takes it; that of a rule ends in its hash."""
+        return name
+
     def describe(self, tables: Mapping[str, Table]) -> shape.Shape:
         """Return the tables that hold `tables`.
 
@@ -53,8 +58,10 @@ class Words(ABC):
 
     def _table(self, name: str, table: Table) -> shape.Table:
         columns = {key: self._column(name, key, column) for key, column in table.columns.items()}
-        rules = frozenset(write_checks(name, table, self.dialect))
-        return shape.Table(columns, table.key, dict(_indexes(name, table)), rules)
+        checks = write_checks(name, table, self.dialect)
+        rules = frozenset(replace(rule, name=self.fit(rule.name)) for rule in checks)
+        indexes = {self.fit(key): index for key, index in _indexes(name, table)}
+        return shape.Table(columns, table.key, indexes, rules)
 
     def _column(self, table: str, name: str, column: Column) -> shape.Column:
         default = default_sql = None
@@ -70,7 +77,7 @@ class Words(ABC):
             is_stamped=column.auto is not None,
             counts=column.auto == "increment",
             rules=frozenset(self._rules(table, name, column)),
-            reference=_reference(table, name, column),
+            reference=self._reference(table, name, column),
         )
 
     def _rules(self, table: str, name: str, column: Column) -> Iterator[shape.Rule]:
@@ -78,7 +85,7 @@ class Words(ABC):
         same = self._conditions(table, name, "?", column)  # so that a rename keeps the hash
         for sql, neutral in zip(self._conditions(table, name, quoted, column), same, strict=True):
             digest = hashlib.sha256(neutral.encode()).hexdigest()[:8]
-            yield shape.Rule(digest, f"ck_{table}_{name}_{digest}", sql)
+            yield shape.Rule(digest, self.fit(f"ck_{table}_{name}_{digest}"), sql)
 
     def _conditions(self, table: str, name: str, quoted: str, column: Column) -> Iterator[str]:
         value = self.compared(quoted, column.type)
@@ -97,12 +104,12 @@ class Words(ABC):
         if column.maximum is not None:
             yield f"{value} <= {column.maximum!r}"
 
-
-def _reference(table: str, name: str, column: Column) -> shape.Reference | None:
-    if not column.references:
-        return None
-    parent, key = column.references.split(".")
-    return shape.Reference(parent, key, _ON_DELETE[column.on_delete], f"fk_{table}_{name}")
+    def _reference(self, table: str, name: str, column: Column) -> shape.Reference | None:
+        if not column.references:
+            return None
+        parent, key = column.references.split(".")
+        action = _ON_DELETE[column.on_delete]
+        return shape.Reference(parent, key, action, self.fit(f"fk_{table}_{name}"))
 
 
 def _indexes(name: str, table: Table) -> Iterator[tuple[str, shape.Index]]:

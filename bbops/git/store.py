@@ -17,6 +17,7 @@ from bbops.errors import GitError
 from bbops.git.command import INSTALL, Answer, failure, run
 from bbops.git.environment import Limits
 from bbops.git.place import Place, Stamp, find_repository, stamp_branch
+from bbops.git.writing import BBOPS, Identity
 from bbops.names import BlobId, FilePath
 from bbops.tree import Entry, is_safe
 
@@ -145,6 +146,12 @@ class Store:
     def author(self, commit: str) -> str:
         """Return the name of a commit's author, without the address."""
         return self._show(commit, "%an")
+
+    def who(self) -> Identity:
+        """Return the user's own name and address, as git knows them; bbops where it knows none."""
+        answer = run(self._place, ("-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT"))
+        name, _, rest = answer.output.decode(errors="replace").partition(" <")
+        return BBOPS if answer.status else Identity(name, rest.partition(">")[0])
 
     def trailer(self, commit: str, key: str) -> str:
         """Return the last value of a trailer of a commit's message; empty without one."""

@@ -1,7 +1,7 @@
 """Versions: the annotated tags `v<N>` of what went live, which are a project's history.
 
-A repository of several projects has `<project>/v<N>`. What else is known of a publication stands in
-the tag's message, one fact a line, as in a commit's trailers.
+A repository of several projects has `<folder>/v<N>` for the one in that folder. What else is known
+of a publication stands in the tag's message, one fact a line, as in a commit's trailers.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ class Version:
     facts: Mapping[str, str]
 
 
-def read_versions(place: Place, project: str = "") -> tuple[Version, ...]:
+def read_versions(place: Place, folder: str = "") -> tuple[Version, ...]:
     """Return every version, the newest first; O(tags).
 
     Args:
         place: the repository.
-        project: whose tags bear its name; empty in a repository of one.
+        folder: of the project in a repository of several; else empty.
 
     Raises:
         GitError: the repository cannot be read.
     """
-    scope = f"{project}/" if project else ""
+    scope = f"{folder}/" if folder else ""
     form = _PART.join(f"%({one})" for one in _FIELDS) + _END
     arguments = ("for-each-ref", f"--format={form}", f"refs/tags/{scope}v*")
     answer = run(place, arguments)
@@ -66,7 +66,7 @@ def read_versions(place: Place, project: str = "") -> tuple[Version, ...]:
 
 
 def add_version(
-    place: Place, commit: str, subject: str, facts: Mapping[str, str], project: str = ""
+    place: Place, commit: str, subject: str, facts: Mapping[str, str], folder: str = ""
 ) -> str:
     """Tag what went live with the next number; return the tag's name.
 
@@ -76,9 +76,9 @@ def add_version(
     Raises:
         GitError: it cannot be written.
     """
-    scope = f"{project}/" if project else ""
+    scope = f"{folder}/" if folder else ""
     for _ in range(_MOST_TRIES):
-        versions = read_versions(place, project)
+        versions = read_versions(place, folder)
         if versions and versions[0].commit == commit:
             return versions[0].name
         number = (versions[0].number if versions else _highest(place, scope)) + 1
@@ -89,13 +89,13 @@ def add_version(
     raise GitError("the next version could not be tagged: others tag at the same time")
 
 
-def find_version(place: Place, name: str, project: str = "") -> Version:
+def find_version(place: Place, name: str, folder: str = "") -> Version:
     """Return a version by its name, `v7`, or its number.
 
     Raises:
         GitError: there is none; says which there are.
     """
-    versions = read_versions(place, project)
+    versions = read_versions(place, folder)
     wanted = name.rpartition("/")[2].removeprefix("v")
     for one in versions:
         if str(one.number) == wanted:

@@ -20,6 +20,7 @@ _PARTS = ("input", "query", "params")
 _TEXTS = frozenset({"string", "text", "email", "url", "uuid", "date", "datetime"})
 _LOWER = ("min_length", "minimum")
 _UPPER = ("max_length", "maximum")
+_LENGTHS = ("min_length", "max_length")
 _WORDS = {"min_length": "minLength", "max_length": "maxLength"}
 
 
@@ -40,8 +41,8 @@ def find_request_breaks(
         before, after = _fields(base, old, part), _fields(head, new, part)
         where = _declares(head, new, part)
         for said in shape_breaks(before, after, part):
-            if said.code == "input-removed" and part == "params":
-                continue  # then the path is another one, which is told of
+            if part == "params" and said.code in {"input-removed", "input-required"}:
+                continue  # the path gives them, declared or not; another path is told of
             yield finding(said.code, title(new), said.message, _place(where, part, said.path))
     for said in _upload_breaks(old.endpoint.model.files, new.endpoint.model.files):
         yield finding(said.code, title(new), said.message, new.endpoint.place("files", said.path))
@@ -68,19 +69,31 @@ def _is_required(written: str, field: Field) -> bool:
 
 
 def _field_breaks(old: Field, new: Field, name: str, path: str) -> Iterator[Said]:
-    (base, many, null), (now, is_list, takes_null) = old.parts, new.parts
-    if not _takes(now, base) or (many != is_list and now != "json"):
+    (base, _, null), (now, _, takes_null) = old.parts, new.parts
+    item, new_item = _item(old), _item(new)
+    is_one_list = item is not None and new_item is not None
+    takes_any = now == "json" and new_item is None
+    if not (is_one_list or takes_any or (item is new_item is None and _takes(now, base))):
         yield Said("input-type", name, f"'{path}' was {words(old)}, and is {words(new)} now")
         return
     if null and not takes_null:
         yield Said("input-null", name, f"'{path}' may not be null any more")
-    yield from _enum_breaks(old, new, name, path)
     yield from _limit_breaks(old, new, name, path)
-    if old.items is not None and new.items is not None:
-        yield from _field_breaks(old.items, new.items, name, f"{path}[]")
+    if item is not None and new_item is not None:
+        yield from _field_breaks(item, new_item, name, f"{path}[]")
+        return
+    yield from _enum_breaks(old, new, name, path)
     if old.fields is not None and new.fields is not None:
         for said in shape_breaks(old.fields, new.fields, path):
             yield Said(said.code, name, said.message)
+
+
+def _item(field: Field) -> Field | None:
+    """Return what the members of a list are, None for what is no list."""
+    base, many, _ = field.parts
+    if not many:
+        return field.items if base == "list" else None
+    return field.model_copy(update={"type": base, "min_length": None, "max_length": None})
 
 
 def _takes(new: str, old: str) -> bool:
@@ -100,7 +113,8 @@ def _enum_breaks(old: Field, new: Field, name: str, path: str) -> Iterator[Said]
 
 
 def _limit_breaks(old: Field, new: Field, name: str, path: str) -> Iterator[Said]:
-    for limit in (*_LOWER, *_UPPER):
+    is_list = _item(new) is not None
+    for limit in _LENGTHS if is_list else (*_LOWER, *_UPPER):
         was, now = getattr(old, limit), getattr(new, limit)
         is_tighter = now is not None and (
             was is None or (now > was if limit in _LOWER else now < was)
@@ -108,7 +122,7 @@ def _limit_breaks(old: Field, new: Field, name: str, path: str) -> Iterator[Said
         if is_tighter:
             message = f"'{path}' has {_WORDS.get(limit, limit)} {now}, it had {_none(was)}"
             yield Said("input-limit", name, message)
-    if new.pattern is not None and new.pattern != old.pattern:
+    if not is_list and new.pattern is not None and new.pattern != old.pattern:
         yield Said("input-limit", name, f"'{path}' has another pattern")
 
 
@@ -117,7 +131,7 @@ def _none(value: object) -> str:
 
 
 def words(field: Field) -> str:
-    """Return the type of a field as it is written short."""
+    """Return the type of a field as it is written short; `list` and `object` where it is not."""
     base, many, null = field.parts
     return f"{base}{'[]' if many else ''}{'?' if null else ''}"
 

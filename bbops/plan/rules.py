@@ -59,9 +59,11 @@ def _keys(base: Settings, head: Settings) -> Iterator[Finding]:
         if _source(key) not in had:
             message = f"those that {_source(key)} signs count"
             yield finding("key-trusted", "tokens", message, head.place("auth", "keys", at))
-    if old and new and old.algorithm != new.algorithm and new.algorithm < old.algorithm:
-        message = f"are signed by {new.algorithm}, not {old.algorithm}"
-        yield finding("key-trusted", "tokens", message, head.place("auth", "algorithm"))
+    for name in ("issuer", "audience"):
+        was, now = getattr(old, name, None), getattr(new, name, None)
+        if was is not None and new is not None and was != now:
+            message = f"those of {name} '{now}' count" if now else f"those of any {name} count"
+            yield finding("key-trusted", "tokens", message, head.place("auth", name))
 
 
 def _source(key: VerifyingKey) -> str:

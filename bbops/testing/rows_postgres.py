@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bbops.database.postgres.words import fit_name
 from bbops.host import Database, Host
 from bbops.resources.table import Table
 from bbops.runtime.failures import DatabaseFailure, Failure, FlowError
@@ -42,7 +43,8 @@ def _references(tables: Mapping[str, Table]) -> Iterator[tuple[str, str]]:
 
 
 def _defer(table: str, column: str, when: str) -> str:
-    return f'ALTER TABLE "{table}" ALTER CONSTRAINT "fk_{table}_{column}" {when}'
+    name = fit_name(f"fk_{table}_{column}")
+    return f'ALTER TABLE "{table}" ALTER CONSTRAINT "{name}" {when}'
 
 
 async def _insert(

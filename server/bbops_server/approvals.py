@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from bbops.disk import replace_file
 from bbops.errors import ServerError
-from bbops_server.host.files import replace_file
 
 if TYPE_CHECKING:
     from bbops.database.migrate import Migration

@@ -60,7 +60,7 @@ class Settings:
     A port of 0 means any free one; `main.run` puts the found one in its place. `data_shown` and
     `control_shown` are the addresses people are told, where those are others than this machine's.
     `setup_url` makes the first account; empty when there is one. `database_url` is of PostgreSQL;
-    empty where projects keep their data in files.
+    empty where projects keep their data in files. `schema` is the name that those begin with.
     """
 
     state: Path
@@ -75,6 +75,19 @@ class Settings:
     access: Access = Access()
     setup_url: str = field(default="", repr=False)
     database_url: str = field(default="", repr=False)
+    schema: str = "bbops"
+
+    @property
+    def accounts(self) -> PostgresPlace | None:
+        """Where the book of accounts is, if it is not in the state folder.
+
+        No project has that schema: none has a name that begins with `-`.
+        """
+        from bbops.database.postgres.words import fit_name  # noqa: PLC0415 - the parent alone asks
+
+        if not self.database_url:
+            return None
+        return PostgresPlace(self.database_url, fit_name(f"{self.schema}__control"))
 
     @property
     def data_url(self) -> str:

@@ -1,12 +1,15 @@
 """Make differences go away in a live PostgreSQL schema, inside the caller's transaction.
 
-References go first and come back last: so types, keys and tables may change in any order.
+References go first and come back last: so types, keys and tables may change in any order. A rule
+of a table that is there holds for what is written from then on; `bbops.database.postgres.validate`
+looks at the other rows, after the transaction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -14,6 +17,7 @@ import psycopg
 from bbops.database import shape
 from bbops.database.carry import Carry
 from bbops.database.postgres.reading import read_key_name, read_shape
+from bbops.database.postgres.validate import drop_filled
 from bbops.database.postgres.words import (
     create_index,
     create_table,
@@ -24,7 +28,7 @@ from bbops.database.postgres.words import (
     write_type,
 )
 from bbops.database.shape import Difference
-from bbops.errors import DatabaseError
+from bbops.errors import DatabaseError, MigrationRefused
 
 
 class Alteration:
@@ -40,6 +44,7 @@ class Alteration:
         """Args: `carried` says what each row becomes, after all renames."""
         self._live, self._want, self._carried = live, want, carried
         self._differences = differences
+        self._added = {one.table for one in self._of("add table")}
 
     def make(self, have: shape.Shape) -> None:
         """Make it."""
@@ -54,6 +59,8 @@ class Alteration:
             self._change_type(one.table, one.what)
         for one in self._of("null", "default", "counts"):
             self._change_column(one)
+        for table in {one.table for one in self._of("null")}:
+            self._live.execute(drop_filled(table).encode())
         for one in self._of("key"):
             self._change_key(one.table)
         self._restore(read_shape(self._live))
@@ -101,7 +108,8 @@ class Alteration:
     def _add_column(self, table: str, name: str) -> None:
         column = self._want[table].columns[name]
         filler = None if column.default_sql else self._carried[table].columns[name].filler
-        self._alter(table, f"ADD COLUMN {write_column(name, column, filler)}")
+        written = write_column(name, replace(column, rules=frozenset()), filler)
+        self._alter(table, f"ADD COLUMN {written}")
         if filler is not None:
             self._alter(table, f'ALTER COLUMN "{name}" DROP DEFAULT')
 
@@ -129,7 +137,21 @@ class Alteration:
             if filler is not None:
                 fill = f'UPDATE "{one.table}" SET {name} = {filler} WHERE {name} IS NULL'
                 self._live.execute(fill.encode())
-            self._alter(one.table, f"ALTER COLUMN {name} SET NOT NULL")
+            self._forbid_null(one.table, one.what)
+
+    def _forbid_null(self, table: str, column: str) -> None:
+        try:
+            with self._live.transaction():
+                self._alter(table, f'ALTER COLUMN "{column}" SET NOT NULL')
+        except psycopg.errors.NotNullViolation:
+            nulls = f'SELECT count(*) FROM "{table}" WHERE "{column}" IS NULL'
+            row = self._live.execute(nulls.encode()).fetchone()
+            message = (
+                f"{row and row[0]} rows of '{table}' hold null in '{column}', written just now"
+            )
+            raise MigrationRefused(
+                message, hint=f"fill '{table}.{column}' in these rows, or give it a default"
+            ) from None
 
     def _count(self, one: Difference) -> None:
         name = f'ALTER COLUMN "{one.what}"'
@@ -159,7 +181,7 @@ class Alteration:
                 self._live.execute(create_index(name, index, table.indexes[index]).encode())
         for table_name, column, to in references(self._want):
             if have[table_name].columns[column].reference != to:
-                self._alter(table_name, f"ADD {write_reference(column, to)}")
+                self._add(table_name, write_reference(column, to))
 
     def _restore_rules(
         self, table: str, have: frozenset[shape.Rule], want: frozenset[shape.Rule]
@@ -168,9 +190,12 @@ class Alteration:
         for rule in sorted(want, key=lambda rule: rule.name):
             old = names.get(rule.hash)
             if old is None:
-                self._alter(table, f"ADD {write_rule(rule)}")
+                self._add(table, write_rule(rule))
             elif old != rule.name:
                 self._alter(table, f'RENAME CONSTRAINT "{old}" TO "{rule.name}"')
+
+    def _add(self, table: str, constraint: str) -> None:
+        self._alter(table, f"ADD {constraint}{'' if table in self._added else ' NOT VALID'}")
 
     def _alter(self, table: str, how: str) -> None:
         self._run(f"change table '{table}'", f'ALTER TABLE "{table}" {how}')
@@ -190,10 +215,13 @@ def references(tables: shape.Shape) -> Iterator[tuple[str, str, shape.Reference]
 
 @contextmanager
 def named(what: str) -> Iterator[None]:
-    """Say what could not be done; a lock that is not given passes by, it may come later."""
+    """Say what could not be done; a lock that is not given passes by, it may come later.
+
+    So does a null in the way, whose rows are counted.
+    """
     try:
         yield
-    except psycopg.errors.LockNotAvailable:
+    except (psycopg.errors.LockNotAvailable, psycopg.errors.NotNullViolation):
         raise
     except psycopg.Error as error:
         told = error.diag

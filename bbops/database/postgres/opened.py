@@ -10,9 +10,11 @@ from typing import Any, Final, TypeVar
 import psycopg
 
 from bbops.database import shape
+from bbops.database.changes import Change
 from bbops.database.live_tables import LiveTables
 from bbops.database.place import PostgresPlace
 from bbops.database.postgres.tables import PostgresTables
+from bbops.database.postgres.validate import clean, forbid_null, validate
 from bbops.database.postgres.words import create_index
 from bbops.database.shape import Difference
 from bbops.errors import DatabaseError, MigrationRefused
@@ -83,15 +85,26 @@ class OpenedSchema:
         self._connection.execute(f"SET statement_timeout = {left}".encode())
 
     def prepare(self, differences: Collection[Difference], want: shape.Shape) -> None:
-        """Make new indexes of tables and columns that are there, while others write to them."""
+        """Make new indexes, and look for nulls that will be forbidden, while others write.
+
+        What is not there yet, or rewritten anyway, is left to the transaction.
+        """
         have = self.look(self.live.read)
-        untouched = {one.table for one in differences if one.kind in {"type", "key"}}
-        for one in differences:
-            if one.kind != "add index" or one.table not in have or one.table in untouched:
-                continue
-            index = want[one.table].indexes[one.what]
-            if set(index.columns) <= have[one.table].columns.keys():
-                self._build(one.table, one.what, index)
+        rewritten = {one.table for one in differences if one.kind in {"type", "key"}}
+        known = [one for one in differences if one.table in have.keys() - rewritten]
+        for one in known:
+            if one.kind == "add index":
+                index = want[one.table].indexes[one.what]
+                if set(index.columns) <= have[one.table].columns.keys():
+                    self._build(one.table, one.what, index)
+        for table in sorted({one.table for one in known if one.kind == "null"}):
+            columns = [
+                name for name, column in have[table].columns.items()
+                if column.nullable and name in want[table].columns
+                and not want[table].columns[name].nullable
+            ]  # fmt: skip
+            if columns:
+                forbid_null(self._connection, self.transact, table, columns)
 
     def transact(self, work: Callable[[], T]) -> T:
         """Do work in one transaction, again while somebody else holds a lock it needs.
@@ -110,6 +123,11 @@ class OpenedSchema:
             "a table stays locked by another transaction",
             hint="find it in pg_stat_activity and end it; the migration is tried again",
         )
+
+    def validate(self, give_up: Callable[[], None]) -> tuple[Change, ...]:
+        """Look at the rows that are older than a rule; others write to them meanwhile."""
+        clean(self._connection, self.transact)
+        return validate(self._connection, self.transact, give_up)
 
     def _build(self, table: str, name: str, index: shape.Index) -> None:
         self._connection.execute(f'DROP INDEX IF EXISTS "{name}"'.encode())  # one left half built

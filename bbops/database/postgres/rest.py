@@ -28,7 +28,7 @@ _ODD_INDEXES: Final = "SELECT t.relname, i.relname" + OWNED.format(
 )
 _CHECKS: Final = "SELECT DISTINCT t.relname" + OWNED.format(
     joins=" JOIN pg_constraint AS c ON c.conrelid = t.oid",
-    more=" AND c.contype = 'c' AND c.conname !~ '^c[kt]_.*_[0-9a-f]{8}$'",
+    more=" AND c.contype = 'c' AND c.conname !~ '^c[kt]_.*_[0-9a-f]{8}$|^_bbops_'",
 )
 _MANY: Final = "SELECT t.relname, c.conname" + OWNED.format(
     joins=" JOIN pg_constraint AS c ON c.conrelid = t.oid",
@@ -53,7 +53,8 @@ def read_rest(live: psycopg.Connection[Any]) -> Rest:
     for table, columns in live.execute(_UNIQUES.encode()):
         uniques.setdefault(table, []).append(tuple(columns))
     enums = {(table, column): tuple(of) for table, column, of in live.execute(_ENUMS.encode())}
-    return Rest(uniques, enums, tuple(_remarks(live)))
+    checks = frozenset(table for (table,) in live.execute(_CHECKS.encode()))
+    return Rest(uniques, enums, checks, tuple(_remarks(live)))
 
 
 def _remarks(live: psycopg.Connection[Any]) -> Iterator[str]:
@@ -63,8 +64,6 @@ def _remarks(live: psycopg.Connection[Any]) -> Iterator[str]:
         yield f"trigger '{name}' of '{table}' stays as it is, and is not in the project"
     for table, name in live.execute(_ODD_INDEXES.encode()):
         yield f"index '{name}' of '{table}' is left out: it is over a part of the rows, or computed"
-    for (table,) in live.execute(_CHECKS.encode()):
-        yield f"the CHECKs of table '{table}' are left out: say them as rules or 'checks'"
     for table, name in live.execute(_MANY.encode()):
         yield f"reference '{name}' of table '{table}' over several columns is left out"
     for table, name in live.execute(_GENERATED.encode()):

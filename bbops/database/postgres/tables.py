@@ -53,35 +53,13 @@ class PostgresTables(LiveTables):
     def now(self) -> str:
         return stored_datetime(self._live.execute("SELECT now()").fetchone()[0])  # type: ignore[index]
 
-    def recorded(self) -> tuple[str, str, str]:
-        there = self._live.execute("SELECT to_regclass('_bbops_schema') IS NOT NULL").fetchone()
-        if not there or not there[0]:
-            return "", "", ""
-        row = self._live.execute("SELECT hash, spec, applied_at FROM _bbops_schema").fetchone()
-        return (str(row[0]), str(row[1]), str(row[2])) if row else ("", "", "")
+    def run(self, statement: str, values: tuple[str, ...]) -> list[tuple[Stored, ...]]:
+        found = self._live.execute(statement.replace("?", "%s").encode(), values)
+        return found.fetchall() if found.description else []
 
-    def record(self, spec_hash: str, spec: str, now: str) -> None:
-        self._live.execute(
-            "INSERT INTO _bbops_schema (id, hash, spec, applied_at) VALUES (1, %s, %s, %s)"
-            " ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, spec = excluded.spec,"
-            " applied_at = excluded.applied_at",
-            (spec_hash, spec, now),
-        )
-
-    def read_note(self, name: str) -> str:
-        there = self._live.execute("SELECT to_regclass('_bbops_notes') IS NOT NULL").fetchone()
-        if not there or not there[0]:
-            return ""
-        query = "SELECT text FROM _bbops_notes WHERE name = %s"
-        row = self._live.execute(query, (name,)).fetchone()
-        return str(row[0]) if row else ""
-
-    def write_note(self, name: str, text: str) -> None:
-        self._live.execute(
-            "INSERT INTO _bbops_notes (name, text) VALUES (%s, %s)"
-            " ON CONFLICT (name) DO UPDATE SET text = excluded.text",
-            (name, text),
-        )
+    def has_own(self, table: str) -> bool:
+        row = self._live.execute("SELECT to_regclass(%s) IS NOT NULL", (table,)).fetchone()
+        return bool(row and row[0])
 
     def make_own_tables(self) -> None:
         make_own_tables(self._live)
@@ -99,7 +77,7 @@ class PostgresTables(LiveTables):
         for statement in renames.statements():
             self._live.execute(statement.encode())
         for table, column, to in references(self.read()):
-            name = f"fk_{table}_{column}"
+            name = self.words.fit(f"fk_{table}_{column}")
             if to.name.startswith("fk_") and to.name != name:
                 change = f'ALTER TABLE "{table}" RENAME CONSTRAINT "{to.name}" TO "{name}"'
                 self._live.execute(change.encode())
@@ -115,9 +93,8 @@ class PostgresTables(LiveTables):
     def insert_missing(
         self, table: str, row: Mapping[str, tuple[Stored, str]], key: Collection[str]
     ) -> bool:
-        names, keys = (", ".join(f'"{column}"' for column in of) for of in (row, key))
-        values = ", ".join(self.words.literal(stored, of) for stored, of in row.values())
-        sql = f'INSERT INTO "{table}" ({names}) VALUES ({values}) ON CONFLICT ({keys}) DO NOTHING'
+        values = (self.words.literal(stored, of) for stored, of in row.values())
+        sql = self.write_insert(table, row, values, key)
         self._live.execute("SET CONSTRAINTS ALL DEFERRED")
         try:
             return self._live.execute(sql.encode()).rowcount > 0

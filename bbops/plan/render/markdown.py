@@ -19,7 +19,7 @@ MOST = 60_000
 
 _ROWS = (1000, 500, 300, 200, 150, 100, 70, 50, 30, 10, 3, 1)
 _CELL = 400
-_SPECIAL = re.compile(r"[\\`*_\[\]~|]")
+_SPECIAL = re.compile(r"[\\`*_\[\]~|$]")
 _INVISIBLE = "&#8203;"
 # What a forge makes a link or a mention of: @name, #12, GH-12, an address.
 _LINKS = re.compile(
@@ -35,7 +35,7 @@ def render_markdown(document: Document) -> str:
         text = "\n\n".join(_parts(document, rows)) + "\n"
         if len(text) <= MOST:
             return text
-    return "\n\n".join(_head(document)) + "\n"
+    return "\n\n".join(_head(document, 1)) + "\n"
 
 
 def escape(text: str) -> str:
@@ -53,20 +53,18 @@ def code(text: str) -> str:
     return f"`{line.replace('|', chr(92) + '|')}`"
 
 
-def _head(document: Document) -> Iterator[str]:
+def _head(document: Document, rows: int) -> Iterator[str]:
     plan = document.plan
     yield MARK
     yield f"### {words.summary(plan)}"
     yield f"{escape(words.between(document))} · **{words.approvals(plan)}**"
-    if plan.verdict.refused or plan.verdict.reasons:
-        yield "\n".join(
-            f"- {escape(why)}" for why in (*plan.verdict.refused, *plan.verdict.reasons)
-        )
+    if whys := [*plan.verdict.refused, *plan.verdict.reasons]:
+        yield _bullets(whys, rows)
 
 
 def _parts(document: Document, rows: int) -> Iterator[str]:
     plan = document.plan
-    yield from _head(document)
+    yield from _head(document, rows)
     if not document.changes:
         return
     yield from _findings(words.BREAKS, plan.breaks, rows)
@@ -74,7 +72,7 @@ def _parts(document: Document, rows: int) -> Iterator[str]:
     yield from _tables(plan, rows)
     if needs := list(words.needs(plan)):
         yield f"#### {words.NEEDS}"
-        yield "\n".join(f"- {escape(need)}" for need in needs)
+        yield _bullets(needs, rows)
     yield from _folded(words.ROUTES, ("", "route", "what"), _routes(plan), rows)
     yield from _folded(words.FILES, ("", "file", "what"), _files(plan), rows)
     yield f"<sub>plan {code(document.digest[:12])}</sub>"
@@ -126,6 +124,11 @@ def _folded(title: str, heads: Row, rows: list[Row], most: int) -> Iterator[str]
         table = _table(heads, rows, most)
         state = " open" if len(rows) <= 10 else ""
         yield f"<details{state}><summary>{title}: {len(rows)}</summary>\n\n{table}\n\n</details>"
+
+
+def _bullets(lines: Sequence[str], most: int) -> str:
+    more = [f"- and {len(lines) - most} more"] if len(lines) > most else []
+    return "\n".join([*(f"- {escape(line)}" for line in lines[:most]), *more])
 
 
 def _table(heads: Row, rows: Sequence[Row], most: int) -> str:

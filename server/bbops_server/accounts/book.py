@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Self
 
+from bbops.database.place import PostgresPlace
 from bbops.host import Clock
 from bbops_server.accounts.audit import Audit
 from bbops_server.accounts.invitations import Invitations
@@ -28,13 +29,20 @@ class Book:
         self._store = store
 
     @classmethod
-    def open(cls, state: Path, clock: Clock | None = None) -> Self:
+    def open(
+        cls, state: Path, clock: Clock | None = None, postgres: PostgresPlace | None = None
+    ) -> Self:
         """Open the book of a state folder, and make it where there is none.
+
+        Args:
+            state: the folder.
+            clock: the system's by default.
+            postgres: where its book is, if that is not in the folder.
 
         Raises:
             DatabaseError: it cannot be opened.
         """
-        return cls(Store.open(state, clock))
+        return cls(Store.open(state, clock, postgres))
 
     def close(self) -> None:
         """Close its connections."""

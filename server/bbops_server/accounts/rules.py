@@ -52,6 +52,8 @@ class Permission(StrEnum):
     READ_REQUESTS = "read a project's requests"
     RECONCILE = "have a project looked at now"
     ACCEPT = "accept a rewritten history"
+    SUSPEND = "suspend publications, and resume them"
+    ROLL_BACK = "roll back at once"
     OPEN_DRAFT = "open a draft"
     RENEW_DRAFT = "let a draft begin anew"
     CLONE = "clone and fetch a project's repository"
@@ -91,6 +93,8 @@ RULES: Final[Mapping[Permission, Rule]] = {
     Permission.READ_REQUESTS: Rule("project", Role.DEVELOPER, Scope.READ),
     Permission.RECONCILE: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
     Permission.ACCEPT: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
+    Permission.SUSPEND: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
+    Permission.ROLL_BACK: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
     Permission.OPEN_DRAFT: Rule("project", Role.VIEWER, Scope.READ),
     Permission.RENEW_DRAFT: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
     Permission.CLONE: Rule("project", Role.VIEWER, Scope.GIT),

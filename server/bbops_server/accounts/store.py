@@ -1,29 +1,28 @@
 """Open the control database, bring it to the newest schema, and give transactions.
 
-All that only SQLite knows is here. Synchronous: call it from threads.
+Synchronous: call it from threads.
 """
 
 from __future__ import annotations
 
-import os
-import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from threading import Lock
+from typing import Final
 
 import sqlalchemy as sa
 
+from bbops.database.place import PostgresPlace
 from bbops.errors import DatabaseError
 from bbops.host import Clock
+from bbops_server.accounts.errors import ControlAway
+from bbops_server.accounts.file import FILE, WRITES, cannot_open, open_file
 from bbops_server.accounts.proposal_tables import proposals, reviews
-from bbops_server.accounts.tables import METADATA, schema_steps
+from bbops_server.accounts.schema import make_schema, open_schema
+from bbops_server.accounts.tables import METADATA, audit, schema_steps
 from bbops_server.host.clock import SystemClock
-
-FILE: Final = "control.sqlite"
-_WAIT_SECONDS: Final = 10.0
-_WRITES: Final = "is_writing"
 
 
 def _first(connection: sa.Connection) -> None:
@@ -37,38 +36,51 @@ def _second(connection: sa.Connection) -> None:
 STEPS: Final[tuple[Callable[[sa.Connection], None], ...]] = (_first, _second)
 """Each takes the schema one version further; a step that was published never changes."""
 
+Make = Callable[[sa.Connection], None]
+
 
 class Store:
     """The control database of one server. Several processes may have it open at once."""
 
-    def __init__(self, engine: sa.Engine, clock: Clock) -> None:
-        self._engine, self._clock = engine, clock
+    def __init__(
+        self, engine: sa.Engine, clock: Clock, name: str, before: Make, fill: Make
+    ) -> None:
+        """Nothing is asked of the database yet.
+
+        Args:
+            engine: of a file or of a schema.
+            clock: the server's.
+            name: what errors call the database.
+            before: makes what the tables are in.
+            fill: puts what there is to begin with into new tables.
+        """
+        self._engine, self._clock, self._name = engine, clock, name
+        self._before, self._fill = before, fill
+        self._is_newest, self._opening = False, Lock()
 
     @classmethod
-    def open(cls, state: Path, clock: Clock | None = None) -> Store:
-        """Open `control.sqlite` of a state folder, made for its owner alone.
+    def open(
+        cls, state: Path, clock: Clock | None = None, postgres: PostgresPlace | None = None
+    ) -> Store:
+        """Open `control.sqlite` of a state folder, or a schema of PostgreSQL.
+
+        A schema that is new gets what the file holds, if there is one. A server that is away is
+        asked again whenever something is asked of it.
 
         Raises:
             DatabaseError: it cannot be opened, or a newer bbops has written it.
         """
-        path = state / FILE
-        try:
-            _make(path)
-            engine = sa.create_engine(
-                f"sqlite:///{path}", connect_args={"timeout": _WAIT_SECONDS}, pool_size=4,
-                max_overflow=16,
-            )  # fmt: skip
-            sa.event.listen(engine, "connect", _prepare)
-            sa.event.listen(engine, "begin", _begin)
-            store = cls(engine, clock or SystemClock())
-            store.bring_forward(str(path))
-        except (OSError, sa.exc.DBAPIError) as error:
-            reason = str(error.strerror if isinstance(error, OSError) else error.orig).lower()
-            raise DatabaseError(
-                f"cannot open the control database '{path}': {reason}",
-                hint="it must be a file of this user, on a disk with room",
-            ) from None
-        return store
+        clock = clock or SystemClock()
+        if postgres is None:
+            return _open_file(state / FILE, clock)
+        place = postgres
+        return cls(
+            open_schema(place),
+            clock,
+            f"the control database in {place}",
+            before=lambda connection: make_schema(connection, place),
+            fill=lambda connection: _move_in(state / FILE, connection, clock),
+        )
 
     def close(self) -> None:
         """Close its connections."""
@@ -80,54 +92,94 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """Give a transaction that changes nothing."""
-        with self._engine.begin() as connection:
+        """Give a transaction that changes nothing.
+
+        Raises:
+            ControlAway: the database is not at hand.
+        """
+        self.bring_forward()
+        with self._telling(), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """Give a transaction that no other write can come between; undone by an exception."""
-        connection = self._engine.connect().execution_options(**{_WRITES: True})
+        """Give a transaction that no other write can come between; undone by an exception.
+
+        Raises:
+            ControlAway: the database is not at hand.
+        """
+        self.bring_forward()
+        with self._telling(), self._begin_writing() as connection:
+            yield connection
+
+    def bring_forward(self) -> None:
+        """Take the schema to the newest version, once.
+
+        Raises:
+            ControlAway: the database is not at hand.
+            DatabaseError: a newer bbops has written it.
+        """
+        if self._is_newest:
+            return
+        with self._opening, self._telling(), self._begin_writing() as connection:
+            if not self._is_newest:
+                self._take_steps(connection)
+        self._is_newest = True
+
+    def _take_steps(self, connection: sa.Connection) -> None:
+        self._before(connection)
+        schema_steps.create(connection, checkfirst=True)
+        done = connection.scalar(sa.select(sa.func.max(schema_steps.c.number))) or 0
+        if done > len(STEPS):
+            raise DatabaseError(
+                f"{self._name} was written by a newer bbops", hint="install that version again"
+            )
+        for number, step in enumerate(STEPS[done:], done + 1):
+            step(connection)
+            connection.execute(schema_steps.insert().values(number=number, at=self.now()))
+        if not done:
+            self._fill(connection)
+
+    @contextmanager
+    def _begin_writing(self) -> Iterator[sa.Connection]:
+        connection = self._engine.connect().execution_options(**{WRITES: True})
         with connection, connection.begin():
             yield connection
 
-    def bring_forward(self, name: str) -> None:
-        """Take the schema to the newest version; `name` is what errors call the database.
-
-        Raises:
-            DatabaseError: a newer bbops has written it.
-        """
-        with self.writing() as connection:
-            schema_steps.create(connection, checkfirst=True)
-            done = connection.scalar(sa.select(sa.func.max(schema_steps.c.number))) or 0
-            if done > len(STEPS):
-                raise DatabaseError(
-                    f"'{name}' was written by a newer bbops", hint="install that version again"
-                )
-            for number, step in enumerate(STEPS[done:], done + 1):
-                step(connection)
-                connection.execute(schema_steps.insert().values(number=number, at=self.now()))
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        try:
+            yield
+        except sa.exc.OperationalError as error:
+            told = getattr(error.orig, "diag", None)
+            reason = (told and told.message_primary) or type(error.orig).__name__
+            raise ControlAway(
+                f"cannot use {self._name}: {reason}", hint="see that its server runs, and its disk"
+            ) from None
 
 
-def _make(path: Path) -> None:
-    """Make an empty database for its owner alone; one that is there must not be touched.
-
-    To close a file ends every lock this process has on it: another process would take itself for
-    the last one to use the database, and remove the log under our hands.
-    Source: SQLite, "How To Corrupt An SQLite Database File" section 2.2.
-    """
-    with suppress(FileExistsError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+def _open_file(path: Path, clock: Clock) -> Store:
+    store = Store(open_file(path), clock, f"'{path}'", lambda _: None, lambda _: None)
+    try:
+        store.bring_forward()
+    except (ControlAway, sa.exc.DBAPIError) as error:
+        raise cannot_open(path, getattr(error, "orig", error)) from None
+    return store
 
 
-def _prepare(raw: sqlite3.Connection, _: Any) -> None:
-    raw.isolation_level = None  # transactions begin where `_begin` says so
-    for setting in ("journal_mode = WAL", "foreign_keys = ON", "synchronous = FULL"):
-        with suppress(sqlite3.OperationalError):  # another process switches to WAL just now
-            raw.execute(f"PRAGMA {setting}")
+def _move_in(path: Path, connection: sa.Connection, clock: Clock) -> None:
+    """Copy what a file holds into new tables; it stays as it was."""
+    if not path.exists():
+        return
+    with closing(_open_file(path, clock)) as source, source.reading() as old:
+        for table in METADATA.sorted_tables:
+            rows = [dict(row) for row in old.execute(_all(table)).mappings()]
+            if rows and table is not schema_steps:
+                connection.execute(table.insert(), rows)
 
 
-def _begin(connection: sa.Connection) -> None:
-    # A read that becomes a write fails when another wrote meanwhile; a write says so at once.
-    is_writing = connection.get_execution_options().get(_WRITES)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writing else "BEGIN")
+def _all(table: sa.Table) -> sa.Select[tuple[object, ...]]:
+    if table is audit:  # its entries are counted anew, in their order
+        columns = [column for column in table.c if column is not table.c.number]
+        return sa.select(*columns).order_by(table.c.number)
+    return sa.select(table)

@@ -6,7 +6,7 @@ To be used by ONE thread only, as a git store is.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,11 @@ from bbops.compile.release import Cache
 from bbops.errors import GitError, ServerError
 from bbops.git.address import Address
 from bbops.git.mirror import Mirror
+from bbops.git.restoring import describe_restoring, restore_tree
 from bbops.git.store import Store
 from bbops.git.tree import GitTree
-from bbops.git.versions import add_version
+from bbops.git.versions import add_version, find_version, read_versions
+from bbops.git.writing import Identity, make_commit, move_branch
 from bbops.tree import FolderTree, Tree
 
 Source = Mapping[str, Any]
@@ -65,7 +67,7 @@ class Sources:
         return self.store(source["repository"]).author(source["commit"])
 
     def tag(
-        self, repository: str, commit: str, facts: Mapping[str, str], project: str
+        self, repository: str, commit: str, facts: Mapping[str, str], folder: str
     ) -> dict[str, str]:
         """Tag a commit that went live as the next version; see `bbops.git.versions`."""
         store = self.store(repository)
@@ -73,7 +75,30 @@ class Sources:
         if proposal := store.trailer(commit, "Proposal"):
             facts["Proposal"] = proposal
         subject = store.subject(commit)
-        return {"version": add_version(store.place, commit, subject, facts, project)}
+        return {"version": add_version(store.place, commit, subject, facts, folder)}
+
+    def versions(self, repository: str, folder: str) -> dict[str, Any]:
+        """Return every version of a project, the newest first."""
+        found = read_versions(self.store(repository).place, folder)
+        return {"versions": [asdict(one) for one in found]}
+
+    def roll_back(self, asked: Mapping[str, Any]) -> dict[str, str]:
+        """Put a commit on a branch that restores a version.
+
+        Raises:
+            GitError: there is no such version, nothing would change, or the branch cannot move.
+        """
+        store, branch, only = self.store(asked["repository"]), asked["branch"], asked["only"]
+        head = store.resolve(branch)
+        if head is None:
+            raise GitError(f"there is no branch '{branch}'")
+        version = find_version(store.place, asked["version"], asked["folder"])
+        tree = restore_tree(store.place, head, version, under=asked["folder"], only=only)
+        message = describe_restoring(version, only)
+        who = Identity(asked["who"].partition("@")[0], asked["who"])
+        commit = make_commit(store.place, tree, [head], message, who)
+        move_branch(store.place, branch, head, commit, f"roll back to {version.name}")
+        return {"commit": commit, "branch": branch, "version": version.name}
 
     def resolve(self, repository: str, branch: str) -> dict[str, Any]:
         """Return the commit of a branch, None without one, and the stamp it was read at."""

@@ -18,7 +18,9 @@ from pathlib import Path
 from bbops.compile.release import Built, build, check, declared_env
 from bbops.database.place import read_place
 from bbops.diagnostics import Diagnostic
+from bbops.disk import replace_file
 from bbops.errors import ServerError
+from bbops.git.checkout import is_dirty
 from bbops.git.command import end_all
 from bbops.resources.project import Engine
 from bbops_server.build.gate import MOST_TOLD, Gate
@@ -26,7 +28,6 @@ from bbops_server.build.proposing import agree, judge, read_pair
 from bbops_server.build.smoke import try_release
 from bbops_server.build.sources import Mirrors, Source, Sources
 from bbops_server.build.tables import TablesAtWork
-from bbops_server.host.files import replace_file
 from bbops_server.host.log import start_logging
 from bbops_server.messages import Channel, Frame, answer_all
 
@@ -85,8 +86,10 @@ class Builder:
                 request["url"], request["mirror"], request["tag"]
             ),
             "tag": lambda: self._sources.tag(
-                request["repository"], request["commit"], request["facts"], request["project"]
+                request["repository"], request["commit"], request["facts"], request["folder"]
             ),
+            "versions": lambda: self._sources.versions(request["repository"], request["project"]),
+            "roll back": lambda: self._sources.roll_back(request),
             "descends": lambda: self._descends(request),
             "resolve": lambda: self._sources.resolve(request["repository"], request["branch"]),
             "build": lambda: self._build(
@@ -95,6 +98,9 @@ class Builder:
                 request.get("off", ()),
                 request.get("engine", "sqlite"),
             ),
+            "is dirty": lambda: {
+                "is_dirty": is_dirty(Path(request["repository"]), request["branch"])
+            },
             "check": lambda: self._check(
                 request["source"], request["old"], request["off"], request["engine"]
             ),

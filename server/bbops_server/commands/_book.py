@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bbops.errors import ServerError
-from bbops_server.commands._projects import require_project
+from bbops_server.commands._projects import read_note, require_project
+from bbops_server.host.files import CONTROL_FILE
 
 if TYPE_CHECKING:
     from bbops_server.accounts.book import Book
@@ -43,7 +44,9 @@ def open_book(state: Path | None) -> Iterator[Book]:
     """Give the book; a server may be running on it. Raises as `find_state`."""
     from bbops_server.accounts.book import Book  # noqa: PLC0415 - SQLAlchemy: 400 ms
 
-    book = Book.open(find_state(state))
+    folder = find_state(state)
+    accounts = read_note(folder / CONTROL_FILE, "accounts are")
+    book = Book.open(folder, postgres=accounts)
     try:
         yield book
     finally:

@@ -10,7 +10,7 @@ from typing import Final
 
 import click
 
-from bbops.database.place import Place
+from bbops.database.place import Place, PostgresPlace
 from bbops.errors import ServerError
 from bbops_server.commands._options import require_platform
 from bbops_server.host.files import PLACE_FILE
@@ -69,14 +69,28 @@ def place_of(project: str | None, state: Path | None) -> Place:
         DatabaseError: DATABASE_URL is no address of one.
     """
     folder = folder_of(state or Path(".bbops/state"), project)
+    return read_note(folder / PLACE_FILE, "data is") or data_of(project, state)
+
+
+def read_note(note: Path, what: str) -> PostgresPlace | None:
+    """Return the schema that the server has noted, of the database of DATABASE_URL.
+
+    Args:
+        note: None is returned where it is missing.
+        what: is there, in words.
+
+    Raises:
+        ServerError: nobody says where PostgreSQL is.
+        DatabaseError: DATABASE_URL is no address of one.
+    """
     try:
-        schema = (folder / PLACE_FILE).read_text(encoding="utf-8")
+        schema = note.read_text(encoding="utf-8")
     except FileNotFoundError:
-        return data_of(project, state)
+        return None
     url = os.environ.get("DATABASE_URL")
     if not url:
         raise ServerError(
-            f"the data is in schema '{schema}' of PostgreSQL",
+            f"the {what} in schema '{schema}' of PostgreSQL",
             hint="set DATABASE_URL as it is for the server",
         )
     from bbops.database.place import read_url  # noqa: PLC0415 - after --help

@@ -108,9 +108,10 @@ def command(
         source = RemoteSource(address, branch, state / "mirror", path=path, every_seconds=poll)
     settings = Settings(
         state, host=host, port=port, control_host=control_host, control_port=control_port,
-        workers=workers, control_shown=control_url,
+        workers=workers, control_shown=control_url, schema=schema,
+        database_url=os.environ.get("DATABASE_URL", ""),
     )  # fmt: skip
-    url = os.environ.get("DATABASE_URL", "")
+    url = settings.database_url
     postgres = read_url(url, schema) if url else None
     project = ProjectSettings(state, branch=branch, path=path, postgres=postgres)
     run_project(settings, project, source, as_json=as_json)

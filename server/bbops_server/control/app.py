@@ -8,14 +8,19 @@ from typing import Any
 from litestar import Litestar, MediaType, Request, Response, Router
 from litestar.datastructures import State
 from litestar.di import Provide
-from litestar.exceptions import ClientException, HTTPException, InternalServerException
+from litestar.exceptions import (
+    ClientException,
+    HTTPException,
+    InternalServerException,
+    ServiceUnavailableException,
+)
 from litestar.middleware import DefineMiddleware
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 
 import bbops
 from bbops.runtime.flow import code_of
-from bbops_server.accounts.errors import AccountError
+from bbops_server.accounts.errors import AccountError, ControlAway
 from bbops_server.accounts.rules import Permission
 from bbops_server.control import (
     account,
@@ -29,6 +34,7 @@ from bbops_server.control import (
     proposal_pages,
     proposals,
     signing_in,
+    versions,
     workspace,
 )
 from bbops_server.control.desk import Desk
@@ -43,6 +49,7 @@ PARTS = (
     front,
     git,
     api,
+    versions,
     drafts,
     signing_in,
     arriving,
@@ -81,6 +88,7 @@ def create_control(desk: Desk) -> Litestar:
         exception_handlers={
             HTTPException: _explain,
             AccountError: _refuse,
+            ControlAway: _wait,
             Exception: _apologize,
         },
         middleware=[DefineMiddleware(Guard)],
@@ -94,6 +102,12 @@ def create_control(desk: Desk) -> Litestar:
 def _refuse(request: AnyRequest, error: AccountError) -> Response[Any]:
     said = f"{error.message}; {error.hint}" if error.hint else error.message
     return _explain(request, ClientException(said))
+
+
+def _wait(request: AnyRequest, error: ControlAway) -> Response[Any]:
+    _log.warning("%s", error.message)
+    away = ServiceUnavailableException("accounts cannot be read now", headers={"Retry-After": "5"})
+    return _explain(request, away)
 
 
 def _apologize(request: AnyRequest, error: Exception) -> Response[Any]:

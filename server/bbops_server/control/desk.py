@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from hmac import compare_digest
 from typing import ParamSpec, TypeVar
 
 from bbops.runtime.passwords import DEFAULT_ROUNDS
 from bbops_server.accounts.book import Book
+from bbops_server.accounts.errors import ControlAway
 from bbops_server.accounts.keys import make_key
 from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.logins import Logins
@@ -18,6 +20,8 @@ from bbops_server.githttp.serving import GitHttp
 from bbops_server.live.forwarded import Proxies
 from bbops_server.reconciler.status import StatusSource
 from bbops_server.settings import Settings
+
+_log = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -49,7 +53,7 @@ class Desk:
         self.rounds = DEFAULT_ROUNDS
         self.git: GitHttp | None = None
         self._local_key, self._exist = local_key, False
-        self._setup_key = "" if book.people.exist() else make_key("bbi")
+        self._setup_key = "" if _has_people(book) else make_key("bbi")
         self._proxies: tuple[tuple[str, ...], Proxies] = ((), Proxies(()))
 
     @property
@@ -91,6 +95,15 @@ class Desk:
     async def ask(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Ask the book, which blocks, in a thread."""
         return await asyncio.to_thread(call, *args, **kwargs)
+
+
+def _has_people(book: Book) -> bool:
+    """Return whether somebody has an account; a key that is made for nothing opens nothing."""
+    try:
+        return book.people.exist()
+    except ControlAway as error:
+        _log.warning("%s; it is asked again", error.message)
+        return False
 
 
 def _is_same(one: str, other: str) -> bool:

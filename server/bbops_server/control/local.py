@@ -12,8 +12,8 @@ from typing import Final
 
 import msgspec
 
+from bbops.disk import replace_file
 from bbops_server.accounts.keys import make_key
-from bbops_server.host.files import replace_file
 
 FILE: Final = "control.json"
 """{"url", "shown", "token"} of the server that runs on a state folder; `shown` is for people."""

@@ -14,6 +14,7 @@ from bbops_server.control.desk import Desk
 from bbops_server.control.local import remove_local_key, write_local_key
 from bbops_server.githttp import repository
 from bbops_server.githttp.serving import GitHttp
+from bbops_server.host.files import CONTROL_FILE, note_schema
 from bbops_server.live.plane import Plane
 from bbops_server.reconciler.status import StatusSource
 from bbops_server.serving import Server
@@ -48,7 +49,9 @@ def open_control(plane: Plane, projects: Projects) -> Control:
         BbopsError: the control database or the state folder cannot be used.
     """
     settings = plane.settings
-    book = Book.open(settings.state)
+    accounts = settings.accounts
+    book = Book.open(settings.state, postgres=accounts)
+    note_schema(settings.state, accounts.schema if accounts else None, CONTROL_FILE)
     try:
         key = write_local_key(settings.state, settings.control_here, settings.control_url)
     except OSError as error:

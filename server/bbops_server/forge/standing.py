@@ -132,7 +132,7 @@ class Bench:
         return bool(answer["ok"])
 
     async def _ask(self, verb: str, at: Workshop, asked: dict[str, Any]) -> dict[str, Any]:
-        off = await asyncio.to_thread(read_features_off, at.plane.settings.state)
+        off = await asyncio.to_thread(read_features_off, at.plane.settings)
         known = {"do": verb, "engine": at.engine, "off": off}
         return await self._build.ask({**known, **asked}, timeout_seconds=LOOK_SECONDS)
 

@@ -53,10 +53,8 @@ class Check:
     # ---- what would be served
     async def _check_live(self, update: Update) -> bool:
         """Refuse what could not be served."""
-        from bbops.git.checkout import is_dirty  # noqa: PLC0415 - GitPython: 75 ms
-
         for follower in self._repository.of_branch(update.branch):
-            if await asyncio.to_thread(is_dirty, follower.source.repository, update.branch):
+            if await self._is_dirty(follower, update.branch):
                 await self._say(str(COMPLAINT_OF_CHANGES))
                 return False
             verdict = await self._ask(follower, update, CHECK_SECONDS)
@@ -68,6 +66,12 @@ class Check:
                 await self._say(render_found(verdict["diagnostics"], follower.source.path))
                 return False
         return True
+
+    async def _is_dirty(self, follower: Follower, branch: str) -> bool:
+        repository = str(follower.source.repository)
+        asked = {"do": "is dirty", "repository": repository, "branch": branch}
+        answer = await self._build.ask(asked, timeout_seconds=CHECK_SECONDS)
+        return bool(answer["is_dirty"])
 
     # ---- what is a draft
     async def _check_drafts(self, updates: Sequence[Update]) -> None:
@@ -107,7 +111,7 @@ class Check:
         at, source = follower.reconciler.workshop, follower.source
         asked = {
             "do": "check", "old": update.old, "engine": at.engine,
-            "off": await asyncio.to_thread(read_features_off, at.plane.settings.state),
+            "off": await asyncio.to_thread(read_features_off, at.plane.settings),
             "source": {
                 "kind": "git", "repository": str(source.repository), "commit": update.new,
                 "branch": update.branch, "path": source.path, "quarantine": self._quarantine,

@@ -1,48 +1,14 @@
-"""Write a file whole or not at all, for its owner's eyes only."""
+"""Keep a key in a file, and notes of where data is, for their owner's eyes only."""
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from bbops.disk import replace_file
 from bbops.errors import ServerError
-
-
-def replace_file(path: Path, data: bytes, *, only_new: bool = False) -> None:
-    """Put `data` in the place of a file, mode 0600, on disk before anyone can see it.
-
-    Args:
-        path: its folder must exist.
-        data: the whole content.
-        only_new: leave a file that is there as it is.
-
-    Raises:
-        OSError: nothing has changed.
-    """
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mode 0600
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        if only_new:
-            _link(temporary, path)
-        else:
-            temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _link(source: Path, target: Path) -> None:
-    try:
-        target.hardlink_to(source)
-    except FileExistsError:
-        return
 
 
 def keep_key(file: Path, make: Callable[[], bytes]) -> bytes:
@@ -63,10 +29,13 @@ def keep_key(file: Path, make: Callable[[], bytes]) -> bytes:
 PLACE_FILE: Final = "database"
 """Beside a project's data: the schema of PostgreSQL that holds it, where it is no file."""
 
+CONTROL_FILE: Final = "control"
+"""In the server's state folder: the schema that holds its accounts, in the same way."""
 
-def note_schema(state: Path, schema: str | None) -> None:
+
+def note_schema(state: Path, schema: str | None, note: str = PLACE_FILE) -> None:
     """Write down where the data is, for commands that run beside the server; never an address."""
-    file = state / PLACE_FILE
+    file = state / note
     with suppress(OSError):  # a full disk is told of by who needs it
         if schema is None:
             file.unlink(missing_ok=True)

@@ -20,8 +20,8 @@ import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from bbops.disk import replace_file
 from bbops.errors import BbopsError
-from bbops_server.host.files import replace_file
 
 KEY_VARIABLE = "BBOPS_KEY"
 _KEY_BYTES = 32

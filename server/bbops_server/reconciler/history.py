@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
+from bbops.disk import replace_file
 from bbops.errors import ServerError
-from bbops_server.host.files import replace_file
 from bbops_server.reconciler.attempt import Attempt, Workshop
 from bbops_server.reconciler.record import applied_commit
 from bbops_server.reconciler.status import Stalled

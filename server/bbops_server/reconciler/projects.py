@@ -15,6 +15,7 @@ from bbops_server.reconciler.drafts import Drafts
 from bbops_server.reconciler.events import Event, Tell
 from bbops_server.reconciler.loop import Reconciler
 from bbops_server.reconciler.status import ServerStatus, Stalled, Status
+from bbops_server.reconciler.versions import Versions
 from bbops_server.settings import ProjectSettings
 
 RESTART_SECONDS = 5.0
@@ -93,6 +94,11 @@ class Projects:
         """Return the drafts of a project; None when no project has that name."""
         entries = self._entries.values()
         return next((one.drafts for one in entries if one.reconciler.board.name == name), None)
+
+    def versions(self, name: str) -> Versions | None:
+        """Return the history of a project; None when no project has that name."""
+        found = self._find(name)
+        return Versions(found) if found is not None else None
 
     def wake(self, draft: str) -> None:
         """Let a draft answer that was asked for."""

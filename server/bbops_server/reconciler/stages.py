@@ -36,7 +36,7 @@ async def build(attempt: Attempt, at: Workshop) -> None:
         "do": "build", "source": attempt.source, "artifacts": str(at.artifacts),
         "engine": at.engine,
     }  # fmt: skip
-    off = await asyncio.to_thread(read_features_off, at.plane.settings.state)
+    off = await asyncio.to_thread(read_features_off, at.plane.settings)
     attempt.built = await at.plane.build.ask({**asked, "off": off}, timeout_seconds=BUILD_SECONDS)
     if not attempt.built["ok"]:
         raise _refused("ProjectInvalid", attempt.built["diagnostics"])

@@ -127,6 +127,30 @@ class DraftSource(Protocol):
         ...
 
 
+class VersionSource(Protocol):
+    """What the control plane asks about the history of one project."""
+
+    def publications(self, limit: int) -> list[Publication]:
+        """Return the newest attempts, the newest last."""
+        ...
+
+    def suspend(self, who: str, reason: str) -> None:
+        """Let nothing new go live."""
+        ...
+
+    def resume(self) -> bool:
+        """Let what is newest go live; return whether that was suspended."""
+        ...
+
+    async def tags(self) -> list[dict[str, Any]]:
+        """Return the versions in the repository, the newest first."""
+        ...
+
+    async def roll_back(self, version: str, only: list[str], who: str) -> dict[str, Any]:
+        """Put a commit on the branch that restores a version; return `commit` and `branch`."""
+        ...
+
+
 class StatusSource(Protocol):
     """What the control plane asks."""
 
@@ -158,6 +182,10 @@ class StatusSource(Protocol):
         """Return a project's drafts; None when no project has the name."""
         ...
 
+    def versions(self, name: str) -> VersionSource | None:
+        """Return a project's history; None when no project has the name."""
+        ...
+
 
 def now() -> datetime:
     """Return the time of the server's own clock."""
@@ -177,6 +205,7 @@ class StatusBoard:
         self.applied: str | None = None
         self.release: str | None = None
         self.version = ""
+        self.is_restored = False
         self.keep: Callable[[Publication], None] = lambda _: None
         self.diagnostics: list[dict[str, Any]] = []
         self.publications: deque[Publication] = deque(maxlen=10)
@@ -227,6 +256,7 @@ class StatusBoard:
         """Record that the last good release serves again after a restart."""
         self.name = self.given_name or name
         self.applied, self.release, self.version = revision, release, version
+        self.is_restored = True
         self.put("Ready", status=True, reason="Restored", message=f"{release} is live")
 
     def begin(self, revision: str) -> None:
@@ -239,12 +269,14 @@ class StatusBoard:
         self.put("Reconciling", status=True, reason=reason, message=self.attempted or "")
 
     def publish(self, name: str, release: str, publication: Publication) -> None:
-        """Record that a revision went live."""
-        self.name = self.given_name or name
+        """Record that a revision went live; once more after a restart, which is nothing new."""
+        is_known = self.is_restored and publication.revision == self.applied
+        self.name, self.is_restored = self.given_name or name, False
         self.applied, self.release = publication.revision, release
         self.version = publication.version
         self.stalled, self.diagnostics = None, []
-        self.add(publication)
+        if not is_known:
+            self.add(publication)
         message = f"{release} is live"
         self.put("Ready", status=True, reason="Published", message=message)
         self.put("Reconciling", status=False, reason="Done", message="")

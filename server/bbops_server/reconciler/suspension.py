@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
+from bbops.disk import replace_file
 from bbops.errors import ServerError
-from bbops_server.host.files import replace_file
 from bbops_server.reconciler.status import Stalled
 
 _FILE = "suspended.json"

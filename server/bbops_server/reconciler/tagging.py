@@ -26,7 +26,7 @@ async def tag(attempt: Attempt, at: Workshop) -> str:
     asked = {
         "do": "tag", "repository": attempt.source["repository"],
         "commit": attempt.source["commit"], "facts": facts,
-        "project": at.project.name if at.project.path else "",
+        "folder": at.project.path,
     }  # fmt: skip
     try:
         name = str((await at.plane.build.ask(asked, timeout_seconds=TAG_SECONDS))["version"])

@@ -1,0 +1,24 @@
+"""Let nothing new go live for now; what is live stays."""
+
+from __future__ import annotations
+
+import click
+
+from bbops.cli._server import of_server, open_remote
+from bbops.console import say
+from bbops.render import printable
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--reason", default="", metavar="TEXT", help="Why; the status shows it.")
+@of_server
+def command(name: str | None, reason: str, server: str) -> None:
+    """Let nothing new of the project NAME, by default the only one, go live until 'bbops resume'.
+
+    What is live stays, drafts go on, and pushes are taken: the newest commit waits.
+    """
+    with open_remote(server) as remote:
+        project = name or remote.only_project()
+        remote.suspend(project, reason)
+    say(f"publications of {printable(project)} are suspended; 'bbops resume' lets them go on")

@@ -1,0 +1,42 @@
+"""List what went live: the versions of a project, which are tags of its repository."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from bbops.cli._history import find_here, path_option
+from bbops.console import say
+from bbops.render import printable
+
+_FACTS = ("Author", "Proposal", "Changes")
+
+
+@click.command()
+@path_option
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1), help="How many.")
+@click.option("--json", "as_json", is_flag=True, help="Print all that is known, as JSON.")
+def command(folder: Path, limit: int, *, as_json: bool) -> None:
+    """List what went live, the newest first.
+
+    A server tags each commit that it has published as v1, v2, …; in a clone, 'git fetch --tags'
+    brings the newest. 'bbops diff v1 v2' says what changed, 'bbops rollback v1' goes back.
+    """
+    from bbops.git.versions import read_versions  # noqa: PLC0415 - after --help
+
+    here = find_here(folder)
+    found = read_versions(here.store.place, here.under)[:limit]
+    if as_json:
+        say(json.dumps([{**asdict(one), "facts": dict(one.facts)} for one in found], indent=2))
+        return
+    for one in found:
+        name = click.style(f"{one.name:<6}", bold=True)
+        say(f"{name} {one.at[:16].replace('T', ' ')}  {one.commit[:12]}  {printable(one.subject)}")
+        told = [f"{key.lower()} {one.facts[key]}" for key in _FACTS if one.facts.get(key)]
+        if told:
+            say(f"       {click.style(printable(' · '.join(told)), dim=True)}")
+    if not found:
+        say("nothing went live yet; 'bbops serve' publishes the branch main, and tags it")

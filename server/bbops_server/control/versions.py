@@ -1,0 +1,108 @@
+"""The history of a project: its versions and publications, a pause, and the way back."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from litestar.exceptions import ClientException, NotFoundException
+from litestar.params import Body, FromPath, QueryParameter
+
+from bbops.errors import BbopsError
+from bbops_server.accounts.rules import Permission
+from bbops_server.control.routes import change, read
+from bbops_server.control.visit import Here, Visit
+from bbops_server.reconciler.status import Publication, VersionSource
+
+_WORDS = msgspec.Meta(max_length=500)
+
+
+class Pause(msgspec.Struct, frozen=True):
+    """Why nothing new shall go live."""
+
+    reason: Annotated[str, _WORDS] = ""
+
+
+class Paused(msgspec.Struct, frozen=True):
+    """Whether publications are suspended now, and were before."""
+
+    suspended: bool
+    was_suspended: bool
+
+
+class WayBack(msgspec.Struct, frozen=True):
+    """The version to go back to; `only` names resources, else it is all of the project."""
+
+    version: Annotated[str, _WORDS]
+    only: Annotated[list[Annotated[str, _WORDS]], msgspec.Meta(max_length=100)] = []
+
+
+class RolledBack(msgspec.Struct, frozen=True):
+    """The commit that restores it, on the live branch; status says when it is live."""
+
+    commit: str
+    branch: str
+    version: str
+
+
+@read("/api/projects/{name:str}/versions", Permission.READ_PROJECT)
+async def list_versions(visit: Here, name: FromPath[str]) -> list[dict[str, Any]]:
+    """What went live, the newest first: the tags of the repository."""
+    try:
+        return await _versions(visit, name).tags()
+    except BbopsError as error:
+        raise _refused(error) from None
+
+
+@read("/api/projects/{name:str}/publications", Permission.READ_PROJECT)
+async def list_publications(
+    visit: Here, name: FromPath[str],
+    limit: Annotated[int, QueryParameter(ge=1, le=1_000)] = 50,
+) -> list[Publication]:  # fmt: skip
+    """The newest attempts to go live, the newest last: who, when, what, and how each ended."""
+    return await visit.desk.ask(_versions(visit, name).publications, limit)
+
+
+@change("/api/projects/{name:str}/suspend", Permission.SUSPEND)
+async def suspend(visit: Here, name: FromPath[str], data: Annotated[Pause, Body()]) -> Paused:
+    """Let nothing new go live until it is resumed; what is live stays."""
+    _versions(visit, name).suspend(visit.caller.email, data.reason)
+    await visit.note("suspend", object=name)
+    return Paused(suspended=True, was_suspended=False)
+
+
+@change("/api/projects/{name:str}/resume", Permission.SUSPEND)
+async def resume(visit: Here, name: FromPath[str]) -> Paused:
+    """Let what is newest go live."""
+    was_suspended = _versions(visit, name).resume()
+    await visit.note("resume", object=name)
+    return Paused(suspended=False, was_suspended=was_suspended)
+
+
+@change("/api/projects/{name:str}/rollback", Permission.ROLL_BACK)
+async def roll_back(
+    visit: Here, name: FromPath[str], data: Annotated[WayBack, Body()]
+) -> RolledBack:
+    """Put a commit on the live branch that restores a version, without a proposal."""
+    try:
+        found = await _versions(visit, name).roll_back(data.version, data.only, visit.caller.email)
+    except BbopsError as error:
+        await visit.note("roll back", object=f"{name} {data.version}", outcome="refused")
+        raise _refused(error) from None
+    await visit.note("roll back", object=f"{name} {data.version}")
+    return RolledBack(found["commit"], found["branch"], found["version"])
+
+
+def _refused(error: BbopsError) -> ClientException:
+    said = f"{error.message}; {error.hint}" if error.hint else error.message
+    return ClientException(said, status_code=409)
+
+
+def _versions(visit: Visit, name: str) -> VersionSource:
+    found = visit.desk.status.versions(name)
+    if found is None:
+        raise NotFoundException(f"there is no project '{name}'")
+    return found
+
+
+ROUTES = (list_versions, list_publications, suspend, resume, roll_back)

@@ -1,0 +1,84 @@
+"""What people do to the history of a project: list it, stop it for a while, go back in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bbops.errors import ServerError
+from bbops_server.reconciler.loop import Reconciler
+from bbops_server.reconciler.publications import read_publications
+from bbops_server.reconciler.sources import BranchSource
+from bbops_server.reconciler.status import Publication, now
+from bbops_server.reconciler.suspension import Suspension, resume, suspend
+
+ASK_SECONDS = 60
+
+
+class Versions:
+    """The history of one project."""
+
+    def __init__(self, reconciler: Reconciler) -> None:
+        self._reconciler = reconciler
+
+    def publications(self, limit: int) -> list[Publication]:
+        """Return the newest attempts, the newest last."""
+        return read_publications(self._reconciler.workshop.project.state, limit)
+
+    def suspend(self, who: str, reason: str) -> None:
+        """Let nothing new go live. Raises: ServerError: the state folder takes nothing."""
+        suspend(self._reconciler.workshop.project.state, Suspension(who, now(), reason))
+        self._reconciler.reconcile()
+
+    def resume(self) -> bool:
+        """Let what is newest go live; return whether that was suspended. Raises as `suspend`."""
+        was_suspended = resume(self._reconciler.workshop.project.state)
+        self._reconciler.reconcile()
+        return was_suspended
+
+    async def tags(self) -> list[dict[str, Any]]:
+        """Return the versions in the repository, the newest first.
+
+        Raises:
+            BbopsError: it cannot be read.
+        """
+        asked = {"do": "versions", **self._about()}
+        answer = await self._ask(asked)
+        return list(answer["versions"])
+
+    async def roll_back(self, version: str, only: list[str], who: str) -> dict[str, Any]:
+        """Put a commit on the branch that restores a version.
+
+        Args:
+            version: its name.
+            only: resources; all without any.
+            who: the e-mail address of whoever asks.
+
+        Returns:
+            `commit`, and the `branch` it is on.
+
+        Raises:
+            BbopsError: there is no such version, nothing would change, or the repository is not
+                here.
+        """
+        source = self._reconciler.source
+        if not isinstance(source, BranchSource):
+            raise ServerError(
+                f"the repository is kept elsewhere: {source.shown}",
+                hint=f"'bbops rollback {version}' in a clone makes the commit; push it",
+            )
+        asked = {
+            "do": "roll back", **self._about(), "branch": source.branch,
+            "version": version, "only": only, "who": who,
+        }  # fmt: skip
+        answer = await self._ask(asked)
+        self._reconciler.reconcile()
+        return dict(answer)
+
+    def _about(self) -> dict[str, str]:
+        workshop, source = self._reconciler.workshop, self._reconciler.source
+        repository = getattr(source, "repository", getattr(source, "mirror", ""))
+        return {"repository": str(repository), "folder": workshop.project.path}
+
+    async def _ask(self, asked: dict[str, Any]) -> dict[str, Any]:
+        build = self._reconciler.workshop.plane.build
+        return await build.ask(asked, timeout_seconds=ASK_SECONDS)
