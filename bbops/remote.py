@@ -29,9 +29,9 @@ from bbops.diagnostics import suggest
 from bbops.errors import ServerError
 
 TIMEOUT_SECONDS = 10.0
-MERGE_SECONDS = 150.0
 ROWS_SECONDS = 650.0
-"""More than a server waits for what it merges to be live."""
+MERGE_SECONDS = 400.0
+"""More than a server takes to test what it merges, and waits for it to be live."""
 
 T = TypeVar("T")
 

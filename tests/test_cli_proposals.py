@@ -61,6 +61,7 @@ def test_a_proposal_goes_its_way_on_the_command_line(world: World) -> None:
     assert mine.run("proposals", "list").text == "no proposal is open\n"
 
 
+@pytest.mark.long
 def test_all_of_it_speaks_json(world: World) -> None:
     clone = world.clone("developer")
     clone.commit(world.next_version())
@@ -73,6 +74,7 @@ def test_all_of_it_speaks_json(world: World) -> None:
     assert json.loads(mine.run("proposals", "close", number, "--json").text)["state"] == "closed"
 
 
+@pytest.mark.long
 def test_what_is_refused_says_why(world: World) -> None:
     clone = world.clone("developer")
     clone.commit(BAD)

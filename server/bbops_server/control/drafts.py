@@ -46,7 +46,7 @@ class Renewed(msgspec.Struct, frozen=True):
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """Rows to copy: the newest, of these tables or all; `masked` are columns beside private ones."""
+    """Rows to copy: the newest, of these tables or all; `masked` are columns to hide as well."""
 
     tables: Annotated[list[str], msgspec.Meta(max_length=1_000)] = []
     limit: Annotated[int, msgspec.Meta(ge=1, le=MOST_ROWS)] = 1_000

@@ -144,9 +144,10 @@ class LocalForge:
         return self._run("for-each-ref", "--format=%(objectname)", "--", ref)
 
     def _highest(self) -> int:
-        """Return the highest number that a ref has, of another project's proposal too."""
-        refs = self._run("for-each-ref", "--format=%(refname)", "refs/pull").splitlines()
-        numbers = (ref.split("/")[2] for ref in refs)
+        """Return the highest number that a ref has: of another project's, of a branch of others."""
+        patterns = ("refs/pull", f"refs/heads/{PREVIEW}*")
+        refs = self._run("for-each-ref", "--format=%(refname)", *patterns).splitlines()
+        numbers = (ref.split("/")[2].removeprefix(PREVIEW) for ref in refs)
         return max((int(one) for one in numbers if one.isdecimal()), default=0)
 
     def _run(self, *arguments: str) -> str:
