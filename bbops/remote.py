@@ -159,6 +159,32 @@ class Remote:
         """Have a draft begin anew with an empty database. Raises as `draft`."""
         self._demand(self._ask_about("POST", name, f"drafts/{quote(slug, safe='')}/renew"))
 
+    def suspend(self, name: str, reason: str) -> None:
+        """Have nothing new of a project go live. Raises as `reconcile`."""
+        self._demand(self._ask_about("POST", name, "suspend", {"reason": reason}))
+
+    def resume(self, name: str) -> bool:
+        """Have a project go on; return whether it was suspended. Raises as `reconcile`."""
+        answer = self._read(self._ask_about("POST", name, "resume"), dict[str, bool])
+        return answer["was_suspended"]
+
+    def roll_back(self, name: str, version: str, only: list[str]) -> dict[str, str]:
+        """Have a commit put on the live branch that restores a version.
+
+        Returns:
+            `commit`, `branch` and `version`.
+
+        Raises:
+            ServerError: also when there is no such version, or nothing would change.
+        """
+        body = {"version": version, "only": only}
+        return self._read(self._ask_about("POST", name, "rollback", body), dict[str, str])
+
+    def publications(self, name: str, limit: int) -> list[Publication]:
+        """Return a project's newest attempts to go live. Raises as `status`."""
+        answer = self._ask_about("GET", name, f"publications?limit={limit}")
+        return self._read(answer, list[Publication])
+
     def proposals(self, name: str, state: str | None = None) -> list[Proposal]:
         """Return a project's proposals, the newest first.
 
@@ -195,32 +221,6 @@ class Remote:
     def close_proposal(self, name: str, number: int) -> Proposal:
         """Close a proposal. Raises: ServerError: also when it is somebody else's."""
         return self._read(self._ask_of(name, number, "POST", "/close"), Proposal)
-
-    def suspend(self, name: str, reason: str) -> None:
-        """Have nothing new of a project go live. Raises as `reconcile`."""
-        self._demand(self._ask_about("POST", name, "suspend", {"reason": reason}))
-
-    def resume(self, name: str) -> bool:
-        """Have a project go on; return whether it was suspended. Raises as `reconcile`."""
-        answer = self._read(self._ask_about("POST", name, "resume"), dict[str, bool])
-        return answer["was_suspended"]
-
-    def roll_back(self, name: str, version: str, only: list[str]) -> dict[str, str]:
-        """Have a commit put on the live branch that restores a version.
-
-        Returns:
-            `commit`, `branch` and `version`.
-
-        Raises:
-            ServerError: also when there is no such version, or nothing would change.
-        """
-        body = {"version": version, "only": only}
-        return self._read(self._ask_about("POST", name, "rollback", body), dict[str, str])
-
-    def publications(self, name: str, limit: int) -> list[Publication]:
-        """Return a project's newest attempts to go live. Raises as `status`."""
-        answer = self._ask_about("GET", name, f"publications?limit={limit}")
-        return self._read(answer, list[Publication])
 
     def whoami(self) -> Oneself:
         """Return whom the server takes you for.

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from bbops.errors import GitError
-from bbops.git.environment import Limits, bounded, make_environment, without_foreign
+from bbops.git.environment import Limits, bounded, create_environment, without_foreign
 from bbops.git.place import Place
 
 # GitPython runs git when it is imported, however long that takes, and refuses to be imported where
@@ -38,7 +38,6 @@ if os.environ["GIT_PYTHON_GIT_EXECUTABLE"] == os.devnull:
 
 INSTALL = "install git 2.38 or newer: https://git-scm.com/downloads"
 TIMEOUT_SECONDS = 20.0
-
 _COMPLAINT_BYTES = 32 << 10
 _CHUNK = 1 << 16
 _WORDS = 400
@@ -78,7 +77,7 @@ def run(
         limits: what it may take.
     """
     limits = limits or Limits()
-    own = make_environment(place, work_tree, scheme, (settings or {}).items())
+    own = create_environment(place, work_tree, scheme, (settings or {}).items())
     command = [*bounded(limits), *without_foreign(own, scheme), "git", *arguments]
     folder = work_tree or (place.git_dir if place else None)
     return _execute(command, folder, own, "".join(f"{line}\n" for line in lines).encode(), limits)

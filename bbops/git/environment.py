@@ -1,7 +1,4 @@
-"""What a git process may see and take: its settings, its environment, its limits.
-
-Runs none and imports no GitPython, so a process may say how others shall run it.
-"""
+"""What a git process sees of this machine, and how much of it it may take. Runs no git."""
 
 from __future__ import annotations
 
@@ -57,14 +54,21 @@ def scrubbed_environment(settings: Iterable[tuple[str, str]]) -> dict[str, str]:
     No home folder, no settings but these and the repository's own, and of all ways to reach another
     repository none.
     """
-    own = make_environment(None, None, "", [("safe.directory", "*"), *settings])
+    own = create_environment(None, None, "", [("safe.directory", "*"), *settings])
     return {"PATH": os.environ.get("PATH", os.defpath), "GIT_CONFIG_GLOBAL": os.devnull, **own}
 
 
-def make_environment(
+def create_environment(
     place: Place | None, work_tree: Path | None, scheme: str, more: Iterable[tuple[str, str]]
 ) -> dict[str, str]:
-    """Return what a git process is told by its environment; see `command.run`."""
+    """Return what a process gets beside, or in the place of, what this one has.
+
+    Args:
+        place: its repository.
+        work_tree: the folder whose files it may touch.
+        scheme: the one way it may reach another repository; empty for none.
+        more: settings of git for it alone.
+    """
     values = dict(_FIXED)
     # The only list that the settings of a repository cannot add to.
     values["GIT_ALLOW_PROTOCOL"] = scheme
