@@ -223,13 +223,13 @@ class Reconciler:
             await self.refuse(unremembered)
 
     async def begin(self) -> Attempt:
-        suspension = read_suspension(self.workshop.project.state)
-        if suspension is not None:
-            raise stalled_by(suspension, self.workshop.project.name)
         found = await self.source.revision(self.workshop.plane.build)
         if found is None:
             raise missing_branch(self.workshop, self.board.applied)
         self.board.begin(found[0])
+        suspension = read_suspension(self.workshop.project.state)
+        if suspension is not None:
+            raise stalled_by(suspension, self.workshop.project.name)
         return Attempt(*found, finish_narrowing=self.narrowing.finish)
 
     async def stages(self, attempt: Attempt, stages: tuple[tuple[str, Stage], ...]) -> None:
