@@ -50,6 +50,7 @@ def test_a_proposal_goes_its_way_on_the_command_line(world: World) -> None:
     shown = others.run("proposals", "show", "1").text
     assert "For all of it\n" in shown
     assert "it can be merged" in shown
+    assert "it has no tests" in shown
     assert others.run("proposals", "comment", "1", "well").code == 0
     assert others.run("proposals", "refuse", "1", "-m", "not yet").code == 0
     refused = others.run("proposals", "merge", "1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,8 +12,9 @@ import pytest
 
 from bbops_server.accounts.rules import Scope
 from tests.pushing import BAD, Clone, World
-from tests.served import git
-from tests.small_project import FILES
+from tests.served import git, wait_for
+from tests.small_project import FILES, hello
+from tests.test_gate import slow_tests
 
 REVIEWED = {"project.yaml": f"{FILES['project.yaml']}review: {{ main: proposals, approvals: 1 }}\n"}
 
@@ -250,6 +252,61 @@ def test_what_its_own_tests_refuse_is_not_merged(world: World) -> None:
     assert world.tip(project="both") == before
 
 
+def wait_for_tests(asking: Asking, number: int) -> dict[str, Any]:
+    """Return what the tests of a proposal say, once they are over."""
+
+    def find() -> Any:
+        found = asking.get(number)["tests"]
+        return found if found["state"] != "running" else None
+
+    told: dict[str, Any] = wait_for(find)
+    return told
+
+
+def test_a_proposal_says_whether_its_tests_pass(world: World) -> None:
+    clone, asking = world.clone("developer", "copy"), Asking(world, "viewer", "copy")
+    clone.commit({"tests/hello.yaml": GATED["tests/hello.yaml"]} | hello(1))
+    done = clone.push("origin", "HEAD:refs/for/main/passing")
+    assert "its tests pass: 1 case in " in done.text
+    number = int(re.findall(r"proposal #(\d+)", done.text)[0])
+    found = wait_for_tests(asking, number)
+    assert (found["state"], found["passed"], found["failed"]) == ("passed", 1, 0)
+
+
+def test_a_tree_that_was_tested_is_not_tested_again(world: World) -> None:
+    clone, asking = world.clone("developer", "copy"), Asking(world, "viewer", "copy")
+    clone.commit(slow_tests(2))
+    first = propose(clone, "one")
+    once = wait_for_tests(asking, first)
+    clone.git("commit", "-q", "--amend", "-m", "The same in other words")
+    assert asking.get(propose(clone, "other"))["tests"] == once
+
+
+def test_tests_that_fail_are_told_but_keep_nothing_away(world: World) -> None:
+    clone, asking = world.clone("developer", "copy"), Asking(world, "maintainer", "copy")
+    clone.commit({"tests/hello.yaml": GATED["tests/hello.yaml"].replace("200", "201")})
+    number = propose(clone, "failing")
+    found = wait_for_tests(asking, number)
+    assert (found["state"], found["passed"], found["failed"]) == ("failed", 0, 1)
+    assert (found["diagnostics"][0]["file"], found["diagnostics"][0]["line"]) == (
+        "tests/hello.yaml", 4,
+    )  # fmt: skip
+    assert found["summary"].startswith("its tests fail: tests/hello.yaml:4: 'greets': ")
+    assert found["summary"] not in asking.get(number)["obstacles"]
+
+
+def test_a_newer_change_ends_the_tests_of_the_one_before(world: World) -> None:
+    clone, asking = world.clone("developer", "copy"), Asking(world, "viewer", "copy")
+    clone.commit(slow_tests(20))
+    began = time.monotonic()
+    number = propose(clone, "slow")
+    assert asking.get(number)["tests"]["state"] == "running"
+    clone.commit(slow_tests(1))
+    propose(clone, "slow")
+    assert wait_for_tests(asking, number)["passed"] == 1
+    assert time.monotonic() - began < 15
+
+
 def test_a_merge_does_not_break_a_neighbour(world: World) -> None:
     clone, asking = world.clone("owner", "left"), Asking(world, "owner", "left")
     clone.commit({f"right/{path}": text for path, text in BAD.items()})
@@ -269,6 +326,7 @@ def test_a_proposal_is_reviewed_and_merged_on_its_page(world: World) -> None:
         assert f"#{number} &lt;b&gt;By hand&lt;/b&gt;" in listed
         shown = browser.get(path).text
         assert "Nothing is in the way." in shown
+        assert "It has no tests." in shown
         fields = dict(re.findall(r'name="(csrf|plan|head)" value="([0-9a-f]+)"', shown))
         said = browser.post(
             f"{path}/review", data=fields | {"verdict": "approved", "text": "<i>fine</i>"}
