@@ -87,7 +87,7 @@ class Reviewing:
                 f"proposal #{number} would do something else by now; look at it again",
                 status_code=409,
             )
-        words = text.replace("\0", "").strip()[:MOST_TEXT]
+        words = text.strip()[:MOST_TEXT]
         try:
             said = await self._visit.desk.ask(
                 self.desk.forge.review, number, self._visit.caller.email, verdict, words,
