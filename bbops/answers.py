@@ -196,6 +196,19 @@ class Standing(msgspec.Struct, frozen=True):
     tests: Tests | None = None
 
 
+class RolledBack(msgspec.Struct, frozen=True):
+    """The commit that restores a version: in proposal `proposal`, or on the branch where that is 0.
+
+    `page` is the address of the proposal.
+    """
+
+    commit: str
+    branch: str
+    version: str
+    proposal: int = 0
+    page: str = ""
+
+
 class Merged(msgspec.Struct, frozen=True):
     """What became of a merge."""
 

@@ -339,6 +339,46 @@ def test_a_proposal_is_reviewed_and_merged_on_its_page(world: World) -> None:
         assert "merged · by developer@example.com" in merged.text
 
 
+def roll_back(world: World, name: str, **more: Any) -> httpx.Response:
+    headers = Asking(world, name).headers
+    url = f"{world.serving['control_url']}/api/projects/shop/rollback"
+    return httpx.post(url, json={"version": "v1", **more}, headers=headers, timeout=60)
+
+
+def test_going_back_is_proposed_without_a_branch(world: World) -> None:
+    clone, asking = world.clone("maintainer"), Asking(world, "maintainer")
+    clone.commit(world.next_version())
+    assert clone.push().code == 0
+    before, branches = world.tip(), world.tip("refs/heads")
+    assert roll_back(world, "viewer").status_code == 403
+    done = roll_back(world, "developer", only=["functions/hello"])
+    assert done.status_code == 202, done.text
+    number, found = done.json()["proposal"], asking.get(done.json()["proposal"])
+    assert done.json()["page"].endswith(f"/projects/shop/proposals/{number}")
+    assert found["proposal"]["title"] == "Roll functions/hello back to v1"
+    assert (world.tip(), found["obstacles"]) == (before, [])
+    again = roll_back(world, "developer", only=["functions/hello"])
+    assert again.json()["proposal"] == number
+    assert asking.merge(number).json()["is_live"]
+    assert world.version() == 1
+    assert world.tip("refs/heads").replace(world.tip(), before) == branches
+
+
+def test_a_maintainer_goes_back_without_a_proposal(world: World) -> None:
+    clone, before = world.clone("maintainer"), world.tip()
+    clone.commit(world.next_version())
+    assert clone.push().code == 0
+    assert roll_back(world, "developer", now=True).status_code == 403
+    done = roll_back(world, "maintainer", now=True, only=["functions/hello"])
+    assert (done.status_code, done.json()["proposal"]) == (202, 0), done.text
+    assert world.tip() == done.json()["commit"] != before
+    wait_for(lambda: world.version() == 1)
+    newest = world.book.audit.list(limit=20)
+    assert ("roll back", "maintainer@example.com", "shop v1") in [
+        (one.action, one.who, one.object) for one in newest
+    ]
+
+
 def test_who_has_no_role_sees_no_proposal(world: World) -> None:
     answer = Asking(world, "stranger").ask()
     assert (answer.status_code, "there is no project 'shop'" in answer.text) == (404, True)
