@@ -85,6 +85,9 @@ class OneHistory:
     async def tags(self) -> list[dict[str, Any]]:
         return []
 
+    async def restore(self, version: str, only: list[str], who: str) -> dict[str, Any]:
+        raise ServerError(f"there is no version '{version}'")
+
     async def roll_back(self, version: str, only: list[str], who: str) -> dict[str, Any]:
         raise ServerError(f"there is no version '{version}'")
 

@@ -12,7 +12,6 @@ from bbops.tree import MemoryTree
 from tests.conftest import ROOT
 from tests.test_readme import Shell, free_port, run_blocks
 
-
 LONG = [pytest.param(page, marks=pytest.mark.long) for page in ("drafts", "versions")]
 
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from bbops.errors import GitError, ServerError
-from bbops.git.proposals import PREVIEW, Candidate, Proposal, Wish
+from bbops.git.proposals import PREVIEW, Proposal, Wish
 from bbops_server.forge.standing import Bench, Standing
+from bbops_server.forge.trials import TEST_SECONDS
 
 if TYPE_CHECKING:
     from bbops_server.forge.local import LocalForge
@@ -55,6 +56,7 @@ class Proposing:
         if await asyncio.to_thread(self.forge.holds, wish.target, wish.head):
             raise GitError(f"'{wish.target}' holds that already")
         made, _ = await asyncio.to_thread(propose, self.forge, wish, is_forced=True)
+        await self.look(made.number)
         return made
 
     async def get(self, number: int) -> Proposal:
@@ -64,9 +66,20 @@ class Proposing:
             raise ServerError(f"project '{self.forge.project}' has no proposal #{number}")
         return found
 
-    async def look(self, number: int, *, is_alone: bool = False) -> tuple[Proposal, Standing]:
-        """Return a proposal and how it stands; one that is merged or closed stands nowhere."""
-        standing = await self._bench.look(await self.get(number), is_alone=is_alone)
+    async def look(
+        self, number: int, *, is_alone: bool = False, wait_seconds: float = 0.0
+    ) -> tuple[Proposal, Standing]:
+        """Return a proposal and how it stands; one that is merged or closed stands nowhere.
+
+        Whoever looks first has its tests run.
+
+        Args:
+            number: of it.
+            is_alone: whether its author is the only one who could review.
+            wait_seconds: for its tests.
+        """
+        found = await self.get(number)
+        standing = await self._bench.look(found, is_alone=is_alone, wait_seconds=wait_seconds)
         return await self.get(number), standing  # it may be found to be merged already
 
     async def merge(
@@ -85,6 +98,8 @@ class Proposing:
             GitError: the branch has moved meanwhile, or its files have changes.
         """
         found, standing = await self.look(number, is_alone=is_alone)
+        if standing.waits_for_tests and not standing.obstacles:
+            found, standing = await self.look(number, is_alone=is_alone, wait_seconds=TEST_SECONDS)
         if found.state != "open":
             raise ServerError(f"proposal #{number} is {found.state}")
         if head and not found.head.startswith(head):
@@ -96,16 +111,9 @@ class Proposing:
             raise ServerError(
                 f"proposal #{number} cannot be merged: {'; '.join(standing.obstacles)}"
             )
-        await self._require_tests(found, standing.candidate)
+        if standing.waits_for_tests:
+            raise ServerError(
+                f"the tests of proposal #{number} still run", hint="merge it when they are over"
+            )
         await self._bench.agree(found, standing, who)
         return await asyncio.to_thread(self.forge.merge, number, standing.candidate, who)
-
-    async def _require_tests(self, proposal: Proposal, candidate: Candidate) -> None:
-        failed = await self._bench.test(proposal, candidate)
-        if failed:
-            first = failed[0]
-            more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
-            raise ServerError(
-                f"proposal #{proposal.number} cannot be merged, its tests fail:"
-                f" {first['file']}:{first['line']}: {first['message']}{more}"
-            )

@@ -152,6 +152,10 @@ class VersionSource(Protocol):
         """Return the versions in the repository, the newest first."""
         ...
 
+    async def restore(self, version: str, only: list[str], who: str) -> dict[str, Any]:
+        """Make a commit that restores a version, and that no branch holds yet."""
+        ...
+
     async def roll_back(self, version: str, only: list[str], who: str) -> dict[str, Any]:
         """Put a commit on the branch that restores a version; return `commit` and `branch`."""
         ...
