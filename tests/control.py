@@ -111,6 +111,9 @@ class OneDraft:
     def hurry(self) -> None:
         pass
 
+    def prepare(self, branch: str) -> None:
+        pass
+
     async def renew(self, slug: str) -> bool:
         return slug == "slug"
 

@@ -77,6 +77,19 @@ def test_a_push_to_refs_for_opens_a_proposal_and_another_updates_it(world: World
     assert Asking(world, "viewer").get(number)["proposal"]["title"] == "A cart"
 
 
+def test_the_preview_of_a_proposal_is_awake_before_anybody_asks(world: World) -> None:
+    clone = world.clone("developer")
+    clone.commit(world.next_version())
+    number, asking = propose(clone, "preview"), Asking(world, "viewer")
+    url = asking.url.replace("proposals", "drafts")
+
+    def is_live() -> bool:
+        found = httpx.get(url, headers=asking.headers).json()
+        return (f"proposal-{number}", "live") in [(one["branch"], one["state"]) for one in found]
+
+    assert wait_for(is_live)
+
+
 def test_a_proposal_is_replaced_only_by_force(world: World) -> None:
     clone = world.clone("developer")
     clone.commit(world.next_version())
@@ -275,7 +288,7 @@ def test_a_proposal_says_whether_its_tests_pass(world: World) -> None:
 
 def test_a_tree_that_was_tested_is_not_tested_again(world: World) -> None:
     clone, asking = world.clone("developer", "copy"), Asking(world, "viewer", "copy")
-    clone.commit(slow_tests(2))
+    clone.commit(slow_tests(1))
     first = propose(clone, "one")
     once = wait_for_tests(asking, first)
     clone.git("commit", "-q", "--amend", "-m", "The same in other words")

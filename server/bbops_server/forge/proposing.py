@@ -10,6 +10,7 @@ from bbops.errors import GitError, ServerError
 from bbops.git.proposals import PREVIEW, Proposal, Wish
 from bbops_server.forge.standing import Bench, Standing
 from bbops_server.forge.trials import TEST_SECONDS
+from bbops_server.reconciler.status import DraftSource
 
 if TYPE_CHECKING:
     from bbops_server.forge.local import LocalForge
@@ -39,9 +40,12 @@ def propose(forge: LocalForge, wish: Wish, *, is_forced: bool = False) -> tuple[
 class Proposing:
     """The desk of one project's proposals."""
 
-    def __init__(self, forge: LocalForge, bench: Bench, link: Callable[[str], str]) -> None:
+    def __init__(
+        self, forge: LocalForge, bench: Bench, link: Callable[[str], str],
+        drafts: DraftSource | None = None,
+    ) -> None:  # fmt: skip
         """`link` makes an address of the control plane of a path."""
-        self.forge, self._bench, self._link = forge, bench, link
+        self.forge, self._bench, self._link, self._drafts = forge, bench, link, drafts
 
     def page(self, number: int) -> str:
         """Return the address of a proposal's page."""
@@ -51,11 +55,17 @@ class Proposing:
         """Return the branch that shows it as a draft."""
         return f"{PREVIEW}{number}"
 
+    def prepare_preview(self, number: int) -> None:
+        """Make its draft now, so that who looks at it first need not wait."""
+        if self._drafts is not None:
+            self._drafts.prepare(self.preview_branch(number))
+
     async def open(self, wish: Wish) -> Proposal:
         """Propose a commit of the repository. Raises as `propose`, also when it is live."""
         if await asyncio.to_thread(self.forge.holds, wish.target, wish.head):
             raise GitError(f"'{wish.target}' holds that already")
         made, _ = await asyncio.to_thread(propose, self.forge, wish, is_forced=True)
+        self.prepare_preview(made.number)
         await self.look(made.number)
         return made
 

@@ -103,6 +103,7 @@ class Push:
         verb = "updated" if update.old else "opened"
         await say(f"{verb} proposal #{number}: {self._desk.page(number)}")
         await self._tell_previews(self._desk.preview_branch(number), say)
+        self._desk.prepare_preview(number)
         found, standing = await self._desk.look(number, wait_seconds=QUICK_SECONDS)
         await say(f"{printable(found.title)}: {standing.summary}")
         for one in standing.obstacles:

@@ -77,7 +77,10 @@ class GitHttp:
                   if one is not mine and one.source.branch == mine.source.branch]  # fmt: skip
         forge = LocalForge(repository.place, mine.name, self._records)
         bench = Bench(self._build, forge, self._trials, mine, others)
-        return Proposing(forge, bench, lambda path: mine.at.plane.settings.control_url + path)
+        drafts = self.projects.drafts(mine.name)
+        return Proposing(
+            forge, bench, lambda path: mine.at.plane.settings.control_url + path, drafts
+        )
 
     async def stop(self) -> None:
         """End what is under way; a push is taken wholly or not."""

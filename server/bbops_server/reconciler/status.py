@@ -122,6 +122,10 @@ class DraftSource(Protocol):
         """Look at the branches now."""
         ...
 
+    def prepare(self, branch: str) -> None:
+        """Make the draft of a branch now, so that who asks for it first need not wait."""
+        ...
+
     async def renew(self, slug: str) -> bool:
         """Let a draft begin anew with an empty database; False when there is none."""
         ...
