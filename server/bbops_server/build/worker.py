@@ -94,7 +94,7 @@ class Builder:
             "tag": lambda: self._sources.tag(
                 request["repository"], request["commit"], request["facts"], request["folder"]
             ),
-            "versions": lambda: self._sources.versions(request["repository"], request["project"]),
+            "versions": lambda: self._sources.versions(request["repository"], request["folder"]),
             "roll back": lambda: self._sources.roll_back(request),
             "descends": lambda: self._descends(request),
             "resolve": lambda: self._sources.resolve(request["repository"], request["branch"]),
