@@ -269,10 +269,11 @@ def wait_for_tests(asking: Asking, number: int) -> dict[str, Any]:
     """Return what the tests of a proposal say, once they are over."""
 
     def find() -> Any:
+        time.sleep(0.2)  # looking is work for the process that runs the tests
         found = asking.get(number)["tests"]
         return found if found["state"] != "running" else None
 
-    told: dict[str, Any] = wait_for(find)
+    told: dict[str, Any] = wait_for(find, seconds=60)
     return told
 
 
