@@ -16,6 +16,7 @@ from bbops.plan.document import Document, describe, encode, tree_id
 from bbops.plan.live import complete, read_answer
 from bbops.plan.plan import plan
 from bbops.plan.render.text import render_text
+from bbops.plan.render.words import summary
 from bbops.project import Project
 from bbops.resources.project import Engine, Review
 from bbops.resources.table import Table
@@ -76,6 +77,14 @@ def judge(pair: Pair, migration: Migration | None, tell: Callable[[Diagnostic], 
         "approvals": found.verdict.approvals, "reasons": found.verdict.reasons,
         "refused": found.verdict.refused,
     }  # fmt: skip
+
+
+def summarize(sources: Sources, base: Source, head: Source, engine: Engine) -> dict[str, str]:
+    """Return in one line what a release changed that went live; the data was not asked."""
+    pair = read_pair(sources, base, head, off=(), engine=engine)
+    if pair.now is None or pair.then is None:
+        return {"plan": ""}
+    return {"plan": summary(plan(pair.now, pair.then))}
 
 
 def agree(state: Path, migration: Migration, who: str) -> None:

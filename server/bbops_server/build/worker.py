@@ -26,7 +26,7 @@ from bbops.git.command import end_all
 from bbops.project import Project
 from bbops.resources.project import Engine
 from bbops_server.build.gate import MOST_TOLD, Gate, Trial
-from bbops_server.build.proposing import agree, judge, read_pair
+from bbops_server.build.proposing import agree, judge, read_pair, summarize
 from bbops_server.build.smoke import try_release
 from bbops_server.build.sources import Mirrors, Source, Sources
 from bbops_server.build.tables import TablesAtWork
@@ -95,6 +95,9 @@ class Builder:
                 request["repository"], request["commit"], request["facts"], request["folder"]
             ),
             "versions": lambda: self._sources.versions(request["repository"], request["folder"]),
+            "summary": lambda: summarize(
+                self._sources, request["base"], request["source"], request["engine"]
+            ),
             "roll back": lambda: self._sources.roll_back(request),
             "descends": lambda: self._descends(request),
             "resolve": lambda: self._sources.resolve(request["repository"], request["branch"]),

@@ -32,7 +32,8 @@ class Versions:
     def resume(self) -> bool:
         """Let what is newest go live; return whether that was suspended. Raises as `suspend`."""
         was_suspended = resume(self._reconciler.workshop.project.state)
-        self._reconciler.reconcile()
+        if was_suspended:
+            self._reconciler.reconcile()
         return was_suspended
 
     async def tags(self) -> list[dict[str, Any]]:
