@@ -12,7 +12,7 @@ import pytest
 
 from bbops_server.accounts.rules import Scope
 from tests.pushing import BAD, Clone, Printed, World
-from tests.served import environment, git
+from tests.served import environment, git, wait_for
 from tests.small_project import FILES
 
 
@@ -49,10 +49,10 @@ def test_a_proposal_goes_its_way_on_the_command_line(world: World) -> None:
     assert "opened proposal #1: http://" in done.text
     listed = mine.run("proposals", "list")
     assert listed.text == "#1    open    A cart  (developer@example.com)\n"
+    wait_for(lambda: "it has no tests" in others.run("proposals", "show", "1").text)
     shown = others.run("proposals", "show", "1").text
     assert "For all of it\n" in shown
     assert "it can be merged" in shown
-    assert "it has no tests" in shown
     assert others.run("proposals", "comment", "1", "well").code == 0
     assert others.run("proposals", "refuse", "1", "-m", "not yet").code == 0
     refused = others.run("proposals", "merge", "1")

@@ -59,6 +59,13 @@ def test_each_release_is_a_version_with_its_facts(served: Served) -> None:
     assert publication["outcome"] == "live"
 
 
+def test_the_server_lists_versions(served: Served) -> None:
+    commit = change(served, "listed")
+    name = served.status()["name"]
+    (found, *_) = served.control.get(f"/api/projects/{name}/versions").json()
+    assert (found["commit"], found["subject"]) == (commit, "Add listed")
+
+
 def test_a_restart_knows_version_and_publications(served: Served) -> None:
     change(served, "kept")
     before = served.status()

@@ -269,10 +269,11 @@ def wait_for_tests(asking: Asking, number: int) -> dict[str, Any]:
     """Return what the tests of a proposal say, once they are over."""
 
     def find() -> Any:
+        time.sleep(0.2)  # looking is work for the process that runs the tests
         found = asking.get(number)["tests"]
         return found if found["state"] != "running" else None
 
-    told: dict[str, Any] = wait_for(find)
+    told: dict[str, Any] = wait_for(find, seconds=60)
     return told
 
 
@@ -337,9 +338,10 @@ def test_a_proposal_is_reviewed_and_merged_on_its_page(world: World) -> None:
     with httpx.Client(base_url=url, cookies={"bbops": key}, headers=headers) as browser:
         listed = browser.get("/projects/shop/proposals").text
         assert f"#{number} &lt;b&gt;By hand&lt;/b&gt;" in listed
-        wait_for(lambda: "It has no tests." in browser.get(path).text)
+        wait_for_tests(Asking(world, "viewer"), number)
         shown = browser.get(path).text
         assert "Nothing is in the way." in shown
+        assert "It has no tests." in shown
         fields = dict(re.findall(r'name="(csrf|plan|head)" value="([0-9a-f]+)"', shown))
         said = browser.post(
             f"{path}/review", data=fields | {"verdict": "approved", "text": "<i>fine</i>"}
@@ -390,6 +392,26 @@ def test_a_maintainer_goes_back_without_a_proposal(world: World) -> None:
     assert ("roll back", "maintainer@example.com", "shop v1") in [
         (one.action, one.who, one.object) for one in newest
     ]
+
+
+def test_a_project_has_a_page_from_which_one_goes_back(world: World) -> None:
+    clone = world.clone("maintainer")
+    clone.commit(world.next_version(), "A <b>bold</b> version")
+    assert clone.push().code == 0
+    key = world.book.sessions.begin(world.people["developer"], user_agent="", address="")
+    url, headers = world.serving["control_url"], {"accept": "text/html"}
+    with httpx.Client(base_url=url, cookies={"bbops": key}, headers=headers) as browser:
+        assert '<a href="/projects/shop">Overview</a>' in browser.get("/").text
+        page = browser.get("/projects/shop").text
+        assert "The newest commit of main is live as v" in page
+        assert page.count("A &lt;b&gt;bold&lt;/b&gt; version") == 2  # as publication and version
+        assert "Propose to go back to v1<" in page
+        (csrf,) = set(re.findall(r'name="csrf" value="([0-9a-f]+)"', page))
+        done = browser.post("/projects/shop/rollback", data={"csrf": csrf, "version": "v1"})
+        assert re.fullmatch(r"/projects/shop/proposals/\d+", done.headers["location"])
+        assert "Roll back to v1" in browser.get(done.headers["location"]).text
+        missing = browser.post("/projects/shop/rollback", data={"csrf": csrf, "version": "v99"})
+        assert (missing.status_code, "no version &#39;v99&#39;" in missing.text) == (409, True)
 
 
 def test_who_has_no_role_sees_no_proposal(world: World) -> None:

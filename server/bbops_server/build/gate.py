@@ -35,6 +35,8 @@ class Trial:
 
     def run(self) -> None:
         """Run every case, until the time is over or `end` is called. Blocks its thread."""
+        if self.built.project is None or not choose(self.built.project):
+            return
         with Runner(self.built) as runner:
             asyncio.run(self._run(runner))
 

@@ -61,7 +61,7 @@ class RolledBack(msgspec.Struct, frozen=True):
 async def list_versions(visit: Here, name: FromPath[str]) -> list[dict[str, Any]]:
     """What went live, the newest first: the tags of the repository."""
     try:
-        return await _versions(visit, name).tags()
+        return await find_versions(visit, name).tags()
     except BbopsError as error:
         raise _refused(error) from None
 
@@ -72,13 +72,13 @@ async def list_publications(
     limit: Annotated[int, QueryParameter(ge=1, le=1_000)] = 50,
 ) -> list[Publication]:  # fmt: skip
     """The newest attempts to go live, the newest last: who, when, what, and how each ended."""
-    return await visit.desk.ask(_versions(visit, name).publications, limit)
+    return await visit.desk.ask(find_versions(visit, name).publications, limit)
 
 
 @change("/api/projects/{name:str}/suspend", Permission.SUSPEND)
 async def suspend(visit: Here, name: FromPath[str], data: Annotated[Pause, Body()]) -> Paused:
     """Let nothing new go live until it is resumed; what is live stays."""
-    _versions(visit, name).suspend(visit.caller.email, data.reason)
+    find_versions(visit, name).suspend(visit.caller.email, data.reason)
     await visit.note("suspend", object=name)
     return Paused(suspended=True, was_suspended=False)
 
@@ -86,7 +86,7 @@ async def suspend(visit: Here, name: FromPath[str], data: Annotated[Pause, Body(
 @change("/api/projects/{name:str}/resume", Permission.SUSPEND)
 async def resume(visit: Here, name: FromPath[str]) -> Paused:
     """Let what is newest go live."""
-    was_suspended = _versions(visit, name).resume()
+    was_suspended = find_versions(visit, name).resume()
     await visit.note("resume", object=name)
     return Paused(suspended=False, was_suspended=was_suspended)
 
@@ -97,10 +97,12 @@ async def roll_back(
 ) -> RolledBack:
     """Propose what restores a version; with `now`, put it on the live branch without a proposal."""
     if not data.now:
-        return await _propose(visit, name, data)
+        return await propose_going_back(visit, name, data)
     await demand(visit, Permission.ROLL_BACK, name)
     try:
-        found = await _versions(visit, name).roll_back(data.version, data.only, visit.caller.email)
+        found = await find_versions(visit, name).roll_back(
+            data.version, data.only, visit.caller.email
+        )
     except BbopsError as error:
         await visit.note("roll back", object=f"{name} {data.version}", outcome="refused")
         raise _refused(error) from None
@@ -108,9 +110,17 @@ async def roll_back(
     return RolledBack(found["commit"], found["branch"], found["version"])
 
 
-async def _propose(visit: Visit, name: str, data: WayBack) -> RolledBack:
+async def propose_going_back(visit: Visit, name: str, data: WayBack) -> RolledBack:
+    """Open a proposal that restores a version.
+
+    Raises:
+        ClientException: there is no such version, or nothing would change.
+        NotFoundException: there is no such project, or it is kept elsewhere.
+    """
     try:
-        found = await _versions(visit, name).restore(data.version, data.only, visit.caller.email)
+        found = await find_versions(visit, name).restore(
+            data.version, data.only, visit.caller.email
+        )
     except BbopsError as error:
         raise _refused(error) from None
     reviewing = Reviewing(visit, name)
@@ -120,16 +130,17 @@ async def _propose(visit: Visit, name: str, data: WayBack) -> RolledBack:
     return RolledBack(made.head, made.target, found["version"], made.number, page)
 
 
-def _refused(error: BbopsError) -> ClientException:
-    said = f"{error.message}; {error.hint}" if error.hint else error.message
-    return ClientException(said, status_code=409)
-
-
-def _versions(visit: Visit, name: str) -> VersionSource:
+def find_versions(visit: Visit, name: str) -> VersionSource:
+    """Return the history of a project. Raises: NotFoundException: there is none of that name."""
     found = visit.desk.status.versions(name)
     if found is None:
         raise NotFoundException(f"there is no project '{name}'")
     return found
+
+
+def _refused(error: BbopsError) -> ClientException:
+    said = f"{error.message}; {error.hint}" if error.hint else error.message
+    return ClientException(said, status_code=409)
 
 
 ROUTES = (list_versions, list_publications, suspend, resume, roll_back)
