@@ -162,6 +162,14 @@ class Remote:
         answer = self._read(self._ask_about("POST", name, "resume"), dict[str, bool])
         return answer["was_suspended"]
 
+    def exempt(self, name: str) -> str:
+        """Have the newest commit go live in spite of a freeze; return its revision.
+
+        Raises:
+            ServerError: also when nothing is frozen.
+        """
+        return self._read(self._ask_about("POST", name, "exempt"), dict[str, str])["revision"]
+
     def roll_back(self, name: str, version: str, only: list[str]) -> dict[str, str]:
         """Have a commit put on the live branch that restores a version.
 

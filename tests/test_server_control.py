@@ -111,7 +111,7 @@ def test_it_describes_itself(ask: Ask) -> None:
         "/api/projects/{name}/drafts/{slug}/token", "/api/projects/{name}/drafts/{slug}/renew",
         "/api/projects/{name}/versions", "/api/projects/{name}/publications",
         "/api/projects/{name}/suspend", "/api/projects/{name}/resume",
-        "/api/projects/{name}/rollback",
+        "/api/projects/{name}/rollback", "/api/projects/{name}/exempt",
     }  # fmt: skip
 
 

@@ -6,10 +6,12 @@ writes `expected.txt`.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, time
 from pathlib import Path
 
 import pytest
 
+from bbops_server.freezes import Once, Weekly
 from bbops_server.server_file.load import Read, load, read_file
 from bbops_server.server_file.settings import find_restarts, project_settings, server_settings
 from bbops_server.settings import Access, ProjectSettings, Settings
@@ -52,6 +54,14 @@ def test_values_come_from_the_environment_and_options_before_all(tmp_path: Path)
         tmp_path, host="0.0.0.0", port=9000, control_host="::1", control_port=8001, workers=3,
         data_shown="https://api.example.com", control_shown="http://127.0.0.1:9001",
         access=Access(proxies=("10.0.0.7", "10.1.0.0/16", "fd00::/8")),
+        freezes=(
+            Once(
+                datetime(2026, 12, 23, 23, tzinfo=UTC), datetime(2027, 1, 1, 23, tzinfo=UTC),
+                "holidays",
+            ),
+            Weekly(frozenset({4, 5}), time(16), time(0), "Europe/Berlin", "the shop is full"),
+            Weekly(frozenset({6}), time(0), time(0), "UTC"),
+        ),
     )  # fmt: skip
     given = server_settings(file, tmp_path, {"port": 0, "workers": 1})
     assert (given.host, given.port, given.workers) == ("0.0.0.0", 0, 1)

@@ -9,6 +9,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from bbops.database.place import Place, PostgresPlace
+from bbops_server.freezes import Freeze
 
 Durability = Literal["normal", "full"]
 
@@ -73,6 +74,7 @@ class Settings:
     data_shown: str = ""
     control_shown: str = ""
     access: Access = Access()
+    freezes: tuple[Freeze, ...] = ()
     setup_url: str = field(default="", repr=False)
     database_url: str = field(default="", repr=False)
     schema: str = "bbops"

@@ -30,6 +30,12 @@ class Paused(msgspec.Struct, frozen=True):
     was_suspended: bool
 
 
+class Exempted(msgspec.Struct, frozen=True):
+    """What goes live in spite of a freeze."""
+
+    revision: str
+
+
 class WayBack(msgspec.Struct, frozen=True):
     """The version to go back to; `only` names resources, else it is all of the project."""
 
@@ -79,6 +85,17 @@ async def resume(visit: Here, name: FromPath[str]) -> Paused:
     return Paused(suspended=False, was_suspended=was_suspended)
 
 
+@change("/api/projects/{name:str}/exempt", Permission.SUSPEND)
+async def exempt(visit: Here, name: FromPath[str]) -> Exempted:
+    """Let the newest commit go live in spite of a freeze; the next one waits again."""
+    try:
+        revision = _versions(visit, name).exempt(visit.caller.email)
+    except BbopsError as error:
+        raise _refused(error) from None
+    await visit.note("publish despite freeze", object=f"{name} {revision}")
+    return Exempted(revision)
+
+
 @change("/api/projects/{name:str}/rollback", Permission.ROLL_BACK)
 async def roll_back(
     visit: Here, name: FromPath[str], data: Annotated[WayBack, Body()]
@@ -105,4 +122,4 @@ def _versions(visit: Visit, name: str) -> VersionSource:
     return found
 
 
-ROUTES = (list_versions, list_publications, suspend, resume, roll_back)
+ROUTES = (list_versions, list_publications, suspend, resume, exempt, roll_back)

@@ -30,7 +30,12 @@ from bbops_server.reconciler.sources import BranchSource, Source
 from bbops_server.reconciler.status import ServerStatus
 from bbops_server.server_file.load import Read, read_file
 from bbops_server.server_file.model import ServedProject, ServerFile
-from bbops_server.server_file.settings import access_settings, find_restarts, project_settings
+from bbops_server.server_file.settings import (
+    access_settings,
+    find_restarts,
+    freeze_settings,
+    project_settings,
+)
 from bbops_server.settings import ProjectSettings
 
 LOOK_SECONDS = 0.25
@@ -110,7 +115,7 @@ class FollowedFile:
         old, self.file = self.file, new
         changes = _compare(old, new)
         restarted = [name for name in changes.changed if _follows_other(old, new, name)]
-        self.show_urls(new)
+        self.take_settings(new)
         settings = project_settings(new, self.plane.settings)
         await self.arrange(new, settings)
         for name in (*changes.removed, *restarted):
@@ -122,12 +127,12 @@ class FollowedFile:
             projects.move(settings[name])
         return changes
 
-    def show_urls(self, new: ServerFile) -> None:
-        """Tell people the addresses that the file names, and let in whom it says."""
+    def take_settings(self, new: ServerFile) -> None:
+        """Tell people the addresses that the file names, let in whom it says, and freeze."""
         data, control = new.urls.data or "", new.urls.control or ""
         self.plane.settings = replace(
             self.plane.settings, data_shown=data, control_shown=control,
-            access=access_settings(new),
+            access=access_settings(new), freezes=freeze_settings(new),
         )  # fmt: skip
 
     async def arrange(self, new: ServerFile, settings: Mapping[str, ProjectSettings]) -> None:

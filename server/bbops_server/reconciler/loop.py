@@ -11,8 +11,10 @@ from typing import Any
 
 from bbops.errors import BbopsError, GitError
 from bbops_server.approvals import stamp_approvals
+from bbops_server.freezes import Frozen
 from bbops_server.reconciler.attempt import Attempt, Stage, Workshop
 from bbops_server.reconciler.events import Event, Found, Published, Report
+from bbops_server.reconciler.freezing import exempt, find_freeze, keep_frozen
 from bbops_server.reconciler.history import accept, missing_branch
 from bbops_server.reconciler.narrowing import Narrowing
 from bbops_server.reconciler.publications import add_publication, read_publications
@@ -54,6 +56,8 @@ class Reconciler:
         self.overtaken = 0
         self.finishing: asyncio.Task[None] | None = None
         self.newest: Published | None = None
+        self.frozen: Frozen | None = None
+        """What an attempt found that may have to wait for its end."""
         self.review: Mapping[str, Any] = {}
         """How changes come to the branch, as the live release says; empty before the first."""
         self.narrowing = Narrowing(lambda: self.workshop, self.board, self.tell)
@@ -67,6 +71,12 @@ class Reconciler:
         """Let a held commit be served. Raises as `history.accept`."""
         accept(self.board.stalled, commit, self.workshop)
         self.asked.set()
+
+    def exempt(self, who: str) -> str:
+        """Let the newest revision through a freeze; return it. Raises as `freezing.exempt`."""
+        exempt(self.board.attempted, who, self.workshop)
+        self.asked.set()
+        return self.board.attempted or ""
 
     def move(self, project: ProjectSettings) -> None:
         """Take over where the project answers from now on; what it follows stays the same."""
@@ -96,12 +106,19 @@ class Reconciler:
                 self.asked.clear()
                 self.retries = 0
                 return None
+            if self.waits_for_thaw and find_freeze(self.workshop) != self.frozen:
+                return None
             if until is not None and perf_counter() > until:
                 self.retries += 1
                 return None
             if await self.stamp() not in (tried, None):
                 self.retries = 0
                 return tried
+
+    @property
+    def waits_for_thaw(self) -> bool:
+        """Whether the newest commit waits for the end of a freeze."""
+        return self.board.stalled is not None and self.board.stalled.reason == "Frozen"
 
     def retry_at(self) -> float | None:
         stalled = self.board.stalled
@@ -226,6 +243,8 @@ class Reconciler:
         suspension = read_suspension(self.workshop.project.state)
         if suspension is not None:
             raise stalled_by(suspension, self.workshop.project.name)
+        self.frozen = find_freeze(self.workshop)
+        keep_frozen(found[0], self.board.applied, self.workshop)
         return Attempt(*found, finish_narrowing=self.narrowing.finish)
 
     async def stages(self, attempt: Attempt, stages: tuple[tuple[str, Stage], ...]) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 from bbops.database.place import read_url
 from bbops.diagnostics import Diagnostic
 from bbops.yaml.document import Document
+from bbops_server.freezes import Freeze
+from bbops_server.server_file.freeze import read_freeze
 from bbops_server.server_file.load import place_of
 from bbops_server.server_file.model import ServerFile, split_listen
 from bbops_server.settings import Access, ProjectSettings, Provider, Settings
@@ -31,9 +33,14 @@ def server_settings(file: ServerFile, state: Path, given: Mapping[str, Any]) -> 
         state, host=host, port=port, control_host=control_host, control_port=control_port,
         workers=file.workers, data_shown=file.urls.data or "",
         control_shown=file.urls.control or "", access=access_settings(file),
-        database_url=file.database,
+        database_url=file.database, freezes=freeze_settings(file),
     )  # fmt: skip
     return replace(found, **given)
+
+
+def freeze_settings(file: ServerFile) -> tuple[Freeze, ...]:
+    """Return when nothing new goes live."""
+    return tuple(map(read_freeze, file.freeze))
 
 
 def access_settings(file: ServerFile) -> Access:
