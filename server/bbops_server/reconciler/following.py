@@ -35,6 +35,7 @@ from bbops_server.server_file.settings import (
     find_restarts,
     freeze_settings,
     project_settings,
+    webhook_settings,
 )
 from bbops_server.settings import ProjectSettings
 
@@ -128,11 +129,12 @@ class FollowedFile:
         return changes
 
     def take_settings(self, new: ServerFile) -> None:
-        """Tell people the addresses that the file names, let in whom it says, and freeze."""
+        """Tell people the addresses that the file names, let in whom it says, freeze, and tell."""
         data, control = new.urls.data or "", new.urls.control or ""
         self.plane.settings = replace(
             self.plane.settings, data_shown=data, control_shown=control,
             access=access_settings(new), freezes=freeze_settings(new),
+            egress=tuple(new.egress.allow), webhooks=webhook_settings(new),
         )  # fmt: skip
 
     async def arrange(self, new: ServerFile, settings: Mapping[str, ProjectSettings]) -> None:

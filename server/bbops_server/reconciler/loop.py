@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -49,7 +49,9 @@ class Reconciler:
         project, source = workshop.project, workshop.source
         self.workshop, self.source, self.report = workshop, source, report
         self.board = StatusBoard(project.name, source.name, workshop.url, project.branch)
-        self.board.keep = lambda one: add_publication(self.workshop.project.state, one)
+        self.board.keep = self.keep
+        self.ended: Callable[[Publication], None] = lambda _: None
+        """Hears of each attempt that ended, once."""
         self.asked = asyncio.Event()
         self.known: object = _UNKNOWN
         self.retries = 0
@@ -66,6 +68,11 @@ class Reconciler:
         """Ask for an attempt now."""
         self.source.hurry()
         self.asked.set()
+
+    def keep(self, publication: Publication) -> None:
+        """Remember an attempt that ended, and let others know."""
+        add_publication(self.workshop.project.state, publication)
+        self.ended(publication)
 
     def accept(self, commit: str) -> None:
         """Let a held commit be served. Raises as `history.accept`."""
