@@ -135,6 +135,62 @@ class Preview(msgspec.Struct, frozen=True):
     expires_at: str
 
 
+class Review(msgspec.Struct, frozen=True):
+    """What somebody said of a proposal: `verdict` is approved, refused or commented."""
+
+    who: str
+    at: str
+    verdict: str
+    text: str
+    head: str
+
+
+class Proposal(msgspec.Struct, frozen=True):
+    """A change of a branch that somebody asks for: `state` is open, merged or closed."""
+
+    number: int
+    title: str
+    description: str
+    author: str
+    target: str
+    topic: str
+    state: str
+    head: str
+    created: str
+    changed: str
+    merged: str
+    reviews: tuple[Review, ...]
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """A proposal, what merging it would do now, and what is in the way.
+
+    `digest` names what it would do; `outdated` are those who approved of something else.
+    """
+
+    proposal: Proposal
+    page: str
+    preview: str
+    summary: str
+    obstacles: tuple[str, ...]
+    conflicts: tuple[str, ...]
+    digest: str
+    approvals: int
+    approved: tuple[str, ...]
+    outdated: tuple[str, ...]
+    diagnostics: tuple[Finding, ...]
+    plan: dict[str, Any] | None
+    text: str
+
+
+class Merged(msgspec.Struct, frozen=True):
+    """What became of a merge."""
+
+    proposal: Proposal
+    lines: tuple[str, ...]
+    is_live: bool
+
+
 class Reply(msgspec.Struct, frozen=True):
     """An answer of a project's API; `value` is its JSON, null without any."""
 

@@ -14,18 +14,25 @@ from bbops.answers import (
     Draft,
     Login,
     LoginOutcome,
+    Merged,
     Oneself,
     Preview,
     ProjectLine,
+    Proposal,
     Publication,
     Reply,
     ServerStatus,
+    Standing,
     Status,
 )
 from bbops.diagnostics import suggest
 from bbops.errors import ServerError
 
 TIMEOUT_SECONDS = 10.0
+ROWS_SECONDS = 650.0
+MERGE_SECONDS = 400.0
+"""More than a server takes to test what it merges, and waits for it to be live."""
+
 T = TypeVar("T")
 
 
@@ -153,6 +160,15 @@ class Remote:
         """Have a draft begin anew with an empty database. Raises as `draft`."""
         self._demand(self._ask_about("POST", name, f"drafts/{quote(slug, safe='')}/renew"))
 
+    def copy_rows(
+        self, name: str, slug: str, tables: list[str], limit: int, masked: list[str]
+    ) -> dict[str, int]:
+        """Have live rows copied into a draft; return how many each table got. Raises as `draft`."""
+        body = {"tables": tables, "limit": limit, "masked": masked}
+        path = f"/api/projects/{quote(name, safe='')}/drafts/{quote(slug, safe='')}/rows"
+        answer = self._ask("POST", path, body, seconds=ROWS_SECONDS)
+        return self._read(answer, dict[str, dict[str, int]])["rows"]
+
     def suspend(self, name: str, reason: str) -> None:
         """Have nothing new of a project go live. Raises as `reconcile`."""
         self._demand(self._ask_about("POST", name, "suspend", {"reason": reason}))
@@ -187,6 +203,43 @@ class Remote:
         answer = self._ask_about("GET", name, f"publications?limit={limit}")
         return self._read(answer, list[Publication])
 
+    def proposals(self, name: str, state: str | None = None) -> list[Proposal]:
+        """Return a project's proposals, the newest first.
+
+        Raises:
+            ServerError: also when the server has no such project.
+        """
+        query = f"?state={state}" if state else ""
+        return self._read(self._ask_about("GET", name, f"proposals{query}"), list[Proposal])
+
+    def proposal(self, name: str, number: int) -> Standing:
+        """Return a proposal and how it stands. Raises: ServerError: also when there is none."""
+        return self._read(self._ask_of(name, number, "GET"), Standing)
+
+    def review(self, name: str, number: int, verdict: str, text: str, plan: str = "") -> Proposal:
+        """Say something of a proposal.
+
+        Args:
+            name: the project's.
+            number: of the proposal.
+            verdict: approved, refused or commented.
+            text: what is said.
+            plan: the digest of what was looked at; empty for what it is now.
+
+        Raises:
+            ServerError: also when it has changed since.
+        """
+        body = {"verdict": verdict, "text": text, "plan": plan}
+        return self._read(self._ask_of(name, number, "POST", "/review", body), Proposal)
+
+    def merge(self, name: str, number: int, head: str = "") -> Merged:
+        """Merge a proposal, and wait until it is live. Raises: ServerError: or it may not be."""
+        return self._read(self._ask_of(name, number, "POST", "/merge", {"head": head}), Merged)
+
+    def close_proposal(self, name: str, number: int) -> Proposal:
+        """Close a proposal. Raises: ServerError: also when it is somebody else's."""
+        return self._read(self._ask_of(name, number, "POST", "/close"), Proposal)
+
     def whoami(self) -> Oneself:
         """Return whom the server takes you for.
 
@@ -208,17 +261,26 @@ class Remote:
         """Have the server revoke the token that this asks with."""
         self._demand(self._ask("POST", "/api/logout"))
 
+    def _ask_of(
+        self, name: str, number: int, method: str, what: str = "", body: Any = None
+    ) -> httpx.Response:
+        """Ask about a proposal; a merge is answered when it is live."""
+        path = f"/api/projects/{quote(name, safe='')}/proposals/{number}{what}"
+        return self._ask(method, path, body, seconds=MERGE_SECONDS)
+
     def _ask_about(self, method: str, name: str, what: str, body: Any = None) -> httpx.Response:
         answer = self._ask(method, f"/api/projects/{quote(name, safe='')}/{what}", body)
         if answer.status_code == httpx.codes.NOT_FOUND:
             raise self._missing(name)
         return answer
 
-    def _ask(self, method: str, path: str, body: Any = None) -> httpx.Response:
+    def _ask(
+        self, method: str, path: str, body: Any = None, seconds: float = TIMEOUT_SECONDS
+    ) -> httpx.Response:
         try:
-            return self._client.request(method, self._url + path, json=body)
+            return self._client.request(method, self._url + path, json=body, timeout=seconds)
         except httpx.TimeoutException:
-            message = f"'{self._url}' did not answer within {TIMEOUT_SECONDS:g} seconds"
+            message = f"'{self._url}' did not answer within {seconds:g} seconds"
             raise ServerError(message) from None
         except httpx.TransportError as error:
             raise ServerError(

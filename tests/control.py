@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -113,6 +113,11 @@ class OneDraft:
 
     async def renew(self, slug: str) -> bool:
         return slug == "slug"
+
+    async def copy_rows(
+        self, slug: str, tables: Sequence[str], *, limit: int, masked: Sequence[str]
+    ) -> dict[str, int]:
+        return {}
 
 
 PASSWORD = "correct horse battery"

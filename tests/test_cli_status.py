@@ -29,8 +29,10 @@ READY = {
     "diagnostics": [],
     "publications": [
         {"revision": "main@sha1:aa", "at": "2026-01-02T03:04:05Z", "outcome": "live",
-         "milliseconds": 12.5}
+         "milliseconds": 12.5, "version": "v3", "author": "Ada", "subject": "Begin",
+         "changes": [], "message": ""}
     ],
+    "version": "v3",
 }  # fmt: skip
 STALLED = {
     **READY, "name": "blog", "attempted_revision": "main@sha1:" + "b" * 40,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import httpx
@@ -309,6 +310,28 @@ def test_no_statement_of_a_draft_reaches_the_live_database(served: Served) -> No
             reply = client.post("leak")
         assert reply.status_code in {500, 503}, reply.text
         assert NOTE not in reply.text
+
+
+def test_live_rows_come_into_a_draft_without_what_is_private(served: Served) -> None:
+    push(served, "with-rows", "anything")
+    with enter(served, "with-rows") as client:
+        client.get("api/me")
+        copy = ("drafts", "copy", "with-rows")
+        done = served.bbops(*copy, "notes", "--mask", "users.email", "--json")
+        assert done.returncode == 0, done.stderr
+        rows = json.loads(done.stdout)["rows"]
+        assert rows["notes"] >= 1
+        assert rows["users"] >= rows["notes"]
+        data = next(served.repository.parent.rglob("drafts/with-rows/data.sqlite"))
+        with closing(sqlite3.connect(data)) as database:
+            titles = [row[0] for row in database.execute("SELECT title FROM notes")]
+            people = database.execute("SELECT email, password_hash FROM users").fetchall()
+        assert NOTE in titles
+        assert all(text.startswith("masked-") for row in people for text in row)
+        again = served.bbops(*copy, "--json")
+        assert json.loads(again.stdout)["rows"]["notes"] == 0
+        unknown = served.bbops(*copy, "nots")
+        assert "no table 'nots'" in unknown.stderr
 
 
 def address(listener: Listener) -> str:

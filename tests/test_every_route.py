@@ -44,7 +44,8 @@ class Route(NamedTuple):
     @property
     def address(self) -> str:
         """A path that it answers, of the project that there is."""
-        return self.path.replace("{name:str}", "small").replace(":str}", "").replace("{", "")
+        path = self.path.replace("{name:str}", "small").replace("{number:int}", "1")
+        return path.replace(":str}", "").replace("{", "")
 
 
 def routes(tried: Tried) -> Iterator[Route]:

@@ -14,7 +14,8 @@ import pytest
 from bbops.errors import GitError
 from bbops.git import command as command_module
 from bbops.git.address import Address
-from bbops.git.command import Limits, run
+from bbops.git.command import run
+from bbops.git.environment import Limits
 from bbops.git.mirror import Mirror
 from bbops.git.place import find_repository
 from bbops.git.store import Store

@@ -9,11 +9,13 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
 import pytest
 
+from bbops_server.reconciler.suspension import Suspension, resume, suspend
 from tests.pushing import BAD, Clone, World, make_repository
 from tests.served import Served, git, wait_for
 from tests.small_project import hello
@@ -78,9 +80,11 @@ def test_a_push_that_is_cut_off_changes_nothing(world: World) -> None:
 
 def test_a_length_that_is_too_large_is_refused_before_it_comes(world: World) -> None:
     with begin_push(world, f"content-length: {1 << 30}", "expect: 100-continue") as connection:
-        answer = connection.recv(4096).decode()
-    assert answer.startswith("HTTP/1.1 413 ")
-    assert "a push may bring at most 64 MiB" in answer
+        connection.settimeout(10)
+        answer = b""
+        while b"a push may bring at most 64 MiB" not in answer:
+            answer += connection.recv(4096)
+    assert answer.startswith(b"HTTP/1.1 413 ")
 
 
 @pytest.mark.long
@@ -151,6 +155,19 @@ def test_a_push_that_cannot_go_live_says_why(world: World) -> None:
     assert "hint: bbops env set NEEDED" in done.text
     clone.commit({"project.yaml": text})
     assert "live: " in clone.push().text
+
+
+def test_a_push_while_nothing_may_go_live_says_so(world: World) -> None:
+    state = world.state / "projects/shop"
+    suspend(state, Suspension("ada", datetime.now(UTC), "stocktaking"))
+    clone = world.clone()
+    commit = clone.commit(world.next_version())
+    done = clone.push()
+    assert (done.code, world.tip()) == (0, commit)
+    assert "[Suspended]" in done.text
+    assert resume(state)
+    text = (clone.folder / "functions/hello.yaml").read_text()
+    wait_for(lambda: f"version: {world.version()} " in text)
 
 
 def test_a_branch_that_changes_by_proposals_takes_no_push(world: World) -> None:

@@ -49,7 +49,10 @@ def test_each_release_is_a_version_with_its_facts(served: Served) -> None:
     assert one["facts"]["Author"] == "ada"  # type: ignore[index]
     assert one["facts"]["Revision"] == f"main@sha1:{commit}"  # type: ignore[index]
     assert served.status()["version"] == one["name"]
+    assert one["facts"]["Plan"] == "1 route, 1 file"  # type: ignore[index]
     assert "Add first" in tell(served, "versions")
+    listed = served.control.get(f"/api/projects/{served.status()['name']}/versions").json()
+    assert listed[0]["name"] == one["name"]
     name = served.status()["name"]
     publication = served.control.get(f"/api/projects/{name}/publications").json()[-1]
     assert (publication["version"], publication["author"]) == (one["name"], "ada")

@@ -6,10 +6,12 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
@@ -19,7 +21,7 @@ from bbops.check import validate
 from bbops.database import migrate
 from bbops.diagnostics import has_errors
 from bbops.errors import BbopsError
-from bbops.plan.document import Document, encode, tree_id
+from bbops.plan.document import Document, describe, encode, tree_id
 from bbops.plan.live import complete, read_answer
 from bbops.plan.plan import Plan, digest, plan
 from bbops.plan.render.markdown import MOST, escape, render_markdown
@@ -61,10 +63,25 @@ def alone(files: Files, seed: int = 0) -> Project | None:
     return None if has_errors(diagnostics) else found
 
 
+@cache
+def of_sample(folder: Path) -> Project:
+    return project(files_of(folder))
+
+
 @pytest.mark.parametrize("folder", SAMPLES, ids=lambda folder: folder.name)
 def test_the_same_project_changes_nothing(folder: Path) -> None:
-    found = project(files_of(folder))
+    found = of_sample(folder)
     assert plan(found, found).is_empty
+
+
+@pytest.mark.parametrize("old", SAMPLES, ids=lambda folder: folder.name)
+@pytest.mark.parametrize("new", SAMPLES, ids=lambda folder: folder.name)
+def test_any_project_may_become_any_other(old: Path, new: Path) -> None:
+    found = plan(of_sample(old), of_sample(new))
+    document = describe(found, FolderTree(old), FolderTree(new))
+    assert len(render_markdown(document)) <= MOST
+    assert found.is_empty == (old == new)
+    assert msgspec.convert(encode(document), Document) == document
 
 
 @settings(max_examples=12, deadline=None)
@@ -100,6 +117,22 @@ def test_a_file_with_a_twin_is_paired_once() -> None:
     head = {path: text for path, text in files.items() if path != "tables/a.yaml"}
     (change,) = plan(project(files), project(head)).resources
     assert (change.verb, change.file) == ("removed", "tables/a.yaml")
+
+
+def test_a_value_of_another_type_is_a_change() -> None:
+    files = dict(starting_files())
+    path = "functions/users-list.yaml"
+    head = {**files, path: files[path].replace("value: {", "value: { more: true,")}
+    base = {**files, path: files[path].replace("value: {", "value: { more: 1,")}
+    (change,) = plan(project(base), project(head)).resources
+    assert (change.verb, change.keys) == ("changed", ("steps",))
+
+
+def test_the_order_of_keys_is_no_change() -> None:
+    files = dict(starting_files())
+    text = files["endpoints/users.yaml"]
+    head = {**files, "endpoints/users.yaml": "".join(reversed(text.splitlines(keepends=True)))}
+    assert plan(project(files), project(head)).is_empty
 
 
 def test_a_table_that_moves_without_a_word_loses_its_rows() -> None:

@@ -1,25 +1,31 @@
-"""docs/push.md is executed: its console prints what it shows, with the real git client."""
+"""docs/push.md and docs/proposals.md are executed, with the real git client."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+import pytest
+
+from bbops.check import validate
+from bbops.tree import MemoryTree
 from tests.conftest import ROOT
 from tests.test_readme import Shell, free_port, run_blocks
 
-PAGE = (ROOT / "docs/push.md").read_text()
-CONSOLE = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
 
-
-def test_every_console_block_prints_what_it_shows(tmp_path: Path) -> None:
-    folder = tmp_path / "push"
+@pytest.mark.parametrize("page", ["push", "proposals"])
+def test_every_console_block_prints_what_it_shows(tmp_path: Path, page: str) -> None:
+    text = (ROOT / f"docs/{page}.md").read_text()
+    console = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
+    folder = tmp_path / page
     folder.mkdir()
     shell = Shell(folder, free_port(), free_port())
     control = str(shell.control)
+    shell.env["BBOPS_SERVER"] = f"http://127.0.0.1:{control}"
+    shell.env["XDG_CONFIG_HOME"] = str(tmp_path / "config")
     try:
         run_blocks(
-            shell, CONSOLE,
+            shell, console,
             lambda text: text.replace(control, "8001").replace(str(shell.port), "8000"),
             lambda command: command.replace("8001", control),
         )  # fmt: skip
@@ -27,3 +33,11 @@ def test_every_console_block_prints_what_it_shows(tmp_path: Path) -> None:
         shell.stop()
         raise
     assert shell.stop() == 0
+
+
+def test_the_rules_of_reviews_are_a_projects() -> None:
+    text = (ROOT / "docs/proposals.md").read_text()
+    (block,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    project, found = validate(MemoryTree({"project.yaml": f"bbops: 1\nname: shop\n{block}"}))
+    assert project is not None
+    assert [one for one in found if one.code == "unknown-key"] == []

@@ -20,7 +20,8 @@ SECTIONS = {
     "Write": (
         "init", "new", "set", "mv", "copy", "rm", "fmt", "validate", "test", "plan", "dev", "lsp",
     ),
-    "Serve": ("serve", "status", "requests", "drafts", "env", "db", "accept"),
+    "Propose": ("propose", "proposals", "drafts"),
+    "Serve": ("serve", "status", "requests", "env", "db", "accept"),
     "Go back": ("versions", "history", "diff", "rollback", "suspend", "resume"),
     "People": ("login", "logout", "whoami", "users", "workspace"),
     "Learn": ("demo", "explain", "schema"),

@@ -81,3 +81,34 @@ def renew(branch: str, project: str | None, server: str) -> None:
         name = project or remote.only_project()
         remote.renew_draft(name, remote.draft(name, branch).slug)
     say(f"the draft of {printable(branch)} begins anew when it is asked for")
+
+
+@command.command("copy")
+@click.argument("branch")
+@click.argument("tables", nargs=-1)
+@click.option(
+    "--rows", default=1_000, show_default=True, type=click.IntRange(1, 100_000),
+    help="How many of each table, the newest.",
+)  # fmt: skip
+@click.option("--mask", multiple=True, metavar="TABLE.COLUMN", help="Hide this column, too.")
+@of_project
+@of_server
+@as_json_option
+def copy(
+    branch: str, tables: tuple[str, ...], rows: int, mask: tuple[str, ...], project: str | None,
+    server: str, *, as_json: bool,
+) -> None:  # fmt: skip
+    """Copy live rows of TABLES, by default of all, into the draft of BRANCH; for maintainers.
+
+    Columns that say 'private: true' get a value that says nothing, and so do those of --mask. What
+    a row refers to comes along; rows that are there stay as they are.
+    """
+    with open_remote(server) as remote:
+        name = project or remote.only_project()
+        slug = remote.draft(name, branch).slug
+        found = remote.copy_rows(name, slug, list(tables), rows, list(mask))
+    if as_json:
+        say(json.dumps({"rows": found}))
+        return
+    for table, count in found.items():
+        say(f"{count:>7}  {printable(table)}")

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from bbops.errors import GitError
 from bbops.git.address import Address, require_branch
-from bbops.git.command import Limits, failure, run
+from bbops.git.command import failure, run
+from bbops.git.environment import Limits
 from bbops.git.place import Place
 
 ASK_SECONDS = 30.0

@@ -14,7 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from bbops.errors import GitError
-from bbops.git.command import INSTALL, Answer, Limits, failure, run
+from bbops.git.command import INSTALL, Answer, failure, run
+from bbops.git.environment import Limits
 from bbops.git.place import Place, Stamp, find_repository, stamp_branch
 from bbops.git.writing import BBOPS, Identity
 from bbops.names import BlobId, FilePath

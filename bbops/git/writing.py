@@ -137,6 +137,8 @@ def move_branch(place: Place, branch: str, old: str, new: str, reason: str) -> N
     work_tree = _work_tree(place)
     if _demand(_run(place, ("rev-parse", f"refs/heads/{branch}")), "rev-parse") != old:
         raise _moved(branch)
+    # of a file that was written anew with the same bytes, read-tree would say that it has changed
+    _run(place, ("update-index", "-q", "--refresh"), work_tree=work_tree)
     if _demand(_run(place, ("status", "--porcelain", "-uno"), work_tree=work_tree), "status"):
         raise GitError(
             f"branch '{branch}' is checked out in '{work_tree}', with changes",

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import msgspec
+
 from bbops.model import plain
 from bbops.plan.pairs import FOLDERS, Pairs, RoutePair, of, run_by, title
 from bbops.project import Project, Resource, Route
@@ -96,12 +98,17 @@ def _keys(old: Any, new: Any) -> tuple[str, ...]:
 def _differing(old: Any, new: Any, depth: int) -> Iterator[str]:
     for key in dict.fromkeys([*old, *new]):
         before, after = old.get(key), new.get(key)
-        if before == after and (key in old) == (key in new):
+        if _written(before) == _written(after) and (key in old) == (key in new):
             continue
         if depth > 1 and isinstance(before, dict) and isinstance(after, dict):
             yield from (f"{key}.{inner}" for inner in _differing(before, after, depth - 1))
         else:
             yield key
+
+
+def _written(value: Any) -> bytes:
+    """Return a value so that 1, 1.0 and true differ, and orders of keys do not."""
+    return msgspec.json.encode(value, order="deterministic")
 
 
 # ---- routes
@@ -187,14 +194,14 @@ def _runs_other_code(pairs: Pairs, base: Route, head: Route) -> bool:
     old, new = _functions(pairs.base, base), _functions(pairs.head, head)
     if sorted(one.blob for one in old) == sorted(one.blob for one in new):
         return False
-    return [_code(one) for one in old] != [_code(one) for one in new]
+    return [*map(_code, old)] != [*map(_code, new)]
 
 
 def _functions(project: Project, route: Route) -> list[Resource[Any]]:
     return [project.functions[name] for name in run_by(project, route)]
 
 
-def _code(function: Resource[Any]) -> dict[str, Any]:
+def _code(function: Resource[Any]) -> bytes:
     """Return what a function says, without its comments and words for people."""
-    return {key: value for key, value in plain(function.document.root).items()
-            if key != "description"}  # fmt: skip
+    said = plain(function.document.root)
+    return _written({key: value for key, value in said.items() if key != "description"})

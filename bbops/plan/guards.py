@@ -1,4 +1,4 @@
-"""Say which conditions that refuse requests are gone, or are others, on the way to a route.
+"""Say which conditions that refuse somebody are gone, or are others, on a way from outside.
 
 A guard is an `if` that reads the role or the claims of who asks, or in which a 401 or 403 is
 answered; and each part of a `where` that reads who asks. What else a function may decide by is not
@@ -17,8 +17,8 @@ from bbops.diagnostics import Place
 from bbops.expressions.nodes import Logic, Node
 from bbops.expressions.values import Constant, Expression
 from bbops.plan.finding import Finding, finding
-from bbops.plan.pairs import Pairs, run_by, title
-from bbops.project import Project, Resource, Route
+from bbops.plan.pairs import Pairs, reached, run_by, title
+from bbops.project import Resource
 from bbops.resources.function import Function
 from bbops.steps._base import Step, every_step
 from bbops.steps.if_ import If
@@ -40,28 +40,57 @@ class Guard(NamedTuple):
     mark: Mark | None
 
 
+class Way(NamedTuple):
+    """One way from outside: the functions on it before and after, and where it begins."""
+
+    subject: str
+    was: list[Resource[Function]]
+    now: list[Resource[Function]]
+    place: Place
+
+
 def find_changed_guards(pairs: Pairs) -> Iterator[Finding]:
-    """Yield the guards that no request of a route meets any more, wherever they stood."""
+    """Yield the guards that nobody meets any more on a way, wherever on it they stood."""
+    for way in _ways(pairs):
+        if sorted(one.blob for one in way.was) != sorted(one.blob for one in way.now):
+            yield from _changed(pairs, way)
+
+
+def _ways(pairs: Pairs) -> Iterator[Way]:
+    """Yield the ways that both projects have: of routes, topics, and tools of agents."""
     for pair in pairs.routes:
-        if pair.base is None or pair.head is None:
-            continue
-        was, now = _functions(pairs.base, pair.base), _functions(pairs.head, pair.head)
-        if sorted(one.blob for one in was) != sorted(one.blob for one in now):
-            yield from _changed(pairs, pair.head, _guards(was), _guards(now))
+        if pair.base is not None and pair.head is not None:
+            was, now = run_by(pairs.base, pair.base), run_by(pairs.head, pair.head)
+            yield _way(pairs, title(pair.head), was, now, pair.head.endpoint.place("function"))
+    for base, head in pairs.both("realtime"):
+        was = reached(pairs.base, *base.model.middleware)
+        now = reached(pairs.head, *head.model.middleware)
+        yield _way(pairs, f"topic {head.model.topic}", was, now, head.place("middleware"))
+    for base, head in pairs.both("agents"):
+        for tool in base.model.tools:
+            name = pairs.new_name("functions", tool)
+            if name in head.model.tools:
+                was, now = reached(pairs.base, tool), reached(pairs.head, name)
+                yield _way(pairs, f"agent {head.name}", was, now, head.place("tools"))
 
 
-def _changed(pairs: Pairs, route: Route, was: list[Guard], now: list[Guard]) -> Iterator[Finding]:
-    gone, new = _without(was, now), _without(now, was)
-    for old, there in zip_longest(gone, new):
+def _way(
+    pairs: Pairs, subject: str, was: tuple[str, ...], now: tuple[str, ...], place: Place
+) -> Way:
+    base, head = pairs.base.functions, pairs.head.functions
+    return Way(subject, [base[name] for name in was], [head[name] for name in now], place)
+
+
+def _changed(pairs: Pairs, way: Way) -> Iterator[Finding]:
+    was, now = _guards(way.was), _guards(way.now)
+    for old, new in zip_longest(_without(was, now), _without(now, was)):
         if old is None:
             return  # a guard more
-        if there is not None and _says(old, there):
-            yield finding(
-                "guard-changed", title(route), _says(old, there), there.function.at(there.mark)
-            )
-        elif there is None:
+        if new is None:
             message = f"no longer checks '{old.condition}'"
-            yield finding("guard-removed", title(route), message, _place(pairs, route, old))
+            yield finding("guard-removed", way.subject, message, _place(pairs, way, old))
+        elif said := _says(old, new):
+            yield finding("guard-changed", way.subject, said, new.function.at(new.mark))
 
 
 def _says(old: Guard, new: Guard) -> str:
@@ -71,10 +100,10 @@ def _says(old: Guard, new: Guard) -> str:
     return f"no longer answers 401 or 403 where '{old.condition}'" if old.refuses else ""
 
 
-def _place(pairs: Pairs, route: Route, gone: Guard) -> Place:
+def _place(pairs: Pairs, way: Way, gone: Guard) -> Place:
     name = pairs.new_name("functions", gone.function.name)
     function = pairs.head.functions.get(name)
-    return function.place("steps") if function else route.endpoint.place("function")
+    return function.place("steps") if function else way.place
 
 
 def _without(guards: list[Guard], others: list[Guard]) -> list[Guard]:
@@ -86,10 +115,6 @@ def _without(guards: list[Guard], others: list[Guard]) -> list[Guard]:
         if left[guard[:2]] < 0:
             missing.append(guard)
     return missing
-
-
-def _functions(project: Project, route: Route) -> list[Resource[Function]]:
-    return [project.functions[name] for name in run_by(project, route)]
 
 
 def _guards(functions: list[Resource[Function]]) -> list[Guard]:

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 from bbops.addons._base import kind as addon_kind
 from bbops.diagnostics import Place
-from bbops.expressions.inside import expressions, nodes
-from bbops.expressions.nodes import Member, Name, Node
+from bbops.expressions.inside import expressions
+from bbops.expressions.nodes import Index, Literal, Member, Name, Node, children
 from bbops.expressions.values import Constant, Template, Value
 from bbops.plan.finding import Finding, finding
 from bbops.plan.pairs import Pairs
@@ -31,8 +31,8 @@ def find_reached(pairs: Pairs) -> Iterator[Finding]:
     for _, called, place in _new(pairs, _addresses):
         message = f"asks {called}, which nothing asked before"
         yield finding("outside-address", _function(place), message, place)
-    for name, _, place in _new(pairs, _secrets(pairs.head)):
-        message = f"reads the secret '{name}', which no function read before"
+    for _, called, place in _new(pairs, _secrets(pairs.head)):
+        message = f"reads {called}, which no function read before"
         yield finding("secret-read", _function(place), message, place)
     for _, called, place in _new(pairs, _writes):
         yield finding("sql-writes", _function(place), f"writes by SQL: {called}", place)
@@ -46,15 +46,13 @@ def _function(place: Place) -> str:
 
 def _new(pairs: Pairs, look: Look) -> Iterator[Reached]:
     """Yield what changed functions reach in the new project alone; others are read when needed."""
-    changed = [new for old, new in pairs.both("functions") if old.blob != new.blob]
-    known = {old.name for old, new in pairs.both("functions") if old.blob == new.blob}
-    before = [one for name, one in pairs.base.functions.items() if name not in known]
-    there = {new.name for _, new in pairs.both("functions")}
-    changed += [one for name, one in pairs.head.functions.items() if name not in there]
-    found = _by_key(changed, look)
-    found = {key: one for key, one in found.items() if key not in _by_key(before, look)}
+    same = {new.name: old.name for old, new in pairs.both("functions") if old.blob == new.blob}
+    kept = set(same.values())
+    after = _by_key((one for name, one in pairs.head.functions.items() if name not in same), look)
+    before = _by_key((one for name, one in pairs.base.functions.items() if name not in kept), look)
+    found = {key: one for key, one in after.items() if key not in before}
     if found:
-        rest = _by_key((pairs.base.functions[name] for name in known), look)
+        rest = _by_key((pairs.base.functions[name] for name in kept), look)
         yield from (one for key, one in found.items() if key not in rest)
 
 
@@ -83,8 +81,8 @@ def _called(url: Value) -> str:
     parts = url.parts if isinstance(url, Template) else [getattr(url, "node", "")]
     if isinstance(parts[0], str):
         return _host(parts[0])
-    name = _env(parts[0])
-    return f"the server that env {name} names" if name else ""
+    names = [*_variables(parts[0])] if isinstance(parts[0], Member | Index) else []
+    return f"the server that env {names[0]} names" if names and names[0] != _ALL else ""
 
 
 def _host(text: str) -> str:
@@ -105,17 +103,30 @@ def _secrets(head: Project) -> Look:
         if "env" not in function.document.source:
             return
         for found in expressions(function.model.steps):
-            for node in nodes(found.node):
-                name = _env(node)
+            for name in _variables(found.node):
                 if name in env and env[name].secret:
-                    yield name, name, function.at(found.mark)
+                    yield name, f"the secret '{name}'", function.at(found.mark)
+                elif name == _ALL:
+                    yield name, "any secret", function.at(found.mark)
 
     return look
 
 
-def _env(node: Node) -> str:
-    is_env = isinstance(node, Member) and isinstance(node.of, Name) and node.of.name == "env"
-    return node.name if isinstance(node, Member) and is_env else ""
+_ALL = "*"
+
+
+def _variables(node: Node) -> Iterator[str]:
+    """Yield the env variables that an expression reads; `*` where it may read each of them."""
+    match node:
+        case Member(of=Name(name="env"), name=str(name)):
+            yield name
+        case Index(of=Name(name="env"), key=Literal(value=str(name))):
+            yield name
+        case Name(name="env"):
+            yield _ALL
+        case _:
+            for inner in children(node):
+                yield from _variables(inner)
 
 
 def _writes(function: Resource[Function]) -> Iterator[Reached]:

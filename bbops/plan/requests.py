@@ -41,8 +41,8 @@ def find_request_breaks(
         before, after = _fields(base, old, part), _fields(head, new, part)
         where = _declares(head, new, part)
         for said in shape_breaks(before, after, part):
-            if said.code == "input-removed" and part == "params":
-                continue  # then the path is another one, which is told of
+            if part == "params" and said.code in {"input-removed", "input-required"}:
+                continue  # the path gives them, declared or not; another path is told of
             yield finding(said.code, title(new), said.message, _place(where, part, said.path))
     for said in _upload_breaks(old.endpoint.model.files, new.endpoint.model.files):
         yield finding(said.code, title(new), said.message, new.endpoint.place("files", said.path))

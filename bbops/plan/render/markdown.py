@@ -19,7 +19,7 @@ MOST = 60_000
 
 _ROWS = (1000, 500, 300, 200, 150, 100, 70, 50, 30, 10, 3, 1)
 _CELL = 400
-_SPECIAL = re.compile(r"[\\`*_\[\]~|]")
+_SPECIAL = re.compile(r"[\\`*_\[\]~|$]")
 _INVISIBLE = "&#8203;"
 # What a forge makes a link or a mention of: @name, #12, GH-12, an address.
 _LINKS = re.compile(

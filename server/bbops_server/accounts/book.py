@@ -11,6 +11,7 @@ from bbops_server.accounts.audit import Audit
 from bbops_server.accounts.invitations import Invitations
 from bbops_server.accounts.members import Members
 from bbops_server.accounts.people import People
+from bbops_server.accounts.proposals import Proposals
 from bbops_server.accounts.sessions import Sessions
 from bbops_server.accounts.store import Store
 from bbops_server.accounts.tokens import Tokens
@@ -24,7 +25,7 @@ class Book:
         self.people, self.members = People(store), Members(store)
         self.sessions, self.tokens = Sessions(store), Tokens(store)
         self.invitations, self.workspaces = Invitations(store), Workspaces(store)
-        self.audit = Audit(store)
+        self.audit, self.proposals = Audit(store), Proposals(store)
         self._store = store
 
     @classmethod

@@ -56,9 +56,13 @@ class Permission(StrEnum):
     ROLL_BACK = "roll back at once"
     OPEN_DRAFT = "open a draft"
     RENEW_DRAFT = "let a draft begin anew"
+    COPY_ROWS = "copy live rows into a draft"
     CLONE = "clone and fetch a project's repository"
     PUSH_DRAFT = "push a draft: any branch but the live one"
     PUSH_MAIN = "push to the live branch"
+    PROPOSE = "propose a change"
+    REVIEW = "review a proposal"
+    MERGE = "merge a proposal"
     READ_SERVER = "read the server's settings"
     READ_WORKSPACE = "read the workspace"
     CHANGE_WORKSPACE = "change the workspace"
@@ -94,9 +98,13 @@ RULES: Final[Mapping[Permission, Rule]] = {
     Permission.ROLL_BACK: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
     Permission.OPEN_DRAFT: Rule("project", Role.VIEWER, Scope.READ),
     Permission.RENEW_DRAFT: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
+    Permission.COPY_ROWS: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
     Permission.CLONE: Rule("project", Role.VIEWER, Scope.GIT),
     Permission.PUSH_DRAFT: Rule("project", Role.DEVELOPER, Scope.GIT),
     Permission.PUSH_MAIN: Rule("project", Role.MAINTAINER, Scope.GIT),
+    Permission.PROPOSE: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
+    Permission.REVIEW: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
+    Permission.MERGE: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
     Permission.READ_SERVER: Rule("workspace", Role.MAINTAINER, Scope.READ),
     Permission.READ_WORKSPACE: Rule("workspace", Role.VIEWER, Scope.READ),
     Permission.CHANGE_WORKSPACE: Rule("workspace", Role.OWNER, Scope.ADMIN),

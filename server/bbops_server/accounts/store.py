@@ -19,6 +19,7 @@ from bbops.errors import DatabaseError
 from bbops.host import Clock
 from bbops_server.accounts.errors import ControlAway
 from bbops_server.accounts.file import FILE, WRITES, cannot_open, open_file
+from bbops_server.accounts.proposal_tables import proposals, reviews
 from bbops_server.accounts.schema import make_schema, open_schema
 from bbops_server.accounts.tables import METADATA, audit, schema_steps
 from bbops_server.host.clock import SystemClock
@@ -28,7 +29,11 @@ def _first(connection: sa.Connection) -> None:
     METADATA.create_all(connection)
 
 
-STEPS: Final[tuple[Callable[[sa.Connection], None], ...]] = (_first,)
+def _second(connection: sa.Connection) -> None:
+    METADATA.create_all(connection, tables=[proposals, reviews])
+
+
+STEPS: Final[tuple[Callable[[sa.Connection], None], ...]] = (_first, _second)
 """Each takes the schema one version further; a step that was published never changes."""
 
 Make = Callable[[sa.Connection], None]

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from bbops.database import rollout
-from bbops.database.migrate import refusal
+from bbops.database.migrate import Migration, refusal
 from bbops.database.open import throw_away
-from bbops.database.place import read_place
+from bbops.database.place import Place, read_place
 from bbops.database.rollout_plan import Plan
 from bbops.errors import MigrationRefused, ServerError
 from bbops.resources.table import Table
@@ -62,6 +62,11 @@ class TablesAtWork:
             return await self._rehearse(request)
         answer: Frame = await self._in_thread(self._verbs[request["do"]], request)
         return answer
+
+    async def plan(self, place: Place, tables: Mapping[str, Table]) -> Migration:
+        """Return what would happen to the data, and change nothing. Raises as `rollout.plan`."""
+        planned: Plan = await self._in_thread(rollout.plan, place, tables)
+        return planned.migration
 
     async def close(self) -> None:
         """Wait for what is under way."""

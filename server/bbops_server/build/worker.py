@@ -12,16 +12,21 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from bbops.compile.release import Built, build, check, declared_env
+from bbops.database.copying import copy_rows
 from bbops.database.place import read_place
 from bbops.diagnostics import Diagnostic
 from bbops.disk import replace_file
-from bbops.errors import ServerError
+from bbops.errors import ProjectError, ServerError
+from bbops.git.checkout import is_dirty
 from bbops.git.command import end_all
+from bbops.project import Project
 from bbops.resources.project import Engine
 from bbops_server.build.gate import MOST_TOLD, Gate
+from bbops_server.build.proposing import agree, judge, read_pair, summarize
 from bbops_server.build.smoke import try_release
 from bbops_server.build.sources import Mirrors, Source, Sources
 from bbops_server.build.tables import TablesAtWork
@@ -50,6 +55,10 @@ class Builder:
             )
         if self._tables.knows(request["do"]):
             return await self._tables.handle(request)
+        if request["do"] == "propose":
+            return await self._propose(request)
+        if request["do"] == "copy rows":
+            return await self._copy(request)
         if request["do"] == "test":
             return await self._test(Path(request["state"]), request["digest"])
         if request["do"] == "end test":
@@ -83,7 +92,10 @@ class Builder:
             "tag": lambda: self._sources.tag(
                 request["repository"], request["commit"], request["facts"], request["folder"]
             ),
-            "versions": lambda: self._sources.versions(request["repository"], request["project"]),
+            "versions": lambda: self._sources.versions(request["repository"], request["folder"]),
+            "summary": lambda: summarize(
+                self._sources, request["base"], request["source"], request["engine"]
+            ),
             "roll back": lambda: self._sources.roll_back(request),
             "descends": lambda: self._descends(request),
             "resolve": lambda: self._sources.resolve(request["repository"], request["branch"]),
@@ -93,6 +105,9 @@ class Builder:
                 request.get("off", ()),
                 request.get("engine", "sqlite"),
             ),
+            "is dirty": lambda: {
+                "is_dirty": is_dirty(Path(request["repository"]), request["branch"])
+            },
             "check": lambda: self._check(
                 request["source"], request["old"], request["off"], request["engine"]
             ),
@@ -129,12 +144,44 @@ class Builder:
         """Check a commit that is pushed; `old` is what its branch held, empty for nothing."""
         tree, cache = self._sources.open(source)
         project, found = check(tree, cache, database=engine, off=off)
-        store = self._sources.store(source["repository"], source["quarantine"])
+        store = self._sources.store(source["repository"], source.get("quarantine", ""))
         return {
             "ok": project is not None,
             "diagnostics": [describe(one) for one in found],
             "follows": not old or store.is_ancestor(old, source["commit"]),
         }
+
+    async def _propose(self, request: Frame) -> Frame:
+        read = partial(
+            read_pair, self._sources, request["base"], request["source"], off=request["off"],
+            engine=request["engine"],
+        )  # fmt: skip
+        pair = await asyncio.get_running_loop().run_in_executor(self._thread, read)
+        place, tables = read_place(request["database"]), pair.tables
+        migration = None if tables is None else await self._tables.plan(place, tables)
+        found: Frame = await asyncio.to_thread(judge, pair, migration, describe)
+        if migration is not None and request.get("digest") == found["digest"]:
+            state, who = Path(request["state"]), request["agreed_by"]
+            await asyncio.to_thread(agree, state, migration, who)
+        return found
+
+    def _read(self, source: Source) -> tuple[Project | None, Sequence[Diagnostic]]:
+        tree, cache = self._sources.open(source)
+        return check(tree, cache, database="sqlite", off=())
+
+    async def _copy(self, request: Frame) -> Frame:
+        """Copy rows of what is live into a draft, whose commit says which tables there are."""
+        loop = asyncio.get_running_loop()
+        source = request["source"]
+        project, found = await loop.run_in_executor(self._thread, self._read, source)
+        if project is None:
+            raise ProjectError(found)
+        tables = {name: one.model for name, one in project.tables.items()}
+        counts = await asyncio.to_thread(
+            copy_rows, read_place(request["from"]), read_place(request["to"]), tables,
+            request["tables"], limit=request["limit"], masked=request["masked"],
+        )  # fmt: skip
+        return {"rows": counts}
 
     async def _test(self, state: Path, digest: str) -> Frame:
         trial, seconds = await self._gate.test(state, digest)

@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from bbops.resources.table import Table
 
 _COLORS = {"safe": "green", "destructive": "yellow", "impossible": "red"}
-_WHEN = {
-    "": "before the swap", "before": "before the swap", "at": "at the swap",
-    "after": "after the swap", "hidden": "hidden after the swap",
-}  # fmt: skip
 
 
 @click.command("plan", short_help="Say what publishing this folder does to the data.")
@@ -43,12 +39,9 @@ def plan_data(project: str | None, state: Path | None, *, as_json: bool) -> int:
     found = plan(place_of(project, state), declared_tables(Path()))
     migration = found.migration
     if as_json:
-        told = {
-            "hash": migration.hash if migration.changes else None,
-            "waits": migration.is_waiting,
-            "changes": [_as_json(change) for change in migration.changes],
-        }
-        click.echo(json.dumps(told))
+        from bbops.database.told import as_json as told  # noqa: PLC0415 - only for this
+
+        click.echo(json.dumps(told(migration)))
     else:
         say("\n".join(_lines(migration.changes)) or "the data has these tables already")
         if migration.is_waiting:
@@ -176,11 +169,3 @@ def _lines(changes: tuple[Change, ...]) -> Iterator[str]:
         yield f"{risk}  {printable(str(change))}"
         if change.cure and change.risk != "safe":
             yield f"{'':<11}  {printable(change.cure)}"
-
-
-def _as_json(change: Change) -> dict[str, Any]:
-    return {
-        "kind": change.kind, "table": change.table, "what": change.what, "risk": change.risk,
-        "why": change.why, "rows": change.rows.count, "keys": change.rows.keys,
-        "when": _WHEN[change.phase], "cure": change.cure,
-    }  # fmt: skip

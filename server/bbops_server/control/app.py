@@ -31,6 +31,8 @@ from bbops_server.control import (
     front,
     git,
     people,
+    proposal_pages,
+    proposals,
     signing_in,
     versions,
     workspace,
@@ -54,6 +56,8 @@ PARTS = (
     approving,
     account,
     people,
+    proposals,
+    proposal_pages,
     workspace,
 )
 

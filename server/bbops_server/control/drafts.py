@@ -8,9 +8,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 from litestar import Response
-from litestar.exceptions import NotFoundException
+from litestar.exceptions import ClientException, NotFoundException
 from litestar.params import Body, FromPath, FromQuery
 
+from bbops.errors import BbopsError
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.guard import POLICY
 from bbops_server.control.routes import change, form, page, read
@@ -21,6 +22,7 @@ from bbops_server.reconciler.status import DraftSource
 
 PAGE_HOURS: Final = 12
 MOST_HOURS: Final = 30 * 24
+MOST_ROWS: Final = 100_000
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -41,6 +43,20 @@ class Renewed(msgspec.Struct, frozen=True):
     """The draft begins anew with an empty database when it is asked for next."""
 
     status: str = "renewed"
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """Rows to copy: the newest, of these tables or all; `masked` are columns to hide as well."""
+
+    tables: Annotated[list[str], msgspec.Meta(max_length=1_000)] = []
+    limit: Annotated[int, msgspec.Meta(ge=1, le=MOST_ROWS)] = 1_000
+    masked: Annotated[list[str], msgspec.Meta(max_length=1_000)] = []
+
+
+class Copied(msgspec.Struct, frozen=True):
+    """How many rows each table got."""
+
+    rows: dict[str, int]
 
 
 @read("/api/projects/{name:str}/drafts", Permission.READ_PROJECT)
@@ -66,6 +82,23 @@ async def renew(visit: Here, name: FromPath[str], slug: FromPath[str]) -> Renewe
     await _drafts(visit, name).renew(draft.slug)
     await visit.note("renew draft", object=f"{name} {draft.branch}")
     return Renewed()
+
+
+@change("/api/projects/{name:str}/drafts/{slug:str}/rows", Permission.COPY_ROWS, status=200)
+async def copy_rows(
+    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[Wanted, Body()]
+) -> Copied:
+    """Copy live rows into the draft's database; values of private columns stay behind."""
+    draft = _find(visit, name, slug)
+    try:
+        rows = await _drafts(visit, name).copy_rows(
+            draft.slug, data.tables, limit=data.limit, masked=data.masked
+        )
+    except BbopsError as error:
+        said = f"{error.message}; {error.hint}" if error.hint else error.message
+        raise ClientException(said, status_code=409) from None
+    await visit.note("copy rows", object=f"{name} {draft.branch}: {', '.join(rows)}")
+    return Copied(rows)
 
 
 @page("/projects/{name:str}/drafts", Permission.READ_PROJECT)
@@ -114,4 +147,4 @@ def _drafts(visit: Visit, name: str) -> DraftSource:
     return found
 
 
-ROUTES = (list_drafts, create_token, renew, show_drafts, renew_by_page)
+ROUTES = (list_drafts, create_token, renew, copy_rows, show_drafts, renew_by_page)

@@ -58,5 +58,5 @@ def open_control(plane: Plane, projects: Projects) -> Control:
         reason = (error.strerror or "no reason given").lower()
         raise ServerError(f"cannot write into '{settings.state}': {reason}") from None
     desk = Desk(projects, book, lambda: plane.settings, key)
-    git = desk.git = GitHttp(plane.build, projects, settings.state / "git")
+    git = desk.git = GitHttp(plane.build, projects, settings.state / "git", book.proposals)
     return Control(Server(create_control(desk)), book, settings.state, git, desk.setup_url)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from bbops.git.command import Limits, bounded
+from bbops.git.environment import Limits, bounded
 from bbops_server.githttp.asked import Refusal
 
 MAX_BODY_BYTES: Final = 64 << 20

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from bbops.diagnostics import Diagnostic
-from bbops.git.checkout import is_dirty
 from bbops.render import from_json, printable, render
 from bbops_server.accounts.features import read_features_off
 from bbops_server.githttp.hooks import Say
@@ -55,7 +54,7 @@ class Check:
     async def _check_live(self, update: Update) -> bool:
         """Refuse what could not be served."""
         for follower in self._repository.of_branch(update.branch):
-            if await asyncio.to_thread(is_dirty, follower.source.repository, update.branch):
+            if await self._is_dirty(follower, update.branch):
                 await self._say(str(COMPLAINT_OF_CHANGES))
                 return False
             verdict = await self._ask(follower, update, CHECK_SECONDS)
@@ -67,6 +66,12 @@ class Check:
                 await self._say(render_found(verdict["diagnostics"], follower.source.path))
                 return False
         return True
+
+    async def _is_dirty(self, follower: Follower, branch: str) -> bool:
+        repository = str(follower.source.repository)
+        asked = {"do": "is dirty", "repository": repository, "branch": branch}
+        answer = await self._build.ask(asked, timeout_seconds=CHECK_SECONDS)
+        return bool(answer["is_dirty"])
 
     # ---- what is a draft
     async def _check_drafts(self, updates: Sequence[Update]) -> None:
@@ -86,7 +91,7 @@ class Check:
         for follower in self._repository.followers:
             verdict = await self._ask(follower, Update("", update.new, update.ref), DRAFT_SECONDS)
             if not verdict["ok"]:
-                await self._say(f"draft '{update.branch}' of '{follower.name}' does not work yet:")
+                await self._say(f"{update.shown} of '{follower.name}' does not work yet:")
             if verdict["diagnostics"]:
                 await self._say(render_found(verdict["diagnostics"], follower.source.path))
 
@@ -116,7 +121,7 @@ class Check:
 
 
 def _is_draft(update: Update, rights: Rights) -> bool:
-    return bool(update.branch and update.new) and update.branch not in rights.live
+    return bool(update.shown and update.new) and update.branch not in rights.live
 
 
 def render_found(found: Sequence[dict[str, Any]], folder: str = "") -> str:

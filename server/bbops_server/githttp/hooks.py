@@ -27,7 +27,9 @@ MOST_BYTES: Final = 1 << 20
 
 _LONGEST_SOCKET: Final = 100  # of 104 bytes on macOS, 108 on Linux
 _ASKING: Final = '#!/bin/sh\nexec "$BBOPS_PYTHON" -ISE "$BBOPS_HOOK" {name}\n'
-_FILES: Final = {name: _ASKING.format(name=name) for name in ("pre-receive", "post-receive")}
+_FILES: Final = {
+    name: _ASKING.format(name=name) for name in ("pre-receive", "proc-receive", "post-receive")
+}
 _NOT_ASKED: Final = "the server could not check this push; its log says why"
 
 _log = logging.getLogger(__name__)

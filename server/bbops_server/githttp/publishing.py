@@ -23,11 +23,12 @@ class Waiting:
     def __init__(self, project: Reconciler, commit: str, say: Say) -> None:
         self._project, self._board, self._commit = project, project.board, commit
         self._before, self._say = project.board.attempted, say
+        self._is_busy, self._old = self._board.conditions["Reconciling"].status, self._board.stalled
         self._began = self._changed = perf_counter()
         self._stage = self._told = ""
 
-    async def run(self, wait_seconds: float = WAIT_SECONDS) -> None:
-        """Return when the commit is live, or will not be by itself, or it takes too long."""
+    async def run(self, wait_seconds: float = WAIT_SECONDS) -> bool:
+        """Return whether it is live, once it is, will not be by itself, or takes too long."""
         self._project.reconcile()
         try:
             async with asyncio.timeout(wait_seconds):
@@ -38,6 +39,7 @@ class Waiting:
             await self._say(
                 f"not live after {wait_seconds:g} s; it goes on, and 'bbops status' says how far"
             )
+        return _is_of(self._board.applied, self._commit)
 
     async def _is_over(self) -> bool:
         if _is_of(self._board.applied, self._commit):
@@ -46,11 +48,18 @@ class Waiting:
             if self._board.conditions["Reconciling"].status:
                 return False
             await self._tell_stalled()
+        elif self._is_held():
+            await self._tell_stalled()
         elif self._board.attempted != self._before:
             await self._say("a newer commit is on its way in the place of this one")
         else:
             return False
         return True
+
+    def _is_held(self) -> bool:
+        """Return whether it stalled before the commit was looked at: nothing may go live now."""
+        is_new = self._board.stalled is not None and self._board.stalled is not self._old
+        return is_new and not self._is_busy and self._board.attempted == self._before
 
     async def _tell_stage(self) -> None:
         stage, now = self._board.conditions["Reconciling"].reason, perf_counter()
@@ -62,7 +71,9 @@ class Waiting:
 
     async def _tell_live(self) -> None:
         found, seconds = self._project.newest, perf_counter() - self._began
-        await self._say(f"live: {self._board.release} at {self._board.url} in {seconds:.2f} s")
+        version = f" as {self._board.version}" if self._board.version else ""
+        where = f"{self._board.release}{version} at {self._board.url}"
+        await self._say(f"live: {where} in {seconds:.2f} s")
         if found is None or found.release != self._board.release:
             return  # it was live before the server started
         for change in found.changes:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from bbops.errors import BbopsError
+from bbops.git.proposals import Wish
 from bbops.render import printable
 from bbops_server.accounts.rules import Caller
+from bbops_server.forge.proposing import Proposing, propose
 from bbops_server.githttp.checking import Check
 from bbops_server.githttp.hooks import Say, Told
 from bbops_server.githttp.publishing import Waiting
-from bbops_server.githttp.refs import Update, read_updates
+from bbops_server.githttp.refs import Update, read_target, read_updates
 from bbops_server.githttp.repository import Repository
 from bbops_server.processes import LivingChild
 
@@ -18,10 +21,12 @@ from bbops_server.processes import LivingChild
 class Push:
     """What somebody pushes to a repository."""
 
-    def __init__(self, build: LivingChild, repository: Repository, caller: Caller) -> None:
-        self._build, self._repository, self._caller = build, repository, caller
+    def __init__(
+        self, build: LivingChild, repository: Repository, caller: Caller, desk: Proposing
+    ) -> None:
+        self._build, self._repository, self._caller, self._desk = build, repository, caller, desk
         self._asked: tuple[Update, ...] = ()
-        self._done: tuple[Update, ...] = ()
+        self._done: set[str] = set()
 
     async def answer(self, told: Told, say: Say) -> bool:
         """Answer a hook; what it does not know is a no."""
@@ -30,8 +35,11 @@ class Push:
             self._asked = updates
             check = Check(self._build, self._repository, told.quarantine, say)
             return await check.run(updates, self._repository.rights(self._caller))
+        if told.hook == "proc-receive":
+            await self._propose(updates, _read_options(told.options), say)
+            return True
         if told.hook == "post-receive":
-            self._done = updates
+            self._done |= {one.ref for one in updates}
             await self._publish(updates, say)
             return True
         return False
@@ -39,14 +47,46 @@ class Push:
     def outcomes(self) -> Iterator[tuple[str, str]]:
         """Yield each change that was asked for, and what became of it."""
         for one in self._asked:
-            yield str(one), "done" if one in self._done else "refused"
+            yield str(one), "done" if one.ref in self._done else "refused"
 
+    # ---- what becomes a proposal
+    async def _propose(
+        self, updates: Sequence[Update], options: Mapping[str, str], say: Say
+    ) -> None:
+        """Open or update a proposal for each ref; git reads what is said as its report."""
+        live = {one.source.branch for one in self._repository.followers}
+        for one in updates:
+            target, topic = read_target(one.ref, live) or ("", "")
+            wish = Wish(
+                one.new, target, topic or options.get("topic", ""), self._caller.email,
+                options.get("title", ""), options.get("description", ""),
+            )  # fmt: skip
+            await self._propose_one(one.ref, wish, say, is_forced="force" in options)
+
+    async def _propose_one(self, ref: str, wish: Wish, say: Say, *, is_forced: bool) -> None:
+        try:
+            made, old = await asyncio.to_thread(
+                propose, self._desk.forge, wish, is_forced=is_forced
+            )
+        except BbopsError as error:
+            await say(f"ng {ref} {' '.join(printable(error.message).split())}")
+            return
+        self._done.add(ref)
+        await say(f"ok {ref}\noption refname refs/pull/{made.number}/head")
+        before = old or "0" * len(made.head)
+        await say(f"option old-oid {before}\noption new-oid {made.head}")
+        if is_forced:
+            await say("option forced-update")
+
+    # ---- what is in the repository
     async def _publish(self, updates: Sequence[Update], say: Say) -> None:
         waiting = []
         for one in updates:
             followers = self._repository.of_branch(one.branch)
             waiting += [Waiting(each.reconciler, one.new, say) for each in followers]
-            if one.branch and one.new and not followers:
+            if one.number is not None:
+                await self._tell_proposal(one, one.number, say)
+            elif one.branch and one.new and not followers:
                 await self._tell_previews(one.branch, say)
         await asyncio.gather(*(one.run() for one in waiting))
 
@@ -54,3 +94,17 @@ class Push:
         for drafts in self._repository.drafts:
             drafts.hurry()
             await say(f"draft '{printable(branch)}': {drafts.url_of(branch)}")
+
+    async def _tell_proposal(self, update: Update, number: int, say: Say) -> None:
+        verb = "updated" if update.old else "opened"
+        await say(f"{verb} proposal #{number}: {self._desk.page(number)}")
+        await self._tell_previews(self._desk.preview_branch(number), say)
+        found, standing = await self._desk.look(number)
+        await say(f"{printable(found.title)}: {standing.summary}")
+        for one in standing.obstacles:
+            await say(f"    {printable(one)}")
+
+
+def _read_options(options: Sequence[str]) -> dict[str, str]:
+    """Read `git push -o title=Words -o force`."""
+    return {name: value for name, _, value in (one.partition("=") for one in options)}

@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from typing import Final
 
 _HEADS: Final = "refs/heads/"
-_OURS: Final = re.compile(r"refs/tags/v[0-9].*")
+_FOR: Final = "refs/for/"
+_OURS: Final = re.compile(r"refs/tags/(?:.*/)?v[0-9].*")
+_PULL: Final = re.compile(r"refs/pull/([0-9]{1,9})/head")
+_PREVIEW: Final = re.compile(r"refs/heads/proposal-[0-9]+")
 _OPEN: Final = (_HEADS, "refs/tags/")
 _SHOWN: Final = 12
+_LONGEST_TOPIC: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,19 @@ class Update:
     def branch(self) -> str:
         """The name of the branch; empty for another ref."""
         return self.ref.removeprefix(_HEADS) if self.ref.startswith(_HEADS) else ""
+
+    @property
+    def number(self) -> int | None:
+        """The proposal whose code it is; None for another ref."""
+        found = _PULL.fullmatch(self.ref)
+        return int(found[1]) if found else None
+
+    @property
+    def shown(self) -> str:
+        """What it is called where its code is told of; empty where that is not looked at."""
+        if self.branch:
+            return f"draft '{self.branch}'"
+        return "this proposal" if self.ref.startswith(_FOR) else ""
 
     def __str__(self) -> str:
         """Return it for the audit log."""
@@ -76,9 +93,31 @@ def find_complaint(update: Update, rights: Rights) -> Complaint | None:
             f"tag '{tag}' cannot be pushed: tags 'v1', 'v2', … name what went live",
             "give it another name",
         )
+    if _PREVIEW.fullmatch(ref):
+        return Complaint(f"branch '{branch}' shows a proposal", "push to refs/for instead")
+    if ref.startswith(_FOR):
+        return _find_proposed(ref, rights)
     if not ref.startswith(_OPEN):
         return Complaint(f"'{ref}' cannot be pushed", "push a branch, or a tag")
     return None
+
+
+def read_target(ref: str, live: Collection[str]) -> tuple[str, str] | None:
+    """Return the branch and the topic of `refs/for/BRANCH/TOPIC`; None for another ref."""
+    rest = ref.removeprefix(_FOR)
+    for branch in sorted(live, key=len, reverse=True):
+        if ref.startswith(_FOR) and f"{rest}/".startswith(f"{branch}/"):
+            return branch, rest[len(branch) + 1 :]
+    return None
+
+
+def _find_proposed(ref: str, rights: Rights) -> Complaint | None:
+    found = read_target(ref, rights.live)
+    if found is not None:
+        is_long = len(found[1]) > _LONGEST_TOPIC
+        return Complaint(f"a topic has at most {_LONGEST_TOPIC} letters") if is_long else None
+    known = " or ".join(f"{_FOR}{one}/TOPIC" for one in sorted(rights.live))
+    return Complaint(f"'{ref}' names no branch that is served", f"push to {known}")
 
 
 def _find_live(update: Update, branch: str, rights: Rights) -> Complaint | None:
@@ -87,12 +126,12 @@ def _find_live(update: Update, branch: str, rights: Rights) -> Complaint | None:
     if branch in rights.reviewed:
         return Complaint(
             f"branch '{branch}' changes by proposals alone: its project.yaml says 'review'",
-            f"push a branch of your own: git push origin HEAD:{_HEADS}TOPIC",
+            f"propose it: git push origin HEAD:{_FOR}{branch}/TOPIC",
         )
     if not rights.may_publish:
         return Complaint(
             f"you may not push to branch '{branch}': it takes the role 'maintainer'",
-            f"push a draft: git push origin HEAD:{_HEADS}TOPIC",
+            f"propose it: git push origin HEAD:{_FOR}{branch}/TOPIC",
         )
     return None
 

@@ -7,8 +7,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from bbops.git.command import scrubbed_environment
+from bbops.git.environment import scrubbed_environment
+from bbops_server.accounts.proposals import Proposals
 from bbops_server.accounts.rules import Caller
+from bbops_server.forge.proposing import Proposing
+from bbops_server.forge.standing import Bench, Served
 from bbops_server.githttp.asked import Asked
 from bbops_server.githttp.backend import MAX_BODY_BYTES, TOO_LARGE, Exchange, Line
 from bbops_server.githttp.hooks import Hooks
@@ -23,6 +26,7 @@ SETTINGS: Final = (
     # a working copy has more refs, such as what its owner has stashed
     ("transfer.hideRefs", "refs"), ("transfer.hideRefs", "!refs/heads"),
     ("transfer.hideRefs", "!refs/tags"), ("transfer.hideRefs", "!refs/pull"),
+    ("transfer.hideRefs", "!refs/for"), ("receive.procReceiveRefs", "refs/for"),
     ("receive.denyCurrentBranch", "updateInstead"), ("receive.maxInputSize", str(MAX_BODY_BYTES)),
     ("receive.autogc", "false"), ("receive.advertisePushOptions", "true"),
     ("pack.threads", "2"), ("pack.windowMemory", "64m"), ("core.bigFileThreshold", "32m"),
@@ -33,9 +37,11 @@ SETTINGS: Final = (
 class GitHttp:
     """Answers git clients; who they are, and whether they may, was found out before."""
 
-    def __init__(self, build: LivingChild, projects: Projects, folder: Path) -> None:
+    def __init__(
+        self, build: LivingChild, projects: Projects, folder: Path, records: Proposals
+    ) -> None:
         """`folder` is for the hooks."""
-        self.projects, self._build = projects, build
+        self.projects, self._build, self._records = projects, build, records
         self._hooks, self._room = Hooks(folder), Room()
         self._running: set[asyncio.Task[None]] = set()
 
@@ -53,11 +59,24 @@ class GitHttp:
             push, more = None, {}
             if asked.is_push and not asked.is_greeting:
                 await self._hooks.open()
-                push = Push(self._build, repository, caller)
+                push = Push(self._build, repository, caller, self.proposing(repository))
                 more = open_until.enter_context(self._hooks.answering(push.answer))
             environment = self._environment(repository, caller) | asked.variables | more
             await self._run(Exchange(line, environment))
             return push
+
+    def proposing(self, repository: Repository) -> Proposing:
+        """Return the desk of a project's proposals."""
+        from bbops_server.forge.local import LocalForge  # noqa: PLC0415 - GitPython: 75 ms
+
+        every = [Served(one.name, one.reconciler.workshop, one.source)
+                 for one in repository.followers]  # fmt: skip
+        mine = next(one for one in every if one.name == repository.name)
+        others = [one for one in every
+                  if one is not mine and one.source.branch == mine.source.branch]  # fmt: skip
+        forge = LocalForge(repository.place, mine.name, self._records)
+        bench = Bench(self._build, forge, mine, others)
+        return Proposing(forge, bench, lambda path: mine.at.plane.settings.control_url + path)
 
     async def stop(self) -> None:
         """End what is under way; a push is taken wholly or not."""

@@ -9,14 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
-from bbops.errors import BbopsError
+from bbops.database.place import write_place
+from bbops.errors import BbopsError, ServerError
 from bbops_server.host.secrets import Secrets
 from bbops_server.live.place import DraftPlace
 from bbops_server.reconciler.attempt import Workshop
@@ -30,6 +31,10 @@ from bbops_server.settings import ProjectSettings
 LOOK_SECONDS: Final = 0.5
 IDLE_SECONDS: Final = 900.0
 """A draft that nobody asks for so long sleeps again; its database stays."""
+
+COPY_SECONDS: Final = 600.0
+WAKING_SECONDS: Final = 30.0
+_WAIT_SECONDS: Final = 0.02
 
 MOST_DRAFTS: Final = 200
 """The branches committed to last; others are not previewed."""
@@ -137,6 +142,43 @@ class Drafts:
         if was_awake:
             self._wake(slug, one)
         return True
+
+    async def copy_rows(
+        self, slug: str, tables: Sequence[str], *, limit: int, masked: Sequence[str]
+    ) -> dict[str, int]:
+        """Copy rows of the live database into a draft's, without what is private; count them.
+
+        Raises:
+            BbopsError: the draft does not work, or a row does not fit in it.
+        """
+        one = self._drafts[slug]
+        self._wake(slug, one)
+        await self._until_live(one)
+        build = self.workshop.plane.build
+        settings = one.settings
+        asked = {
+            "do": "copy rows", "source": (await self._source_of(one)),
+            "from": write_place(self.workshop.database), "to": write_place(settings.database),
+            "tables": list(tables), "limit": limit, "masked": list(masked),
+        }  # fmt: skip
+        return dict((await build.ask(asked, timeout_seconds=COPY_SECONDS))["rows"])
+
+    async def _source_of(self, one: _Draft) -> Mapping[str, Any]:
+        found = await self.workshop.source.of_branch(one.branch).revision(self.workshop.plane.build)
+        if found is None:
+            raise ServerError(f"branch '{one.branch}' is gone")
+        return found[1]
+
+    async def _until_live(self, one: _Draft) -> None:
+        until = monotonic() + WAKING_SECONDS
+        while monotonic() < until and one.reconciler is not None:
+            board = one.reconciler.board
+            if board.stalled is not None:
+                raise ServerError(f"the draft does not work: {board.stalled.as_sentence()}")
+            if board.release is not None:
+                return
+            await asyncio.sleep(_WAIT_SECONDS)
+        raise ServerError("the draft is not ready in time", hint="try again in a moment")
 
     async def _look(self) -> None:
         build = self.workshop.plane.build

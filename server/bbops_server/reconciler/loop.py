@@ -23,7 +23,7 @@ from bbops_server.reconciler.sources import BranchSource, describe
 from bbops_server.reconciler.stages import BUILDING, CHANGING, RESTORING, TESTING
 from bbops_server.reconciler.status import Publication, Stalled, StatusBoard, now
 from bbops_server.reconciler.suspension import read_suspension, stalled_by, stamp_suspension
-from bbops_server.reconciler.tagging import tag
+from bbops_server.reconciler.tagging import summarize, tag
 from bbops_server.settings import ProjectSettings
 
 MOST_OVERTAKEN = 2
@@ -232,8 +232,12 @@ class Reconciler:
 
     async def finish(self, attempt: Attempt, began: float) -> None:
         """Do what must not be left half done, even when the loop is cancelled meanwhile."""
-        await self.stages(attempt, CHANGING)
-        attempt.version = await tag(attempt, self.workshop)
+        planning = asyncio.create_task(summarize(attempt, self.workshop, self.board.applied))
+        try:
+            await self.stages(attempt, CHANGING)
+            attempt.version = await tag(attempt, self.workshop, await planning)
+        finally:
+            planning.cancel()
         unremembered = await self.remember(attempt)
         self.published(attempt, 1000 * (perf_counter() - began))
         self.board.hide(attempt.plan["hidden"])

@@ -126,6 +126,12 @@ class DraftSource(Protocol):
         """Let a draft begin anew with an empty database; False when there is none."""
         ...
 
+    async def copy_rows(
+        self, slug: str, tables: Sequence[str], *, limit: int, masked: Sequence[str]
+    ) -> dict[str, int]:
+        """Copy rows of the live database into a draft's, without what is private; count them."""
+        ...
+
 
 class VersionSource(Protocol):
     """What the control plane asks about the history of one project."""

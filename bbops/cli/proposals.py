@@ -1,0 +1,187 @@
+"""List, review and merge the proposals of a server's project.
+
+`merge` exits with 1 when what was merged is not live.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bbops.cli._server import of_server, open_remote
+from bbops.console import say
+from bbops.render import printable, render
+
+if TYPE_CHECKING:
+    from bbops.answers import Proposal, Standing
+
+_COLOURS = {"open": "green", "merged": "magenta", "closed": "red"}
+_VERBS = {"approved": "approved", "refused": "asked for changes", "commented": "said"}
+
+of_project = click.option(
+    "--project", metavar="NAME", help="The project, where a server has several."
+)
+as_json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+with_text = click.option("-m", "--message", default="", metavar="TEXT", help="What to say.")
+of_number = click.argument("number", type=click.IntRange(1))
+
+
+@click.group()
+def command() -> None:
+    """List, review and merge the proposals of a server's project.
+
+    'bbops propose' opens one, and so does git push origin HEAD:refs/for/main/TOPIC.
+    """
+
+
+@command.command("list")
+@click.option(
+    "--state", type=click.Choice(["open", "merged", "closed", "all"]), default="open",
+    show_default=True, help="Which.",
+)  # fmt: skip
+@of_project
+@of_server
+@as_json_option
+def show_all(state: str, project: str | None, server: str, *, as_json: bool) -> None:
+    """List proposals, the newest first."""
+    with open_remote(server) as remote:
+        name = project or remote.only_project()
+        found = remote.proposals(name, None if state == "all" else state)
+    if as_json:
+        _print(found)
+        return
+    for one in found:
+        state_shown = click.style(f"{one.state:<6}", fg=_COLOURS.get(one.state))
+        say(f"#{one.number:<4} {state_shown}  {printable(one.title)}  ({printable(one.author)})")
+    if not found:
+        say(f"no proposal is {state}" if state != "all" else "there is no proposal yet")
+
+
+@command.command()
+@of_number
+@of_project
+@of_server
+@as_json_option
+def show(number: int, project: str | None, server: str, *, as_json: bool) -> None:
+    """Show what a proposal would do, what was said of it, and what is in the way of a merge."""
+    with open_remote(server) as remote:
+        found = remote.proposal(project or remote.only_project(), number)
+    if as_json:
+        _print(found)
+    else:
+        say("\n".join(_lines(found)))
+
+
+@command.command()
+@of_number
+@with_text
+@click.option("--plan", default="", metavar="DIGEST", help="Only if it still does this.")
+@of_project
+@of_server
+@as_json_option
+def approve(
+    number: int, message: str, plan: str, project: str | None, server: str, *, as_json: bool
+) -> None:
+    """Approve of what a proposal would do now; another change of it needs another approval."""
+    _review(number, "approved", message, plan, project, server, as_json=as_json)
+
+
+@command.command()
+@of_number
+@with_text
+@of_project
+@of_server
+@as_json_option
+def refuse(number: int, message: str, project: str | None, server: str, *, as_json: bool) -> None:
+    """Ask for changes: it is not merged before you approve."""
+    _review(number, "refused", message, "", project, server, as_json=as_json)
+
+
+@command.command()
+@of_number
+@click.argument("text")
+@of_project
+@of_server
+@as_json_option
+def comment(number: int, text: str, project: str | None, server: str, *, as_json: bool) -> None:
+    """Say TEXT of a proposal."""
+    _review(number, "commented", text, "", project, server, as_json=as_json)
+
+
+@command.command()
+@of_number
+@click.option("--head", default="", metavar="COMMIT", help="Only if it is still this commit.")
+@of_project
+@of_server
+@as_json_option
+def merge(number: int, head: str, project: str | None, server: str, *, as_json: bool) -> int:
+    """Merge a proposal, and wait until it is live.
+
+    Exits with 0 when it is live, with 1 when it was merged and is not, with 2 when something is in
+    the way.
+    """
+    with open_remote(server) as remote:
+        done = remote.merge(project or remote.only_project(), number, head)
+    if as_json:
+        _print(done)
+    else:
+        say(f"merged proposal #{number} as {done.proposal.merged[:12]}")
+        for line in done.lines:
+            say(printable(line))
+    return int(not done.is_live)
+
+
+@command.command()
+@of_number
+@of_project
+@of_server
+@as_json_option
+def close(number: int, project: str | None, server: str, *, as_json: bool) -> None:
+    """Close a proposal that is not wanted: your own, or any where you may merge."""
+    with open_remote(server) as remote:
+        done = remote.close_proposal(project or remote.only_project(), number)
+    if as_json:
+        _print(done)
+    else:
+        say(f"closed proposal #{number}")
+
+
+def _review(
+    number: int, verdict: str, text: str, plan: str, project: str | None, server: str, *,
+    as_json: bool,
+) -> None:  # fmt: skip
+    with open_remote(server) as remote:
+        done = remote.review(project or remote.only_project(), number, verdict, text, plan)
+    if as_json:
+        _print(done)
+    else:
+        say(f"you {_VERBS[verdict]}: proposal #{number}, {printable(done.title)}")
+
+
+def _lines(found: Standing) -> list[str]:
+    one = found.proposal
+    lines = [*_head(one), found.page]
+    if found.preview:
+        lines.append(f"preview {found.preview}")
+    if one.state == "open":
+        lines += ["", found.text] if found.text else []
+        told = render([each.diagnostic() for each in found.diagnostics], "text")
+        lines += ["", told] if told else []
+        lines += ["", *(found.obstacles or ("it can be merged",))]
+    for each in one.reviews:
+        said = f": {each.text}" if each.text else ""
+        lines.append(printable(f"{each.who} {_VERBS[each.verdict]} ({each.head[:12]}){said}"))
+    return lines
+
+
+def _head(one: Proposal) -> list[str]:
+    title = printable(f"#{one.number} {one.title}")
+    told = f"{one.state}, by {one.author} for {one.target}, {one.head[:12]}"
+    return [click.style(title, bold=True), printable(told), *filter(None, [one.description])]
+
+
+def _print(value: Any) -> None:
+    import msgspec  # noqa: PLC0415 - only for this
+
+    say(msgspec.json.encode(value).decode())

@@ -1,0 +1,130 @@
+"""What a proposal to change a branch is, and what every place that keeps them can do.
+
+The code of proposal 7 is `refs/pull/7/head`, as `git fetch origin pull/7/head` brings it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal, Protocol, get_args
+
+State = Literal["open", "merged", "closed"]
+Verdict = Literal["approved", "refused", "commented"]
+VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
+
+PREVIEW: Final = "proposal-"
+"""Begins the branch that shows a proposal as a draft; who keeps it alone moves it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """What somebody said of a proposal.
+
+    Attributes:
+        who: their e-mail address.
+        head: the commit that they looked at.
+        plan: the digest of what it would have done then; empty where it could not be said.
+    """
+
+    who: str
+    at: datetime
+    verdict: Verdict
+    text: str
+    head: str
+    plan: str
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A change of a branch that somebody asks for.
+
+    Attributes:
+        author: their e-mail address.
+        target: the branch that is to change.
+        topic: what its author calls it in `refs/for/TARGET/TOPIC`.
+        head: the commit that is proposed.
+        merged: the commit by which it came in; empty while it has not.
+        reviews: all that was said of it, the oldest first.
+    """
+
+    number: int
+    title: str
+    description: str
+    author: str
+    target: str
+    topic: str
+    state: State
+    head: str
+    created: datetime
+    changed: datetime
+    merged: str = ""
+    reviews: tuple[Review, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is proposed: `head` in the place of what `target` holds; for the rest see Proposal."""
+
+    head: str
+    target: str
+    topic: str
+    author: str
+    title: str = ""
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What a merge would make: a commit that no branch holds, or the files that stand in its way.
+
+    Attributes:
+        base: what the target held.
+        commit: what it would hold; empty with conflicts.
+    """
+
+    base: str
+    head: str
+    commit: str
+    conflicts: tuple[str, ...] = ()
+
+
+class Forge(Protocol):
+    """Keeps the proposals of one project. Each call blocks, and raises GitError where it fails."""
+
+    def open(self, wish: Wish) -> Proposal:
+        """Make a proposal."""
+        ...
+
+    def find(self, wish: Wish) -> Proposal | None:
+        """Return the open proposal of the same author, target and topic."""
+        ...
+
+    def list(self, state: State | None = None) -> Sequence[Proposal]:
+        """Return proposals without their reviews, the newest first."""
+        ...
+
+    def get(self, number: int) -> Proposal | None:
+        """Return a proposal."""
+        ...
+
+    def update(self, number: int, wish: Wish) -> Proposal:
+        """Propose another commit; a title and description that are empty stay."""
+        ...
+
+    def review(self, number: int, who: str, verdict: Verdict, text: str, plan: str) -> Proposal:
+        """Keep what somebody says of it as it is now."""
+        ...
+
+    def prepare(self, number: int) -> Candidate:
+        """Return what a merge would make now."""
+        ...
+
+    def merge(self, number: int, candidate: Candidate, who: str) -> Proposal:
+        """Let the target hold what was prepared, if neither it nor the head has moved since."""
+        ...
+
+    def close(self, number: int) -> Proposal:
+        """Close a proposal that is not wanted."""
+        ...

@@ -1,0 +1,147 @@
+"""The records of proposals: who proposed what, and what was said of it. The code is in git."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from bbops.git.proposals import Proposal, Review, State, Verdict, Wish
+from bbops_server.accounts.errors import AccountError
+from bbops_server.accounts.proposal_tables import TITLE_LENGTH, WORDS_LENGTH, proposals, reviews
+from bbops_server.accounts.store import Store
+
+MOST_OPEN: Final = 200
+MOST_WORDS: Final = 1_000
+"""What may be said of one proposal."""
+
+_LENGTHS: Final = {
+    "title": TITLE_LENGTH, "description": WORDS_LENGTH, "head": 64, "state": 16, "merged": 64,
+}  # fmt: skip
+
+
+class Proposals:
+    """Writes and reads proposals; each belongs to a project."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def add(self, project: str, wish: Wish, *, least: int = 1) -> Proposal:
+        """Keep a new proposal, whose number is the next one, and at least `least`.
+
+        Raises:
+            AccountError: too many are open.
+        """
+        now, mine = self._store.now(), proposals.c.project == project
+        with self._store.writing() as connection:
+            if _count(connection, proposals, mine, proposals.c.state == "open") >= MOST_OPEN:
+                raise AccountError(
+                    f"{MOST_OPEN} proposals are open", hint="merge or close some first"
+                )
+            newest = connection.scalar(sa.select(sa.func.max(proposals.c.number)).where(mine)) or 0
+            number = max(newest + 1, least)
+            values = {
+                "project": project, "number": number, "author": wish.author,
+                "title": _tidy(wish.title, TITLE_LENGTH),
+                "description": _tidy(wish.description, WORDS_LENGTH),
+                "target": wish.target, "topic": wish.topic, "state": "open", "head": wish.head,
+                "merged": "", "created": now, "changed": now,
+            }  # fmt: skip
+            connection.execute(proposals.insert().values(**values))
+            return _read(connection, project, number)
+
+    def find(self, project: str, wish: Wish) -> Proposal | None:
+        """Return the open proposal of the same author, target and topic."""
+        wanted = sa.select(proposals.c.number).where(
+            proposals.c.project == project, proposals.c.state == "open",
+            proposals.c.author == wish.author, proposals.c.target == wish.target,
+            proposals.c.topic == wish.topic,
+        )  # fmt: skip
+        with self._store.reading() as connection:
+            number = connection.scalar(wanted.limit(1))
+            return None if number is None else _read(connection, project, number)
+
+    def list(self, project: str, state: State | None, limit: int = 200) -> list[Proposal]:
+        """Return proposals without their reviews, the newest first."""
+        wanted = sa.select(proposals).where(proposals.c.project == project)
+        if state is not None:
+            wanted = wanted.where(proposals.c.state == state)
+        newest = wanted.order_by(proposals.c.number.desc()).limit(limit)
+        with self._store.reading() as connection:
+            return [_proposal(row) for row in connection.execute(newest)]
+
+    def get(self, project: str, number: int) -> Proposal | None:
+        """Return a proposal with all that was said of it."""
+        with self._store.reading() as connection:
+            found = connection.execute(_one(project, number)).one_or_none()
+            return None if found is None else _read(connection, project, number)
+
+    def change(self, project: str, number: int, **values: str) -> Proposal:
+        """Change some of `title`, `description`, `head`, `state` and `merged`.
+
+        Raises:
+            AccountError: it is not open any more.
+        """
+        wanted = proposals.update().where(
+            proposals.c.project == project, proposals.c.number == number,
+            proposals.c.state == "open",
+        )  # fmt: skip
+        tidied = {name: _tidy(text, _LENGTHS[name]) for name, text in values.items()}
+        with self._store.writing() as connection:
+            done = connection.execute(wanted.values(**tidied, changed=self._store.now()))
+            if not done.rowcount:
+                raise AccountError(f"proposal #{number} is not open")
+            return _read(connection, project, number)
+
+    def say(
+        self, project: str, number: int, who: str, verdict: Verdict, text: str, plan: str
+    ) -> Proposal:
+        """Keep what somebody says of a proposal as it is now.
+
+        Raises:
+            AccountError: too much was said of it.
+        """
+        with self._store.writing() as connection:
+            said = reviews.c.project == project, reviews.c.number == number
+            place = _count(connection, reviews, *said)
+            if place >= MOST_WORDS:
+                raise AccountError(f"{MOST_WORDS} reviews and comments are there already")
+            head = _read(connection, project, number).head
+            connection.execute(reviews.insert().values(
+                project=project, number=number, place=place, who=who, at=self._store.now(),
+                verdict=verdict, words=_tidy(text, WORDS_LENGTH), head=head, plan=plan,
+            ))  # fmt: skip
+            return _read(connection, project, number)
+
+
+def _tidy(text: str, length: int) -> str:
+    """Return what every database keeps of a text: PostgreSQL knows no NUL."""
+    return text.replace("\0", "")[:length]
+
+
+def _one(project: str, number: int) -> sa.Select[Any]:
+    return sa.select(proposals).where(
+        proposals.c.project == project, proposals.c.number == number
+    )  # fmt: skip
+
+
+def _count(connection: sa.Connection, table: sa.Table, *where: sa.ColumnElement[bool]) -> int:
+    return connection.scalar(sa.select(sa.func.count()).select_from(table).where(*where)) or 0
+
+
+def _read(connection: sa.Connection, project: str, number: int) -> Proposal:
+    row = connection.execute(_one(project, number)).one()
+    said = sa.select(reviews).where(reviews.c.project == project, reviews.c.number == number)
+    found = connection.execute(said.order_by(reviews.c.place))
+    return _proposal(row, tuple(_review(one) for one in found))
+
+
+def _proposal(row: Any, said: tuple[Review, ...] = ()) -> Proposal:
+    return Proposal(
+        row.number, row.title, row.description, row.author, row.target, row.topic, row.state,
+        row.head, row.created, row.changed, row.merged, said,
+    )  # fmt: skip
+
+
+def _review(row: Any) -> Review:
+    return Review(row.who, row.at, row.verdict, row.words, row.head, row.plan)

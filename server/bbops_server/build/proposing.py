@@ -1,0 +1,105 @@
+"""Say what a proposal would do: two commits to diagnostics, a plan, and what it takes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bbops.compile.release import check
+from bbops.database.migrate import Migration
+from bbops.database.told import as_json
+from bbops.diagnostics import Diagnostic
+from bbops.plan.document import Document, describe, encode, tree_id
+from bbops.plan.live import complete, read_answer
+from bbops.plan.plan import plan
+from bbops.plan.render.text import render_text
+from bbops.plan.render.words import summary
+from bbops.project import Project
+from bbops.resources.project import Engine, Review
+from bbops.resources.table import Table
+from bbops.tree import Tree
+from bbops_server.approvals import approve, keep_waiting
+from bbops_server.build.sources import Source, Sources
+from bbops_server.host.clock import SystemClock
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A project as it is now and as it would be; None where it has mistakes."""
+
+    before: Tree
+    after: Tree
+    now: Project | None
+    then: Project | None
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def tables(self) -> Mapping[str, Table] | None:
+        """What the data would be in; None where nothing can be planned."""
+        if self.now is None or self.then is None:
+            return None
+        return {name: one.model for name, one in self.then.tables.items()}
+
+
+def read_pair(
+    sources: Sources, base: Source, head: Source, *, off: Sequence[str], engine: Engine
+) -> Pair:
+    """Read two commits of one project."""
+    before, cache = sources.open(base)
+    now, _ = check(before, cache, database=engine, off=off)
+    after, cache = sources.open(head)
+    then, found = check(after, cache, database=engine, off=off)
+    return Pair(before, after, now, then, found)
+
+
+def judge(pair: Pair, migration: Migration | None, tell: Callable[[Diagnostic], Any]) -> Any:
+    """Return what the change would do and takes, by the rules of the project as it is now.
+
+    Args:
+        pair: what was read.
+        migration: what it would do to the data; None where nothing can be planned.
+        tell: writes a diagnostic.
+    """
+    told = {"diagnostics": [tell(one) for one in pair.diagnostics]}
+    if migration is None or pair.now is None or pair.then is None:
+        return told | _judge_mistakes(pair)
+    answer = read_answer(as_json(migration))
+    found = complete(plan(pair.now, pair.then), answer)
+    document: Document = describe(found, pair.before, pair.after, answer.hash or "")
+    return told | {
+        "digest": document.digest, "plan": encode(document), "text": render_text(document),
+        "approvals": found.verdict.approvals, "reasons": found.verdict.reasons,
+        "refused": found.verdict.refused,
+    }  # fmt: skip
+
+
+def summarize(sources: Sources, base: Source, head: Source, engine: Engine) -> dict[str, str]:
+    """Return in one line what a release changed that went live; the data was not asked."""
+    pair = read_pair(sources, base, head, off=(), engine=engine)
+    if pair.now is None or pair.then is None:
+        return {"plan": ""}
+    return {"plan": summary(plan(pair.now, pair.then))}
+
+
+def agree(state: Path, migration: Migration, who: str) -> None:
+    """Let the data lose what a migration says, where it waits for that word.
+
+    Raises:
+        ServerError: the state folder cannot be written.
+    """
+    if migration.is_waiting:
+        keep_waiting(state, migration)
+        approve(state, migration.hash, who=who, at=SystemClock().now())
+
+
+def _judge_mistakes(pair: Pair) -> dict[str, Any]:
+    rules = pair.now.settings.model.review if pair.now else Review()
+    trees = f"{tree_id(pair.before)} {tree_id(pair.after)}"
+    refused = ("the project would not work: see what is wrong",) if pair.then is None else ()
+    return {
+        "digest": hashlib.sha256(trees.encode()).hexdigest(), "plan": None, "text": "",
+        "approvals": rules.approvals, "reasons": (), "refused": refused,
+    }  # fmt: skip

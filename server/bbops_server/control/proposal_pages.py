@@ -1,0 +1,92 @@
+"""The pages of proposals: what is asked for, what it would do, and what was said of it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from litestar import Response
+from litestar.exceptions import ClientException
+from litestar.params import FromPath, FromQuery
+
+from bbops.git.proposals import VERDICTS, Verdict
+from bbops.render import from_json, render
+from bbops_server.accounts.errors import AccountError
+from bbops_server.accounts.rules import Permission
+from bbops_server.control.proposals import describe
+from bbops_server.control.reviewing import Reviewing
+from bbops_server.control.routes import form, page
+from bbops_server.control.visit import Here, Visit
+
+_SAID: Final = {
+    "approved": "You have approved it.", "refused": "You have asked for changes.",
+    "commented": "Your comment is there.", "closed": "It is closed.",
+}  # fmt: skip
+
+
+@page("/projects/{name:str}/proposals", Permission.READ_PROJECT)
+async def show_proposals(visit: Here, name: FromPath[str]) -> Response[Any]:
+    """Show the proposals of a project, open ones first."""
+    found = await Reviewing(visit, name).every(None)
+    return visit.page(
+        "proposals", project=name, open=[one for one in found if one.state == "open"],
+        ended=[one for one in found if one.state != "open"],
+    )  # fmt: skip
+
+
+@page("/projects/{name:str}/proposals/{number:int}", Permission.READ_PROJECT)
+async def show_proposal(
+    visit: Here, name: FromPath[str], number: FromPath[int], done: FromQuery[str] = ""
+) -> Response[Any]:
+    """Show a proposal."""
+    return await _show(visit, name, number, said=_SAID.get(done, ""))
+
+
+@form("/projects/{name:str}/proposals/{number:int}/review", Permission.REVIEW)
+async def review_by_page(visit: Here, name: FromPath[str], number: FromPath[int]) -> Response[Any]:
+    """Approve a proposal, ask for changes, or comment on it."""
+    verdict = await visit.field("verdict")
+    chosen: Verdict = next((one for one in VERDICTS if one == verdict), "commented")
+    text, plan = await visit.field("text"), await visit.field("plan")
+    try:
+        await Reviewing(visit, name).say(
+            number, chosen, text, "" if chosen == "commented" else plan
+        )
+    except ClientException as error:
+        return await _show(visit, name, number, 409, error=AccountError(error.detail))
+    return visit.go(f"/projects/{name}/proposals/{number}?done={chosen}")
+
+
+@form("/projects/{name:str}/proposals/{number:int}/merge", Permission.MERGE)
+async def merge_by_page(visit: Here, name: FromPath[str], number: FromPath[int]) -> Response[Any]:
+    """Merge a proposal as it was shown."""
+    try:
+        _, lines, _ = await Reviewing(visit, name).merge(number, await visit.field("head"))
+    except ClientException as error:
+        return await _show(visit, name, number, 409, error=AccountError(error.detail))
+    return await _show(visit, name, number, lines=lines)
+
+
+@form("/projects/{name:str}/proposals/{number:int}/close", Permission.REVIEW)
+async def close_by_page(visit: Here, name: FromPath[str], number: FromPath[int]) -> Response[Any]:
+    """Close a proposal."""
+    try:
+        await Reviewing(visit, name).close(number)
+    except ClientException as error:
+        return await _show(visit, name, number, 409, error=AccountError(error.detail))
+    return visit.go(f"/projects/{name}/proposals/{number}?done=closed")
+
+
+async def _show(
+    visit: Visit, name: str, number: int, status: int = 200, **more: Any
+) -> Response[Any]:
+    reviewing = Reviewing(visit, name)
+    found, standing = await reviewing.look(number)
+    detail = describe(reviewing, found, standing, visit.desk.status.drafts(name))
+    wrong = render([from_json(one) for one in detail.diagnostics], "text")
+    return visit.page(
+        "proposal", status, project=name, one=found, detail=detail, wrong=wrong,
+        **{"said": "", "lines": []} | more,
+    )  # fmt: skip
+
+
+ROUTES = (show_proposals, show_proposal, review_by_page, merge_by_page, close_by_page)

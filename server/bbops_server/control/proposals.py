@@ -1,0 +1,134 @@
+"""The API of proposals: what `bbops proposals` asks."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from litestar.params import Body, FromPath, QueryParameter
+
+from bbops.git.proposals import Proposal, State, Verdict
+from bbops_server.accounts.rules import Permission
+from bbops_server.control.reviewing import MOST_TEXT, Reviewing
+from bbops_server.control.routes import change, read
+from bbops_server.control.visit import Here
+from bbops_server.forge.standing import Standing
+
+Text = Annotated[str, msgspec.Meta(max_length=MOST_TEXT)]
+
+
+class Opening(msgspec.Struct, frozen=True):
+    """A branch whose commit is proposed for the live one."""
+
+    branch: Annotated[str, msgspec.Meta(max_length=200)]
+    title: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    description: Text = ""
+
+
+class Opinion(msgspec.Struct, frozen=True):
+    """What somebody says; with `plan`, only of what would be done as they looked at it."""
+
+    verdict: Verdict
+    text: Text = ""
+    plan: str = ""
+
+
+class Merging(msgspec.Struct, frozen=True):
+    """The commit that was looked at, or its first digits; empty where that does not matter."""
+
+    head: str = ""
+
+
+class Detail(msgspec.Struct, frozen=True):
+    """A proposal and how it stands.
+
+    `obstacles` is empty when it can be merged. `digest` names what it would do: an approval is of
+    that alone, and `outdated` are those whose approval was of something else.
+    """
+
+    proposal: Proposal
+    page: str
+    preview: str
+    summary: str
+    obstacles: tuple[str, ...]
+    conflicts: tuple[str, ...]
+    digest: str
+    approvals: int
+    approved: tuple[str, ...]
+    outdated: tuple[str, ...]
+    diagnostics: list[dict[str, Any]]
+    plan: dict[str, Any] | None
+    text: str
+
+
+class Merged(msgspec.Struct, frozen=True):
+    """What became of a merge: what `git push` would print."""
+
+    proposal: Proposal
+    lines: list[str]
+    is_live: bool
+
+
+@read("/api/projects/{name:str}/proposals", Permission.READ_PROJECT)
+async def list_proposals(
+    visit: Here,
+    name: FromPath[str],
+    state_filter: Annotated[State | None, QueryParameter(name="state")] = None,
+) -> list[Proposal]:
+    """The proposals of a project, the newest first."""
+    return list(await Reviewing(visit, name).every(state_filter))
+
+
+@read("/api/projects/{name:str}/proposals/{number:int}", Permission.READ_PROJECT)
+async def read_proposal(visit: Here, name: FromPath[str], number: FromPath[int]) -> Detail:
+    """A proposal: what was said of it, what it would do now, and what is in the way."""
+    reviewing = Reviewing(visit, name)
+    return describe(reviewing, *await reviewing.look(number), visit.desk.status.drafts(name))
+
+
+@change("/api/projects/{name:str}/proposals", Permission.PROPOSE, status=201)
+async def open_proposal(
+    visit: Here, name: FromPath[str], data: Annotated[Opening, Body()]
+) -> Proposal:
+    """Propose what a branch of the repository holds."""
+    return await Reviewing(visit, name).open(data.branch, data.title, data.description)
+
+
+@change("/api/projects/{name:str}/proposals/{number:int}/review", Permission.REVIEW, status=201)
+async def review_proposal(
+    visit: Here, name: FromPath[str], number: FromPath[int], data: Annotated[Opinion, Body()]
+) -> Proposal:
+    """Approve a proposal, ask for changes, or comment on it."""
+    return await Reviewing(visit, name).say(number, data.verdict, data.text, data.plan)
+
+
+@change("/api/projects/{name:str}/proposals/{number:int}/merge", Permission.MERGE, status=200)
+async def merge_proposal(
+    visit: Here, name: FromPath[str], number: FromPath[int], data: Annotated[Merging, Body()]
+) -> Merged:
+    """Merge a proposal; answers when it is live, or why it is not."""
+    return Merged(*await Reviewing(visit, name).merge(number, data.head))
+
+
+@change("/api/projects/{name:str}/proposals/{number:int}/close", Permission.REVIEW, status=200)
+async def close_proposal(visit: Here, name: FromPath[str], number: FromPath[int]) -> Proposal:
+    """Close a proposal that is not wanted."""
+    return await Reviewing(visit, name).close(number)
+
+
+def describe(reviewing: Reviewing, proposal: Proposal, standing: Standing, drafts: Any) -> Detail:
+    """Return all that is shown of a proposal."""
+    is_open, desk = proposal.state == "open", reviewing.desk
+    preview = drafts.url_of(desk.preview_branch(proposal.number)) if is_open and drafts else ""
+    return Detail(
+        proposal, desk.page(proposal.number), preview, standing.summary, standing.obstacles,
+        standing.candidate.conflicts if standing.candidate else (), standing.demands.digest,
+        standing.demands.approvals, standing.voices.approved, standing.voices.outdated,
+        [dict(one) for one in standing.diagnostics],
+        dict(standing.plan) if standing.plan else None, standing.text,
+    )  # fmt: skip
+
+
+ROUTES = (
+    list_proposals, read_proposal, open_proposal, review_proposal, merge_proposal, close_proposal,
+)  # fmt: skip

@@ -1,0 +1,180 @@
+"""One visit to the proposals of a project: what the API and the pages do alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from litestar.exceptions import ClientException, NotFoundException, PermissionDeniedException
+
+from bbops.errors import BbopsError
+from bbops.git.proposals import Proposal, State, Verdict, Wish
+from bbops_server.accounts.rules import Caller, Permission, Role, role_in
+from bbops_server.control.visit import Visit
+from bbops_server.forge.proposing import Proposing
+from bbops_server.forge.standing import Standing
+from bbops_server.githttp.asked import Refusal
+from bbops_server.githttp.publishing import Waiting
+from bbops_server.githttp.repository import Repository, find_repository, knows
+
+MOST_TEXT: Final = 10_000
+_WORDS: Final = {"approved": "approve", "refused": "refuse", "commented": "comment on"}
+
+
+class Reviewing:
+    """What somebody does with the proposals of a project."""
+
+    def __init__(self, visit: Visit, name: str) -> None:
+        """Raises: NotFoundException: there is no such project, or it is kept elsewhere."""
+        git = visit.desk.git
+        if git is None:
+            raise NotFoundException("this server keeps no repository")
+        if not knows(git.projects, name):
+            raise NotFoundException(f"there is no project '{name}'")
+        try:
+            self._repository: Repository = find_repository(git.projects, name)
+        except Refusal as refusal:
+            raise NotFoundException(refusal.message) from None
+        self._visit, self._name = visit, name
+        self.desk: Proposing = git.proposing(self._repository)
+
+    async def every(self, state: State | None) -> Sequence[Proposal]:
+        """Return proposals without their reviews, the newest first."""
+        return await self._visit.desk.ask(self.desk.forge.list, state)
+
+    async def look(self, number: int) -> tuple[Proposal, Standing]:
+        """Return a proposal and how it stands. Raises: NotFoundException: there is none."""
+        found = await self._get(number)
+        return await self.desk.look(number, is_alone=await self._is_alone(found.author))
+
+    async def open(self, branch: str, title: str, description: str) -> Proposal:
+        """Propose what a branch holds.
+
+        Raises:
+            ClientException: there is no such branch, or it is live itself.
+        """
+        self._require(Permission.PROPOSE)
+        target = next(
+            one.source.branch for one in self._repository.followers if one.name == self._name
+        )
+        try:
+            head = await self._visit.desk.ask(self.desk.forge.resolve, branch)
+            wish = Wish(head, target, branch, self._visit.caller.email, title, description)
+            made = await self.desk.open(wish)
+        except BbopsError as error:
+            raise _conflict(error) from None
+        await self._note("propose", made.number)
+        return made
+
+    async def say(self, number: int, verdict: Verdict, text: str, plan: str = "") -> Proposal:
+        """Review a proposal as it is now, or only comment on it.
+
+        Args:
+            number: of it.
+            verdict: what is thought of it.
+            text: what is said.
+            plan: the digest of the plan that was looked at; empty for the one of now.
+
+        Raises:
+            ClientException: it is not open, or would do something else by now.
+        """
+        self._require(Permission.REVIEW)
+        found, standing = await self.look(number)
+        if found.state != "open" and verdict != "commented":
+            raise ClientException(f"proposal #{number} is {found.state}", status_code=409)
+        if plan and plan != standing.demands.digest:
+            raise ClientException(
+                f"proposal #{number} would do something else by now; look at it again",
+                status_code=409,
+            )
+        words = text.strip()[:MOST_TEXT]
+        try:
+            said = await self._visit.desk.ask(
+                self.desk.forge.review, number, self._visit.caller.email, verdict, words,
+                standing.demands.digest,
+            )  # fmt: skip
+        except BbopsError as error:
+            raise _conflict(error) from None
+        await self._note(f"{_WORDS[verdict]} proposal", number)
+        return said
+
+    async def merge(self, number: int, head: str = "") -> tuple[Proposal, list[str], bool]:
+        """Merge a proposal; return it, what became of it, and whether it is live.
+
+        Raises:
+            ClientException: something is in the way.
+        """
+        self._require(Permission.MERGE)
+        found = await self._get(number)
+        alone = await self._is_alone(found.author)
+        try:
+            done = await self.desk.merge(
+                number, self._visit.caller.email, head=head, is_alone=alone
+            )
+        except BbopsError as error:
+            await self._note("merge proposal", number, "refused")
+            raise _conflict(error) from None
+        await self._note("merge proposal", number)
+        return done, *await self._wait(done)
+
+    async def close(self, number: int) -> Proposal:
+        """Close a proposal of one's own, or any where one may merge.
+
+        Raises:
+            PermissionDeniedException: it is somebody else's.
+        """
+        self._require(Permission.REVIEW)
+        found = await self._get(number)
+        is_own = found.author == self._visit.caller.email
+        if not is_own and not self._visit.may(Permission.MERGE, self._name):
+            raise PermissionDeniedException("only its author or a maintainer closes a proposal")
+        try:
+            done = await self._visit.desk.ask(self.desk.forge.close, number)
+        except BbopsError as error:
+            raise _conflict(error) from None
+        await self._note("close proposal", number)
+        return done
+
+    async def _get(self, number: int) -> Proposal:
+        try:
+            return await self.desk.get(number)
+        except BbopsError as error:
+            raise NotFoundException(error.message) from None
+
+    async def _wait(self, done: Proposal) -> tuple[list[str], bool]:
+        """Wait until a merge is live or stalled."""
+        lines, is_live = list[str](), True
+
+        async def say(text: str) -> None:
+            lines.append(text)
+
+        for one in self._repository.of_branch(done.target):
+            is_live = await Waiting(one.reconciler, done.merged, say).run() and is_live
+        return lines, is_live
+
+    def _require(self, permission: Permission) -> None:
+        """Refuse who may not do so in a project beside this one in its repository."""
+        if not self._repository.allows(self._visit.caller, permission):
+            raise PermissionDeniedException(
+                "this repository holds other projects, too, of which you may not do so"
+            )
+
+    async def _is_alone(self, author: str) -> bool:
+        """Return whether nobody but its author could review."""
+        book = self._visit.book
+        roles = await self._visit.desk.ask(book.members.roles_of_all)
+        for one in await self._visit.desk.ask(book.people.list):
+            role, projects = roles.get(one.id, (None, {}))
+            found = role_in(Caller(role=role, projects=projects), self._name)
+            can = found is not None and found.rank >= Role.DEVELOPER.rank and one.disabled is None
+            if can and one.email != author:
+                return False
+        return True
+
+    async def _note(self, action: str, number: int, outcome: str = "done") -> None:
+        await self._visit.note(action, object=f"{self._name} #{number}", outcome=outcome)
+
+
+def _conflict(error: BbopsError) -> ClientException:
+    said = f"{error.message}; {error.hint}" if error.hint else error.message
+    return ClientException(said, status_code=409)

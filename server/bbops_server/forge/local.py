@@ -1,0 +1,159 @@
+"""The forge of a repository on this machine: code in its refs, records in the control database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bbops.errors import GitError
+from bbops.git.address import require_branch
+from bbops.git.command import failure, run
+from bbops.git.place import Place
+from bbops.git.proposals import PREVIEW, Candidate, Proposal, State, Verdict, Wish
+from bbops.git.store import Store
+from bbops.git.writing import NOTHING, Identity, make_commit, merge_trees, move_branch
+from bbops_server.accounts.proposals import Proposals
+
+
+class LocalForge:
+    """Keeps the proposals of one project; a `bbops.git.proposals.Forge`."""
+
+    def __init__(self, place: Place, project: str, records: Proposals) -> None:
+        self._place, self._project, self._records = place, project, records
+
+    @property
+    def project(self) -> str:
+        """Whose they are."""
+        return self._project
+
+    def open(self, wish: Wish) -> Proposal:
+        """Make a proposal."""
+        title = wish.title or Store(self._place).subject(wish.head)
+        made = self._records.add(
+            self._project, replace(wish, title=title), least=1 + self._highest()
+        )
+        try:
+            self._show(made.number, wish.head, NOTHING)
+        except GitError:
+            self._records.change(self._project, made.number, state="closed")
+            raise
+        return made
+
+    def find(self, wish: Wish) -> Proposal | None:
+        """Return the open proposal of the same author, target and topic."""
+        return self._records.find(self._project, wish)
+
+    def list(self, state: State | None = None) -> Sequence[Proposal]:
+        """Return proposals without their reviews, the newest first."""
+        return self._records.list(self._project, state)
+
+    def get(self, number: int) -> Proposal | None:
+        """Return a proposal."""
+        return self._records.get(self._project, number)
+
+    def update(self, number: int, wish: Wish) -> Proposal:
+        """Propose another commit; a title and description that are empty stay."""
+        known = self._demand(number)
+        self._show(number, wish.head, known.head)
+        said = {"title": wish.title, "description": wish.description}
+        words = {name: text for name, text in said.items() if text}
+        return self._records.change(self._project, number, head=wish.head, **words)
+
+    def review(self, number: int, who: str, verdict: Verdict, text: str, plan: str) -> Proposal:
+        """Keep what somebody says of it as it is now."""
+        self._demand(number)
+        return self._records.say(self._project, number, who, verdict, text, plan)
+
+    def prepare(self, number: int) -> Candidate:
+        """Return what a merge would make now; the commit is kept in `refs/pull/N/merge`."""
+        known = self._demand(number)
+        store = Store(self._place)
+        base = store.resolve(known.target)
+        if base is None:
+            raise GitError(f"there is no branch '{known.target}'")
+        if store.is_ancestor(known.head, base):
+            self._records.change(self._project, number, state="merged", merged=base)
+            raise GitError(f"proposal #{number} is in '{known.target}' already")
+        ref = f"refs/pull/{number}/merge"
+        kept = self._find(ref)
+        if kept and store.parents(kept) == (base, known.head):
+            return Candidate(base, known.head, kept)
+        merged = merge_trees(self._place, base, known.head)
+        if merged.conflicts:
+            return Candidate(base, known.head, "", merged.conflicts)
+        words = (f"Merge #{number}: {known.title}", known.description, f"Proposal: #{number}")
+        message = "\n\n".join(filter(None, words))
+        author = Identity(known.author.partition("@")[0], known.author)
+        commit = make_commit(self._place, merged.tree, (base, known.head), message, author)
+        self._point(ref, commit, kept or NOTHING)
+        return Candidate(base, known.head, commit)
+
+    def merge(self, number: int, candidate: Candidate, who: str) -> Proposal:
+        """Let the target hold what was prepared, if neither it nor the head has moved since.
+
+        Raises:
+            GitError: one of them has, or files of the target are checked out and have changes.
+        """
+        known = self._demand(number)
+        if known.state != "open" or known.head != candidate.head or not candidate.commit:
+            raise GitError(f"proposal #{number} has changed meanwhile", hint="look at it again")
+        reason = f"merge #{number} by {who}"
+        move_branch(self._place, known.target, candidate.base, candidate.commit, reason)
+        done = self._records.change(self._project, number, state="merged", merged=candidate.commit)
+        self._hide(number)
+        return done
+
+    def close(self, number: int) -> Proposal:
+        """Close a proposal that is not wanted; its code stays in `refs/pull`."""
+        done = self._records.change(self._project, self._demand(number).number, state="closed")
+        self._hide(number)
+        return done
+
+    # ---- its refs
+    def resolve(self, branch: str) -> str:
+        """Return the commit of a branch. Raises: GitError: there is none."""
+        found = Store(self._place).resolve(require_branch(branch))
+        if found is None:
+            raise GitError(f"there is no branch '{branch}'", hint="push it first")
+        return found
+
+    def holds(self, branch: str, commit: str) -> bool:
+        """Return whether a branch has a commit in its history."""
+        return self.follows(commit, self.resolve(branch))
+
+    def follows(self, old: str, new: str) -> bool:
+        """Return whether a commit only adds to another one."""
+        return Store(self._place).is_ancestor(old, new)
+
+    def _demand(self, number: int) -> Proposal:
+        found = self.get(number)
+        if found is None:
+            raise GitError(f"project '{self._project}' has no proposal #{number}")
+        return found
+
+    def _show(self, number: int, new: str, old: str) -> None:
+        self._point(f"refs/pull/{number}/head", new, old)
+        preview = f"refs/heads/{PREVIEW}{number}"
+        self._point(preview, new, self._find(preview) or NOTHING)
+
+    def _hide(self, number: int) -> None:
+        self._run("update-ref", "-d", f"refs/heads/{PREVIEW}{number}")
+
+    def _point(self, ref: str, new: str, old: str) -> None:
+        self._run("update-ref", "-m", "proposal", ref, new, old)
+
+    def _find(self, ref: str) -> str:
+        return self._run("for-each-ref", "--format=%(objectname)", "--", ref)
+
+    def _highest(self) -> int:
+        """Return the highest number that a ref has: of another project's, of a branch of others."""
+        patterns = ("refs/pull", f"refs/heads/{PREVIEW}*")
+        refs = self._run("for-each-ref", "--format=%(refname)", *patterns).splitlines()
+        numbers = (ref.split("/")[2].removeprefix(PREVIEW) for ref in refs)
+        return max((int(one) for one in numbers if one.isdecimal()), default=0)
+
+    def _run(self, *arguments: str) -> str:
+        answer = run(self._place, arguments)
+        if answer.status or answer.ended:
+            raise failure(answer, arguments)
+        return answer.output.decode(errors="replace").strip()

@@ -1,0 +1,144 @@
+"""How a proposal stands: what merging it now would do, and what is in the way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from bbops.errors import BbopsError
+from bbops.git.proposals import Candidate, Forge, Proposal
+from bbops_server.accounts.features import read_features_off
+from bbops_server.forge.rules import Demands, Voices, count_voices, find_obstacles
+from bbops_server.processes import LivingChild
+from bbops_server.reconciler.attempt import Workshop
+from bbops_server.reconciler.sources import BranchSource, describe
+
+LOOK_SECONDS: Final = 120.0
+TEST_SECONDS: Final = 150.0
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What merging a proposal now would do.
+
+    Attributes:
+        diagnostics: of the project as it would be, with this and what the target holds.
+        plan: a document as `bbops plan --json` prints it; None where it cannot be said.
+        text: the same as `bbops plan` prints it.
+        obstacles: what is in the way; empty when it can be merged.
+    """
+
+    candidate: Candidate | None
+    demands: Demands
+    voices: Voices
+    diagnostics: tuple[Mapping[str, Any], ...] = ()
+    plan: Mapping[str, Any] | None = None
+    text: str = ""
+    obstacles: tuple[str, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """What it would do, in a line, and whether it can be merged."""
+        says = self.text.splitlines()[1] if self.text.count("\n") else "its plan cannot be said"
+        return f"{says}; {'it cannot be merged yet' if self.obstacles else 'it can be merged'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A project that follows the repository."""
+
+    name: str
+    at: Workshop
+    source: BranchSource
+
+
+class Bench:
+    """Where the proposals of one project are looked at."""
+
+    def __init__(
+        self, build: LivingChild, forge: Forge, mine: Served, others: Sequence[Served] = ()
+    ) -> None:
+        """`others` are of the same repository; a merge must not break them either."""
+        self._build, self.forge, self._mine, self._others = build, forge, mine, others
+
+    async def look(self, proposal: Proposal, *, is_alone: bool = False) -> Standing:
+        """Return how a proposal stands."""
+        if proposal.state != "open":
+            return _stuck(proposal, None, f"it is {proposal.state}")
+        try:
+            candidate = await asyncio.to_thread(self.forge.prepare, proposal.number)
+        except BbopsError as error:
+            return _stuck(proposal, None, error.message)
+        if candidate.conflicts:
+            files = ", ".join(candidate.conflicts[:20])
+            return _stuck(
+                proposal, candidate,
+                f"it conflicts with '{proposal.target}' in {files}: merge that branch into it",
+            )  # fmt: skip
+        try:
+            return await self._look(proposal, candidate, is_alone=is_alone)
+        except BbopsError as error:
+            return _stuck(proposal, candidate, error.message)
+
+    async def agree(self, proposal: Proposal, standing: Standing, who: str) -> None:
+        """Let the data lose what the plan says, as the reviewers have agreed."""
+        candidate = standing.candidate
+        if candidate is not None and standing.voices.approved:
+            more = {"digest": standing.demands.digest, "agreed_by": who}
+            await self._plan(candidate, proposal.target, **more)
+
+    async def test(self, proposal: Proposal, candidate: Candidate) -> Sequence[Mapping[str, Any]]:
+        """Run the project's tests where they are a gate; return what fails."""
+        at = self._mine.at
+        state = at.project.state / "proposals"
+        built = await self._ask("build", at, {
+            "source": self._describe(self._mine, candidate.commit, proposal.target),
+            "artifacts": str(state / "artifacts"),
+        })  # fmt: skip
+        if not built.get("gate"):
+            return ()
+        asked = {"do": "test", "state": str(state), "digest": built["digest"]}
+        answer = await self._build.ask(asked, timeout_seconds=TEST_SECONDS)
+        found: Sequence[Mapping[str, Any]] = answer["diagnostics"]
+        return found
+
+    async def _look(self, proposal: Proposal, candidate: Candidate, *, is_alone: bool) -> Standing:
+        answer = await self._plan(candidate, proposal.target)
+        broken = [one.name for one in self._others if not await self._works(one, candidate)]
+        refused = (
+            *answer["refused"],
+            *(f"project '{name}' of this repository would not work" for name in broken),
+        )
+        demands = Demands(answer["digest"], answer["approvals"], tuple(answer["reasons"]), refused)
+        voices = count_voices(proposal, demands.digest, is_alone=is_alone)
+        return Standing(
+            candidate, demands, voices, tuple(answer["diagnostics"]), answer["plan"],
+            answer["text"], tuple(find_obstacles(demands, voices)),
+        )  # fmt: skip
+
+    async def _plan(self, candidate: Candidate, target: str, **more: str) -> dict[str, Any]:
+        at = self._mine.at
+        sides = {
+            "base": self._describe(self._mine, candidate.base, target),
+            "source": self._describe(self._mine, candidate.commit, target),
+        }
+        return await self._ask("propose", at, {**sides, **at.asked_of, **more})
+
+    async def _works(self, other: Served, candidate: Candidate) -> bool:
+        source = self._describe(other, candidate.commit, other.source.branch)
+        answer = await self._ask("check", other.at, {"source": source, "old": ""})
+        return bool(answer["ok"])
+
+    async def _ask(self, verb: str, at: Workshop, asked: dict[str, Any]) -> dict[str, Any]:
+        off = await asyncio.to_thread(read_features_off, at.plane.settings)
+        known = {"do": verb, "engine": at.engine, "off": off}
+        return await self._build.ask({**known, **asked}, timeout_seconds=LOOK_SECONDS)
+
+    def _describe(self, one: Served, commit: str, branch: str) -> dict[str, Any]:
+        return dict(describe(one.source.repository, commit, branch, one.source.path)[1])
+
+
+def _stuck(proposal: Proposal, candidate: Candidate | None, why: str) -> Standing:
+    return Standing(candidate, Demands("", 0), count_voices(proposal, ""), obstacles=(why,))

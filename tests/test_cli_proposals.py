@@ -1,0 +1,92 @@
+"""`bbops propose` and `bbops proposals` against a real server."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from bbops_server.accounts.rules import Scope
+from tests.pushing import BAD, Clone, Printed, World
+from tests.served import environment, git
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with World(tmp_path_factory.mktemp("world")) as world:
+        yield world
+
+
+class Terminal:
+    """Runs commands in a clone, with a token of somebody."""
+
+    def __init__(self, world: World, name: str, clone: Clone) -> None:
+        self.folder = clone.folder
+        token = world.token(name, scopes=[Scope.DEPLOY, Scope.GIT])
+        url = world.serving["control_url"]
+        self.env = environment(world.folder) | {"BBOPS_TOKEN": token, "BBOPS_SERVER": url}
+
+    def run(self, *arguments: str) -> Printed:
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "bbops", *arguments, "--project", "shop"],
+            cwd=self.folder, env=self.env, capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+        return Printed(done.returncode, done.stdout + done.stderr)
+
+
+def test_a_proposal_goes_its_way_on_the_command_line(world: World) -> None:
+    clone = world.clone("developer")
+    git(clone.folder, "switch", "-qc", "cart")
+    clone.commit(world.next_version())
+    mine, others = Terminal(world, "developer", clone), Terminal(world, "maintainer", clone)
+    done = mine.run("propose", "--title", "A cart", "-m", "For all of it")
+    assert done.code == 0, done.text
+    assert "opened proposal #1: http://" in done.text
+    listed = mine.run("proposals", "list")
+    assert listed.text == "#1    open    A cart  (developer@example.com)\n"
+    shown = others.run("proposals", "show", "1").text
+    assert "For all of it\n" in shown
+    assert "it can be merged" in shown
+    assert others.run("proposals", "comment", "1", "well").code == 0
+    assert others.run("proposals", "refuse", "1", "-m", "not yet").code == 0
+    refused = others.run("proposals", "merge", "1")
+    assert (refused.code, "asked for changes" in refused.text) == (2, True), refused.text
+    assert others.run("proposals", "approve", "1").text == ("you approved: proposal #1, A cart\n")
+    merged = others.run("proposals", "merge", "1")
+    assert merged.code == 0, merged.text
+    assert merged.text.splitlines()[1].startswith("live: ")
+    assert mine.run("proposals", "list").text == "no proposal is open\n"
+
+
+@pytest.mark.long
+def test_all_of_it_speaks_json(world: World) -> None:
+    clone = world.clone("developer")
+    clone.commit(world.next_version())
+    mine = Terminal(world, "developer", clone)
+    made = json.loads(mine.run("propose", "--topic", "as-json", "--json").text)
+    number = str(made["proposal"]["number"])
+    assert made["proposal"]["topic"] == "as-json"
+    assert json.loads(mine.run("proposals", "list", "--json").text)[0]["number"] == int(number)
+    assert json.loads(mine.run("proposals", "show", number, "--json").text)["obstacles"] == []
+    assert json.loads(mine.run("proposals", "close", number, "--json").text)["state"] == "closed"
+
+
+@pytest.mark.long
+def test_what_is_refused_says_why(world: World) -> None:
+    clone = world.clone("developer")
+    clone.commit(BAD)
+    mine = Terminal(world, "developer", clone)
+    done = mine.run("propose")
+    assert (done.code, "needs a topic of its own" in done.text) == (2, True)
+    assert "does not work yet" in mine.run("propose", "--topic", "bad").text
+    git(clone.folder, "commit", "-q", "--amend", "-m", "Another past")
+    again = mine.run("propose", "--topic", "bad")
+    assert (again.code, "holds commits that this does not" in again.text) == (2, True), again.text
+    assert mine.run("propose", "--topic", "bad", "--force").code == 0
+    viewer = Terminal(world, "viewer", clone).run("propose", "--topic", "viewed")
+    assert (viewer.code, "it takes the role 'developer'" in viewer.text) == (2, True), viewer.text
+    missing = mine.run("proposals", "show", "99")
+    assert (missing.code, "has no proposal #99" in missing.text) == (2, True), missing.text

@@ -1,0 +1,291 @@
+"""Proposals on the server's own forge: pushed to refs/for, reviewed, merged, live."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from bbops_server.accounts.rules import Scope
+from tests.pushing import BAD, Clone, World
+from tests.served import git
+from tests.small_project import FILES
+
+REVIEWED = {"project.yaml": f"{FILES['project.yaml']}review: {{ main: proposals, approvals: 1 }}\n"}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with World(tmp_path_factory.mktemp("world")) as world:
+        yield world
+
+
+class Asking:
+    """The API of proposals, asked by somebody."""
+
+    def __init__(self, world: World, name: str, project: str = "shop") -> None:
+        token = world.token(name, scopes=[Scope.DEPLOY])
+        self.url = f"{world.serving['control_url']}/api/projects/{project}/proposals"
+        self.headers = {"authorization": f"Bearer {token}"}
+
+    def ask(self, path: str = "") -> httpx.Response:
+        return httpx.get(self.url + path, headers=self.headers, timeout=60)
+
+    def get(self, number: int) -> dict[str, Any]:
+        answer = self.ask(f"/{number}")
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def post(self, path: str, **body: Any) -> httpx.Response:
+        return httpx.post(self.url + path, json=body, headers=self.headers, timeout=60)
+
+    def say(self, number: int, verdict: str, **more: str) -> httpx.Response:
+        return self.post(f"/{number}/review", verdict=verdict, **more)
+
+    def merge(self, number: int, **more: str) -> httpx.Response:
+        return self.post(f"/{number}/merge", **more)
+
+
+def propose(clone: Clone, topic: str, *options: str) -> int:
+    """Push this branch as a proposal and return its number."""
+    done = clone.push(*options, "origin", f"HEAD:refs/for/main/{topic}")
+    assert done.code == 0, done.text
+    found = re.search(r"(?:opened|updated) proposal #(\d+)", done.text)
+    assert found is not None, done.text
+    return int(found[1])
+
+
+def test_a_push_to_refs_for_opens_a_proposal_and_another_updates_it(world: World) -> None:
+    clone = world.clone("developer")
+    first = clone.commit(world.next_version())
+    number = propose(clone, "cart", "-o", "title=A cart", "-o", "description=For all of it")
+    found = Asking(world, "viewer").get(number)
+    proposal = found["proposal"]
+    assert (proposal["title"], proposal["description"]) == ("A cart", "For all of it")
+    assert (proposal["author"], proposal["head"]) == ("developer@example.com", first)
+    assert found["preview"].endswith(f"/shop/~drafts/proposal-{number}/")
+    assert clone.git("fetch", "-q", "origin", f"pull/{number}/head").code == 0
+    second = clone.commit(world.next_version())
+    assert propose(clone, "cart") == number
+    assert world.tip(f"refs/pull/{number}/head") == second
+    assert Asking(world, "viewer").get(number)["proposal"]["title"] == "A cart"
+
+
+def test_a_proposal_is_replaced_only_by_force(world: World) -> None:
+    clone = world.clone("developer")
+    clone.commit(world.next_version())
+    number = propose(clone, "again")
+    clone.git("commit", "-q", "--amend", "-m", "Another past")
+    done = clone.push("origin", "HEAD:refs/for/main/again")
+    assert f"proposal #{number} holds commits that this does not" in done.text
+    assert propose(clone, "again", "-o", "force") == number
+
+
+def test_a_merge_is_live_when_it_answers(world: World) -> None:
+    clone = world.clone("developer")
+    changes = world.next_version()
+    clone.commit(changes)
+    number = propose(clone, "version")
+    assert Asking(world, "developer").merge(number).status_code == 403
+    done = Asking(world, "maintainer").merge(number)
+    assert done.status_code == 200, done.text
+    merged = done.json()["proposal"]["merged"]
+    assert (world.tip(), merged) == (merged, world.tip())
+    assert f"version: {world.version()}" in changes["functions/hello.yaml"]
+    assert done.json()["lines"][0].startswith(f"live: {merged[:12]} as v")
+    assert world.tip(f"refs/heads/proposal-{number}") == ""
+    assert git(world.folder / "shop", "log", "-1", "--format=%s", merged) == (
+        f"Merge #{number}: Change"
+    )
+    again = Asking(world, "maintainer").merge(number)
+    assert (again.status_code, "is merged" in again.text) == (409, True)
+
+
+def test_what_does_not_work_is_not_merged(world: World) -> None:
+    clone, before = world.clone("developer"), world.tip()
+    clone.commit(BAD)
+    number = propose(clone, "broken")
+    found = Asking(world, "maintainer").get(number)
+    assert found["obstacles"] == ["the project would not work: see what is wrong"]
+    assert found["diagnostics"][0]["file"] == "functions/hello.yaml"
+    done = Asking(world, "maintainer").merge(number)
+    assert (done.status_code, world.tip()) == (409, before)
+
+
+def test_conflicts_are_named_by_file(world: World) -> None:
+    one, other = world.clone("developer"), world.clone("maintainer")
+    one.commit(world.next_version())
+    number = propose(one, "conflict")
+    other.commit(world.next_version())
+    assert other.push().code == 0
+    found = Asking(world, "maintainer").get(number)
+    assert found["conflicts"] == ["functions/hello.yaml"]
+    assert "it conflicts with 'main' in functions/hello.yaml" in found["obstacles"][0]
+
+
+def test_an_approval_is_of_what_was_seen(world: World) -> None:
+    clone = world.clone("developer", "copy")
+    clone.commit(REVIEWED)
+    asking = Asking(world, "maintainer", "copy")
+    number = propose(clone, "rules")
+    assert asking.merge(number).status_code == 200  # by the rules before it
+    clone.git("pull", "-q", "--rebase", "origin", "main")
+    clone.commit(REVIEWED | world.next_version())
+    number = propose(clone, "reviewed")
+    assert asking.get(number)["obstacles"] == ["1 more approval needed"]
+    mine = Asking(world, "developer", "copy").say(number, "approved")
+    assert mine.status_code == 201
+    assert asking.get(number)["obstacles"] == ["1 more approval needed"]  # one's own is none
+    seen = asking.get(number)["digest"]
+    clone.commit(REVIEWED | world.next_version())
+    assert propose(clone, "reviewed") == number
+    assert asking.say(number, "approved", plan=seen).status_code == 409
+    assert asking.say(number, "approved").status_code == 201
+    assert asking.get(number)["obstacles"] == []
+    clone.commit(REVIEWED | world.next_version())
+    propose(clone, "reviewed")
+    found = asking.get(number)
+    assert found["outdated"] == ["maintainer@example.com"]
+    assert "the approval of maintainer@example.com counts no more" in found["obstacles"][1]
+    assert asking.merge(number).status_code == 409
+    assert asking.say(number, "refused", text="no").status_code == 201
+    assert asking.get(number)["obstacles"][0] == "maintainer@example.com asked for changes"
+    asking.say(number, "approved")
+    assert asking.merge(number, head="0" * 40).status_code == 409
+    done = asking.merge(number)
+    assert done.status_code == 200, done.text
+    copy = world.folder / "copy"
+    assert git(copy, "status", "--short", "--untracked-files=no") == ""
+
+
+def test_a_work_tree_with_changes_keeps_a_merge_away(world: World) -> None:
+    clone, copy = world.clone("developer", "copy"), world.folder / "copy"
+    clone.commit(REVIEWED | {"docs/note.md": "a note\n"})
+    number, asking = propose(clone, "dirty"), Asking(world, "owner", "copy")
+    asking.say(number, "approved")
+    file = copy / "functions/hello.yaml"
+    kept = file.read_text()
+    file.write_text(f"{kept}# being written\n")
+    done = asking.merge(number)
+    assert (done.status_code, "with changes; commit or stash them there" in done.text) == (
+        409, True,
+    ), done.text  # fmt: skip
+    file.write_text(kept)
+    assert asking.merge(number).status_code == 200
+    assert (copy / "docs/note.md").read_text() == "a note\n"
+
+
+def test_its_author_or_a_maintainer_closes_a_proposal(world: World) -> None:
+    clone = world.clone("owner")
+    clone.commit(world.next_version())
+    number = propose(clone, "unwanted")
+    assert Asking(world, "developer").post(f"/{number}/close").status_code == 403
+    assert Asking(world, "owner").post(f"/{number}/close").json()["state"] == "closed"
+    assert Asking(world, "owner").say(number, "approved").status_code == 409
+    assert Asking(world, "owner").say(number, "commented", text="well").status_code == 201
+
+
+def test_a_branch_is_proposed_without_a_clone(world: World) -> None:
+    clone = world.clone("developer")
+    clone.commit(world.next_version())
+    assert clone.push("origin", "HEAD:refs/heads/idea").code == 0
+    asking = Asking(world, "developer")
+    made = asking.post("", branch="idea", title="An idea")
+    assert (made.status_code, made.json()["topic"]) == (201, "idea"), made.text
+    assert asking.post("", branch="main").status_code == 409
+    assert asking.post("", branch="nothing").status_code == 409
+
+
+@pytest.mark.parametrize("ref", ["refs/for/other/x", "refs/for/main2/x", "refs/heads/proposal-1"])
+def test_what_proposals_are_made_of_is_not_pushed(world: World, ref: str) -> None:
+    clone = world.clone("owner")
+    clone.commit(world.next_version())
+    assert clone.push("origin", f"HEAD:{ref}").code == 1
+
+
+def test_what_loses_values_takes_an_approval_which_lets_them_go(world: World) -> None:
+    posted = world.api.post("/shop/notes", json={"title": "kept"})
+    assert posted.status_code == 201
+    clone, asking = world.clone("developer"), Asking(world, "maintainer")
+    git(clone.folder, "rm", "-q", "-r", "tables", "functions/add.yaml", "functions/list.yaml",
+        "endpoints/add.yaml", "endpoints/list.yaml")  # fmt: skip
+    git(clone.folder, "commit", "-qm", "Drop the notes")
+    number = propose(clone, "drop")
+    found = asking.get(number)
+    assert found["approvals"] == 1
+    assert "1 more approval needed: values would be lost: 'notes'" in found["obstacles"][0]
+    assert (found["plan"]["plan"]["tables"][0]["risk"], "1 row" in found["text"]) == (
+        "destructive", True,
+    )  # fmt: skip
+    assert asking.merge(number).status_code == 409
+    assert asking.say(number, "approved").status_code == 201
+    done = asking.merge(number)
+    assert done.status_code == 200, done.text
+    assert done.json()["is_live"], done.json()["lines"]
+    assert world.api.get("/shop/notes").status_code == 404
+
+
+GATED = {
+    "project.yaml": f"{FILES['project.yaml']}tests: {{ gate: true }}\n",
+    "tests/hello.yaml": (
+        "endpoint: hello\ncases:\n  - name: greets\n"
+        "    expect: { status: 200, value: { text: hello } }\n"
+    ),
+}
+
+
+def test_what_its_own_tests_refuse_is_not_merged(world: World) -> None:
+    clone, asking = world.clone("owner", "left"), Asking(world, "owner", "left")
+    clone.commit({f"left/{path}": text for path, text in GATED.items()})
+    assert clone.push().code == 0
+    before = world.tip(project="both")
+    broken = FILES["functions/hello.yaml"].replace("text:", "words:")
+    clone.commit({"left/functions/hello.yaml": broken})
+    done = asking.merge(propose(clone, "tested"))
+    assert (done.status_code, "its tests fail: " in done.text) == (409, True), done.text
+    assert world.tip(project="both") == before
+
+
+def test_a_merge_does_not_break_a_neighbour(world: World) -> None:
+    clone, asking = world.clone("owner", "left"), Asking(world, "owner", "left")
+    clone.commit({f"right/{path}": text for path, text in BAD.items()})
+    found = asking.get(propose(clone, "neighbour"))
+    assert found["obstacles"] == ["project 'right' of this repository would not work"]
+
+
+def test_a_proposal_is_reviewed_and_merged_on_its_page(world: World) -> None:
+    clone = world.clone("developer")
+    clone.commit(world.next_version())
+    number = propose(clone, "page", "-o", "title=<b>By hand</b>")
+    key = world.book.sessions.begin(world.people["maintainer"], user_agent="", address="")
+    path = f"/projects/shop/proposals/{number}"
+    url, headers = world.serving["control_url"], {"accept": "text/html"}
+    with httpx.Client(base_url=url, cookies={"bbops": key}, headers=headers) as browser:
+        listed = browser.get("/projects/shop/proposals").text
+        assert f"#{number} &lt;b&gt;By hand&lt;/b&gt;" in listed
+        shown = browser.get(path).text
+        assert "Nothing is in the way." in shown
+        fields = dict(re.findall(r'name="(csrf|plan|head)" value="([0-9a-f]+)"', shown))
+        said = browser.post(
+            f"{path}/review", data=fields | {"verdict": "approved", "text": "<i>fine</i>"}
+        )
+        assert said.headers["location"] == f"{path}?done=approved"
+        assert "&lt;i&gt;fine&lt;/i&gt;" in browser.get(path).text
+        assert browser.post(f"{path}/merge", data={"head": fields["head"]}).status_code == 403
+        merged = browser.post(f"{path}/merge", data=fields, timeout=60)
+        assert (merged.status_code, "<p>live: " in merged.text) == (200, True)
+        assert "merged · by developer@example.com" in merged.text
+
+
+def test_who_has_no_role_sees_no_proposal(world: World) -> None:
+    answer = Asking(world, "stranger").ask()
+    assert (answer.status_code, "there is no project 'shop'" in answer.text) == (404, True)
+
+
+def test_proposals_are_in_the_audit_log(world: World) -> None:
+    actions = {one.action for one in world.book.audit.list(limit=1_000)}
+    assert {"push", "merge proposal", "approve proposal", "close proposal"} <= actions
