@@ -179,6 +179,14 @@ class Remote:
         answer = self._read(self._ask_about("POST", name, "resume"), dict[str, bool])
         return answer["was_suspended"]
 
+    def exempt(self, name: str) -> str:
+        """Have the newest commit go live in spite of a freeze; return its revision.
+
+        Raises:
+            ServerError: also when nothing is frozen.
+        """
+        return self._read(self._ask_about("POST", name, "exempt"), dict[str, str])["revision"]
+
     def roll_back(self, name: str, version: str, only: list[str], *, now: bool) -> RolledBack:
         """Have a commit proposed that restores a version; `now`, have it put on the live branch.
 

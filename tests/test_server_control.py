@@ -112,7 +112,7 @@ def test_it_describes_itself(ask: Ask) -> None:
         "/api/projects/{name}/drafts/{slug}/rows",
         "/api/projects/{name}/versions", "/api/projects/{name}/publications",
         "/api/projects/{name}/suspend", "/api/projects/{name}/resume",
-        "/api/projects/{name}/rollback",
+        "/api/projects/{name}/rollback", "/api/projects/{name}/exempt",
         "/api/projects/{name}/proposals", "/api/projects/{name}/proposals/{number}",
         "/api/projects/{name}/proposals/{number}/review",
         "/api/projects/{name}/proposals/{number}/merge",

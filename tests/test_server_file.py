@@ -6,13 +6,22 @@ writes `expected.txt`.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, time
 from pathlib import Path
 
 import pytest
 
+from bbops_server.freezes import Once, Weekly
 from bbops_server.server_file.load import Read, load, read_file
 from bbops_server.server_file.settings import find_restarts, project_settings, server_settings
-from bbops_server.settings import Access, DraftSettings, ProjectSettings, Settings
+from bbops_server.settings import (
+    WEBHOOK_EVENTS,
+    Access,
+    DraftSettings,
+    ProjectSettings,
+    Settings,
+    Webhook,
+)
 from tests.conftest import ROOT
 
 CASES = sorted(path.parent for path in (ROOT / "tests/golden/server").glob("*/server.yaml"))
@@ -53,6 +62,19 @@ def test_values_come_from_the_environment_and_options_before_all(tmp_path: Path)
         data_shown="https://api.example.com", control_shown="http://127.0.0.1:9001",
         access=Access(proxies=("10.0.0.7", "10.1.0.0/16", "fd00::/8")),
         drafts=DraftSettings(60, 20),
+        freezes=(
+            Once(
+                datetime(2026, 12, 23, 23, tzinfo=UTC), datetime(2027, 1, 1, 23, tzinfo=UTC),
+                "holidays",
+            ),
+            Weekly(frozenset({4, 5}), time(16), time(0), "Europe/Berlin", "the shop is full"),
+            Weekly(frozenset({6}), time(0), time(0), "UTC"),
+        ),
+        egress=("10.1.0.0/16", "fd00::/8", "wiki.example.com"),
+        webhooks=(
+            Webhook("https://chat.example.com/hooks/1", frozenset({"stalled"}), "CHAT_SECRET"),
+            Webhook("http://127.0.0.1:9100/hook", frozenset(WEBHOOK_EVENTS), "OPS_SECRET"),
+        ),
     )  # fmt: skip
     given = server_settings(file, tmp_path, {"port": 0, "workers": 1})
     assert (given.host, given.port, given.workers) == ("0.0.0.0", 0, 1)

@@ -11,11 +11,18 @@ from bbops.render import printable
 
 @click.command()
 @click.argument("name", required=False)
+@click.option(
+    "--despite-freeze", is_flag=True,
+    help="Also let the newest commit through a freeze, once; the audit log says who did.",
+)  # fmt: skip
 @of_server
-def command(name: str | None, server: str) -> None:
+def command(name: str | None, server: str, *, despite_freeze: bool) -> None:
     """Let the newest commit of the project NAME, by default the only one, go live again."""
     with open_remote(server) as remote:
         project = name or remote.only_project()
         was_suspended = remote.resume(project)
+        exempted = remote.exempt(project) if despite_freeze else ""
     word = "go on" if was_suspended else "were not suspended"
     say(f"publications of {printable(project)} {word}")
+    if exempted:
+        say(f"{printable(exempted)} goes live in spite of the freeze")

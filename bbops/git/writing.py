@@ -7,6 +7,7 @@ Nothing is checked out but where the branch that moves is: there the files follo
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from bbops.git.place import Place, read_head, read_link
 
 MERGE_SECONDS = 60.0
 _SETTINGS = {"core.hooksPath": os.devnull, "commit.gpgSign": "false", "tag.gpgSign": "false"}
+_IS_TAKEN = re.compile(r"already exists|\.lock': File exists")
 NOTHING = "0" * 40
 """The commit of a branch that is not there yet."""
 
@@ -50,12 +52,14 @@ class Merged:
 def add_tag(place: Place, name: str, commit: str, message: str) -> bool:
     """Make an annotated tag; return False, with nothing changed, when the name is taken.
 
+    So is one that a git has locked and was killed: nobody ever unlocks it.
+
     Raises:
         GitError: it cannot be written.
     """
     words = ("--annotate", "--cleanup=verbatim", "--file=-", "--", name, commit)
     answer = _run(place, ("tag", *words), message.splitlines(), who=BBOPS)
-    if answer.status and "already exists" in answer.complaint:
+    if answer.status and _IS_TAKEN.search(answer.complaint):
         return False
     _demand(answer, "tag")
     return True

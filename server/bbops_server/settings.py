@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal, get_args
 from urllib.parse import urlsplit
 
 from bbops.database.place import Place, PostgresPlace
+from bbops_server.freezes import Freeze
 
 Durability = Literal["normal", "full"]
+WebhookEvent = Literal["published", "stalled"]
+WEBHOOK_EVENTS: Final[tuple[WebhookEvent, ...]] = get_args(WebhookEvent)
 
 CONTROL_HOST = "127.0.0.1"
 """Where the control plane listens unless it is told otherwise."""
@@ -37,6 +40,15 @@ class Provider:
     client_id: str
     secret_env: str
     joins_by_email: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """Another server that is told of events; the secret is kept as that of `Provider`."""
+
+    url: str
+    events: frozenset[WebhookEvent]
+    secret_env: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +99,9 @@ class Settings:
     control_shown: str = ""
     access: Access = Access()
     drafts: DraftSettings = DraftSettings()
+    freezes: tuple[Freeze, ...] = ()
+    egress: tuple[str, ...] = ()
+    webhooks: tuple[Webhook, ...] = ()
     setup_url: str = field(default="", repr=False)
     database_url: str = field(default="", repr=False)
     schema: str = "bbops"

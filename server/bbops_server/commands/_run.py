@@ -75,6 +75,7 @@ def run_file(settings: Settings, file: ServerFile, options: Options, *, as_json:
     def load() -> Make:
         from bbops_server.reconciler.following import FollowedFile  # noqa: PLC0415 - see above
         from bbops_server.reconciler.projects import Projects  # noqa: PLC0415
+        from bbops_server.webhooks.outbox import Outbox  # noqa: PLC0415
 
         def make(plane: Plane) -> Projects:
             followed = FollowedFile(options, file, plane)
@@ -86,7 +87,10 @@ def run_file(settings: Settings, file: ServerFile, options: Options, *, as_json:
                 projects.announce(_serving(plane, str(options.path), shown))
 
             async def work(projects: Projects) -> None:
-                await asyncio.gather(announce(projects), followed.run(projects))
+                projects.outbox = Outbox(lambda: plane.settings)
+                await asyncio.gather(
+                    announce(projects), followed.run(projects), projects.outbox.run()
+                )
 
             return Projects(tell, work)
 

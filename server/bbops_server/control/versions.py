@@ -33,6 +33,12 @@ class Paused(msgspec.Struct, frozen=True):
     was_suspended: bool
 
 
+class Exempted(msgspec.Struct, frozen=True):
+    """What goes live in spite of a freeze."""
+
+    revision: str
+
+
 class WayBack(msgspec.Struct, frozen=True):
     """The version to go back to; `only` names resources, else it is all of the project.
 
@@ -91,6 +97,17 @@ async def resume(visit: Here, name: FromPath[str]) -> Paused:
     return Paused(suspended=False, was_suspended=was_suspended)
 
 
+@change("/api/projects/{name:str}/exempt", Permission.SUSPEND)
+async def exempt(visit: Here, name: FromPath[str]) -> Exempted:
+    """Let the newest commit go live in spite of a freeze; the next one waits again."""
+    try:
+        revision = _versions(visit, name).exempt(visit.caller.email)
+    except BbopsError as error:
+        raise _refused(error) from None
+    await visit.note("publish despite freeze", object=f"{name} {revision}")
+    return Exempted(revision)
+
+
 @change("/api/projects/{name:str}/rollback", Permission.PROPOSE)
 async def roll_back(
     visit: Here, name: FromPath[str], data: Annotated[WayBack, Body()]
@@ -143,4 +160,4 @@ def _refused(error: BbopsError) -> ClientException:
     return ClientException(said, status_code=409)
 
 
-ROUTES = (list_versions, list_publications, suspend, resume, roll_back)
+ROUTES = (list_versions, list_publications, suspend, resume, exempt, roll_back)

@@ -34,7 +34,9 @@ from bbops_server.server_file.settings import (
     access_settings,
     draft_settings,
     find_restarts,
+    freeze_settings,
     project_settings,
+    webhook_settings,
 )
 from bbops_server.settings import ProjectSettings
 
@@ -115,7 +117,7 @@ class FollowedFile:
         old, self.file = self.file, new
         changes = _compare(old, new)
         restarted = [name for name in changes.changed if _follows_other(old, new, name)]
-        self.show_urls(new)
+        self.take_settings(new)
         settings = project_settings(new, self.plane.settings)
         await self.arrange(new, settings)
         for name in (*changes.removed, *restarted):
@@ -127,12 +129,14 @@ class FollowedFile:
             projects.move(settings[name])
         return changes
 
-    def show_urls(self, new: ServerFile) -> None:
-        """Tell people the addresses that the file names, let in whom it says, keep its drafts."""
+    def take_settings(self, new: ServerFile) -> None:
+        """Tell people the addresses that the file names, let in whom it says, freeze, and tell."""
         data, control = new.urls.data or "", new.urls.control or ""
         self.plane.settings = replace(
             self.plane.settings, data_shown=data, control_shown=control,
-            access=access_settings(new), drafts=draft_settings(new),
+            access=access_settings(new), freezes=freeze_settings(new),
+            drafts=draft_settings(new),
+            egress=tuple(new.egress.allow), webhooks=webhook_settings(new),
         )  # fmt: skip
 
     async def arrange(self, new: ServerFile, settings: Mapping[str, ProjectSettings]) -> None:

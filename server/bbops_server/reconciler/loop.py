@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
 from bbops.errors import BbopsError, GitError
 from bbops_server.approvals import stamp_approvals
+from bbops_server.freezes import Frozen
 from bbops_server.reconciler.attempt import Attempt, Stage, Workshop
 from bbops_server.reconciler.events import Event, Found, Published, Report
+from bbops_server.reconciler.freezing import exempt, find_freeze, keep_frozen
 from bbops_server.reconciler.history import accept, missing_branch
 from bbops_server.reconciler.narrowing import Narrowing
 from bbops_server.reconciler.publications import add_publication, read_publications
@@ -47,13 +49,17 @@ class Reconciler:
         project, source = workshop.project, workshop.source
         self.workshop, self.source, self.report = workshop, source, report
         self.board = StatusBoard(project.name, source.name, workshop.url, project.branch)
-        self.board.keep = lambda one: add_publication(self.workshop.project.state, one)
+        self.board.keep = self.keep
+        self.ended: Callable[[Publication], None] = lambda _: None
+        """Hears of each attempt that ended, once."""
         self.asked = asyncio.Event()
         self.known: object = _UNKNOWN
         self.retries = 0
         self.overtaken = 0
         self.finishing: asyncio.Task[None] | None = None
         self.newest: Published | None = None
+        self.frozen: Frozen | None = None
+        """What an attempt found that may have to wait for its end."""
         self.review: Mapping[str, Any] = {}
         """How changes come to the branch, as the live release says; empty before the first."""
         self.narrowing = Narrowing(lambda: self.workshop, self.board, self.tell)
@@ -63,10 +69,21 @@ class Reconciler:
         self.source.hurry()
         self.asked.set()
 
+    def keep(self, publication: Publication) -> None:
+        """Remember an attempt that ended, and let others know."""
+        add_publication(self.workshop.project.state, publication)
+        self.ended(publication)
+
     def accept(self, commit: str) -> None:
         """Let a held commit be served. Raises as `history.accept`."""
         accept(self.board.stalled, commit, self.workshop)
         self.asked.set()
+
+    def exempt(self, who: str) -> str:
+        """Let the newest revision through a freeze; return it. Raises as `freezing.exempt`."""
+        exempt(self.board.attempted, who, self.workshop)
+        self.asked.set()
+        return self.board.attempted or ""
 
     def move(self, project: ProjectSettings) -> None:
         """Take over where the project answers from now on; what it follows stays the same."""
@@ -96,12 +113,19 @@ class Reconciler:
                 self.asked.clear()
                 self.retries = 0
                 return None
+            if self.waits_for_thaw and find_freeze(self.workshop) != self.frozen:
+                return None
             if until is not None and perf_counter() > until:
                 self.retries += 1
                 return None
             if await self.stamp() not in (tried, None):
                 self.retries = 0
                 return tried
+
+    @property
+    def waits_for_thaw(self) -> bool:
+        """Whether the newest commit waits for the end of a freeze."""
+        return self.board.stalled is not None and self.board.stalled.reason == "Frozen"
 
     def retry_at(self) -> float | None:
         stalled = self.board.stalled
@@ -230,6 +254,8 @@ class Reconciler:
         suspension = read_suspension(self.workshop.project.state)
         if suspension is not None:
             raise stalled_by(suspension, self.workshop.project.name)
+        self.frozen = find_freeze(self.workshop)
+        keep_frozen(found[0], self.board.applied, self.workshop)
         return Attempt(*found, finish_narrowing=self.narrowing.finish)
 
     async def stages(self, attempt: Attempt, stages: tuple[tuple[str, Stage], ...]) -> None:

@@ -8,15 +8,18 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from bbops.errors import BbopsError
 from bbops_server.host.secrets import Secrets
 from bbops_server.reconciler.attempt import Workshop
 from bbops_server.reconciler.drafts import Drafts
 from bbops_server.reconciler.events import Event, Tell
 from bbops_server.reconciler.loop import Reconciler
-from bbops_server.reconciler.status import ServerStatus, Stalled, Status
+from bbops_server.reconciler.status import Publication, ServerStatus, Stalled, Status
 from bbops_server.reconciler.versions import Versions
 from bbops_server.settings import ProjectSettings
+from bbops_server.webhooks.outbox import Outbox
 
 RESTART_SECONDS = 5.0
 """How long a loop that failed, which is a mistake of ours, waits before it begins anew."""
@@ -38,6 +41,8 @@ class Projects:
     def __init__(self, tell: Tell, work: Callable[[Projects], Awaitable[None]]) -> None:
         """`work` starts them, and goes on until it is cancelled."""
         self.settings = ServerStatus()
+        self.outbox: Outbox | None = None
+        """Who else is told of attempts."""
         self._tell, self._work = tell, work
         self._held: list[tuple[str, Event]] | None = []
         self._entries: dict[str, _Entry] = {}
@@ -55,6 +60,13 @@ class Projects:
             self._tell(name, event)
         else:
             self._held.append((name, event))
+
+    def notify(self, reconciler: Reconciler, publication: Publication) -> None:
+        """Let the receivers of webhooks know of an attempt that ended."""
+        if self.outbox is not None:
+            event = "published" if publication.outcome == "live" else "stalled"
+            board, told = reconciler.board, msgspec.to_builtins(publication)
+            self.outbox.tell(event, {"project": board.name, "url": board.url, **told})
 
     def reconcilers(self) -> Iterator[Reconciler]:
         """Return the loop of every project."""
@@ -122,6 +134,7 @@ class Projects:
         """Follow a project; a loop of the same name that still ends is waited for."""
         name = workshop.project.name
         reconciler = Reconciler(workshop, lambda event: self.tell(name, event))
+        reconciler.ended = lambda publication: self.notify(reconciler, publication)
         task = asyncio.create_task(self._run(reconciler, self._ending.get(name)))
         drafts = Drafts(workshop)
         work = drafts.run() if workshop.mode == "serve" else asyncio.sleep(0)

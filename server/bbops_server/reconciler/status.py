@@ -152,6 +152,10 @@ class VersionSource(Protocol):
         """Let what is newest go live; return whether that was suspended."""
         ...
 
+    def exempt(self, who: str) -> str:
+        """Let the newest revision through a freeze; return it."""
+        ...
+
     async def tags(self) -> list[dict[str, Any]]:
         """Return the versions in the repository, the newest first."""
         ...

@@ -36,6 +36,10 @@ class Versions:
             self._reconciler.reconcile()
         return was_suspended
 
+    def exempt(self, who: str) -> str:
+        """Let the newest revision through a freeze; return it. Raises: ServerError: none waits."""
+        return self._reconciler.exempt(who)
+
     async def tags(self) -> list[dict[str, Any]]:
         """Return the versions in the repository, the newest first.
 

@@ -14,6 +14,8 @@ from bbops.database.place import read_url
 from bbops.errors import DatabaseError, GitError
 from bbops.git.address import Address, require_branch
 from bbops.model import Model
+from bbops_server.server_file.freeze import CheckedFreeze
+from bbops_server.server_file.webhook import WrittenWebhook
 from bbops_server.settings import MAX_WORKERS, is_loopback
 
 _LISTEN = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):(?P<port>[0-9]{1,5})").fullmatch
@@ -226,6 +228,8 @@ class ServerFile(Model):
     sign_in: SignIn = SignIn()
     egress: Egress = Egress()
     drafts: Drafts = Drafts()
+    freeze: Annotated[list[CheckedFreeze], Field(max_length=100)] = []
+    webhooks: Annotated[list[WrittenWebhook], Field(max_length=20)] = []
     workers: Annotated[int, BeforeValidator(_number), Field(ge=1, le=MAX_WORKERS)] = 1
     database: Annotated[str, AfterValidator(_check_database)] = ""
     projects: dict[ProjectName, ServedProject]

@@ -10,9 +10,19 @@ from typing import Any
 from bbops.database.place import read_url
 from bbops.diagnostics import Diagnostic
 from bbops.yaml.document import Document
+from bbops_server.freezes import Freeze
+from bbops_server.server_file.freeze import read_freeze
 from bbops_server.server_file.load import place_of
 from bbops_server.server_file.model import ServerFile, split_listen
-from bbops_server.settings import Access, DraftSettings, ProjectSettings, Provider, Settings
+from bbops_server.server_file.webhook import read_webhook
+from bbops_server.settings import (
+    Access,
+    DraftSettings,
+    ProjectSettings,
+    Provider,
+    Settings,
+    Webhook,
+)
 
 _FIXED: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("bind", "data"), ("host", "port")),
@@ -31,9 +41,20 @@ def server_settings(file: ServerFile, state: Path, given: Mapping[str, Any]) -> 
         state, host=host, port=port, control_host=control_host, control_port=control_port,
         workers=file.workers, data_shown=file.urls.data or "",
         control_shown=file.urls.control or "", access=access_settings(file),
-        database_url=file.database, drafts=draft_settings(file),
+        database_url=file.database, drafts=draft_settings(file), freezes=freeze_settings(file),
+        egress=tuple(file.egress.allow), webhooks=webhook_settings(file),
     )  # fmt: skip
     return replace(found, **given)
+
+
+def freeze_settings(file: ServerFile) -> tuple[Freeze, ...]:
+    """Return when nothing new goes live."""
+    return tuple(map(read_freeze, file.freeze))
+
+
+def webhook_settings(file: ServerFile) -> tuple[Webhook, ...]:
+    """Return who is told what happens."""
+    return tuple(map(read_webhook, file.webhooks))
 
 
 def access_settings(file: ServerFile) -> Access:

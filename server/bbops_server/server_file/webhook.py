@@ -1,0 +1,45 @@
+"""What `webhooks:` of `server.yaml` may say."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, StringConstraints
+from pydantic_core import PydanticCustomError
+
+from bbops.model import Model
+from bbops_server.settings import WEBHOOK_EVENTS, Webhook, WebhookEvent, is_loopback
+
+
+def _check_receiver(text: str) -> str:
+    """Take an address that nobody may listen to on the way."""
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+        is_known = parts.scheme == "https" or (
+            parts.scheme == "http" and is_loopback(parts.hostname or "")
+        )
+        is_url = is_known and parts.hostname and parts.username is None and not parts.fragment
+    except ValueError:
+        is_url = False
+    if not is_url:
+        raise PydanticCustomError(
+            "bad_value", "{message}",
+            {"message": "expected an address of https, without a name or password in it",
+             "hint": "such as https://chat.example.com/hooks/1; http is for this machine alone"},
+        )  # fmt: skip
+    return text
+
+
+class WrittenWebhook(Model):
+    """Who is told what; the secret is a value of the environment, or a stored one."""
+
+    url: Annotated[str, AfterValidator(_check_receiver)]
+    events: Annotated[list[WebhookEvent], Field(min_length=1)] = list(WEBHOOK_EVENTS)
+    secret_env: Annotated[str, StringConstraints(pattern=r"^[A-Z_][A-Z0-9_]*$")]
+
+
+def read_webhook(one: WrittenWebhook) -> Webhook:
+    """Return what was written."""
+    return Webhook(one.url, frozenset(one.events), one.secret_env)

@@ -1,0 +1,1 @@
+"""Tell other servers what happens to projects."""

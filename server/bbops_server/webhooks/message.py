@@ -1,0 +1,68 @@
+"""One message to another server, signed as "Standard Webhooks" says."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from bbops.errors import ServerError
+
+SHORTEST_BYTES: Final = 24
+_PREFIX: Final = "whsec_"
+
+
+class Message(msgspec.Struct, frozen=True):
+    """What is sent, and how often that was tried.
+
+    Attributes:
+        id: of the message, the same at each try: whoever gets it twice knows by that.
+        body: JSON of `type`, `timestamp` and `data`, as it is signed.
+        at: when it happened.
+        tries: those that have failed.
+    """
+
+    id: str
+    body: str
+    at: datetime
+    tries: int = 0
+
+
+def write_body(event: str, at: datetime, data: Mapping[str, Any]) -> str:
+    """Return the body of a message."""
+    return msgspec.json.encode({"type": event, "timestamp": at, "data": data}).decode()
+
+
+def read_secret(text: str) -> bytes:
+    """Return the key that a secret stands for: base64, with or without `whsec_` before it.
+
+    Raises:
+        ServerError: it is no such text, or too short to be one.
+    """
+    try:
+        key = base64.b64decode(text.removeprefix(_PREFIX), validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if len(key) < SHORTEST_BYTES:
+        raise ServerError(
+            f"the secret is not base64 of {SHORTEST_BYTES} bytes or more",
+            hint="'openssl rand -base64 32' makes one",
+        )
+    return key
+
+
+def sign(message: Message, at: datetime, key: bytes) -> dict[str, str]:
+    """Return the headers of a try. Source: Standard Webhooks, "Signature scheme"."""
+    stamp = str(int(at.timestamp()))
+    signed = f"{message.id}.{stamp}.{message.body}".encode()
+    mark = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+    return {
+        "content-type": "application/json", "webhook-id": message.id,
+        "webhook-timestamp": stamp, "webhook-signature": f"v1,{mark}",
+    }  # fmt: skip
