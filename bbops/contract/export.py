@@ -36,5 +36,5 @@ def schema_file() -> dict[str, str]:
 FORMATS: Final[Mapping[str, Format]] = {
     "openapi": Format(render_openapi, "application/json"),
     "json": Format(render_json, "application/json"),
-    "markdown": Format(render_markdown, "text/markdown; charset=utf-8"),
+    "markdown": Format(render_markdown, "text/markdown"),
 }
