@@ -22,7 +22,7 @@ from bbops_server.accounts.rules import Role
 from bbops_server.control.app import create_control
 from bbops_server.control.desk import Desk
 from bbops_server.reconciler.draft_status import DraftStatus
-from bbops_server.reconciler.status import Condition, Publication, ServerStatus, Status
+from bbops_server.reconciler.status import Condition, Publication, ServerStatus, Status, Written
 from bbops_server.settings import Settings
 
 URL = "http://127.0.0.1:8001"
@@ -70,6 +70,9 @@ class OneProject:
 
     def versions(self, name: str) -> OneHistory | None:
         return OneHistory() if name == "small" else None
+
+    async def contract(self, name: str, form: str) -> Written | None:
+        return Written("{}", "application/json", "c" * 64) if name == "small" else None
 
 
 class OneHistory:
@@ -119,6 +122,9 @@ class OneDraft:
 
     async def renew(self, slug: str) -> bool:
         return slug == "slug"
+
+    async def contract(self, slug: str, form: str) -> Written:
+        raise ServerError(f"'{slug}' has mistakes")
 
     async def copy_rows(
         self, slug: str, tables: Sequence[str], *, limit: int, masked: Sequence[str]

@@ -388,3 +388,20 @@ def write_flow(served: Served, name: str, steps: str) -> None:
     (endpoints / f"{name}.yaml").write_text(
         f"method: POST\npath: /leak\nfunction: {name}\nauthentication: None\n"
     )
+
+
+def test_the_contract_of_a_draft_is_its_own(served: Served) -> None:
+    push(served, "contract", "field_of_the_contract")
+    wait_for(lambda: "contract" in {one["branch"] for one in drafts(served)})
+    (draft,) = [one for one in drafts(served) if one["branch"] == "contract"]
+    live = served.control.get("/api/projects/notes/contract")
+    own = served.control.get(f"/api/projects/notes/drafts/{draft['slug']}/contract")
+    assert (live.status_code, own.status_code) == (200, 200), (live.text, own.text)
+    assert ("field_of_the_contract" in own.text, "field_of_the_contract" in live.text) == (1, 0)
+    assert own.headers["etag"] != live.headers["etag"]
+    assert own.json()["servers"] == [{"url": draft["url"].rstrip("/")}]
+    page = served.control.get("/api/projects/notes/contract?format=markdown")
+    assert page.headers["content-type"] == "text/markdown; charset=utf-8"
+    assert page.text.startswith("# sample\n")
+    assert served.control.get("/api/projects/notes/contract?format=yaml").status_code == 400
+    assert served.control.get("/api/projects/none/contract").status_code == 404

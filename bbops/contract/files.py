@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection
+from typing import Any
 
-from bbops.contract.editor import Names, schemas
+import msgspec
+
+from bbops.contract.editor import DIALECT, Names, schemas
 from bbops.project import Project
 
 
@@ -38,3 +42,23 @@ def names_of(project: Project) -> dict[str, list[str]]:
 def _broken(project: Project, folder: str) -> set[str]:
     """Return the names of files that cannot be read as they stand: they are there all the same."""
     return {name for kind, name in project.broken if kind == folder}
+
+
+def schema_of(kind: type) -> str:
+    """Return the text of the schema of a dataclass; its docstrings say what attributes are."""
+    schema = msgspec.json.schema(kind)
+    schema["$defs"] = {name: _described(one) for name, one in schema["$defs"].items()}
+    text = json.dumps({"$schema": DIALECT, **schema}, indent=1, ensure_ascii=False)
+    return f"{text}\n"
+
+
+def _described(definition: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a class whose docstring says what its attributes are."""
+    about, _, attributes = definition.pop("description", "").partition("Attributes:")
+    properties = definition["properties"]
+    for name, text in _ATTRIBUTE.findall(attributes):
+        properties[name] = {**properties[name], "description": " ".join(text.split())}
+    return {"description": " ".join(about.split()), **definition}
+
+
+_ATTRIBUTE = re.compile(r"^ +(\w+): ((?:.|\n(?! +\w+: ))+)", re.MULTILINE)

@@ -63,8 +63,10 @@ def _output(step: Step, scope: Scope) -> Iterator[Output]:
     if isinstance(step, Return):
         answer = step.return_
         status = _status(answer.status)
-        if "value" not in answer.model_fields_set or answer.value is None or status in {204, 304}:
+        if "value" not in answer.model_fields_set or status in {204, 304}:
             yield Output(status, None, "")
+        elif answer.value is None:
+            yield Output(status, {"type": "null"})
         elif answer.content_type is not None:
             yield Output(status, {"type": "string"}, str(answer.content_type))
         else:

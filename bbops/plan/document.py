@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
 
+from bbops.contract.files import schema_of
 from bbops.plan.plan import Plan, digest
 from bbops.tree import Tree
 
 FILE = "plan.schema.json"
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +74,4 @@ def encode(document: Document) -> dict[str, Any]:
 
 def schema_file() -> dict[str, str]:
     """Return the text of the schema's file by its name."""
-    schema = msgspec.json.schema(Document)
-    schema["$defs"] = {name: _described(one) for name, one in schema["$defs"].items()}
-    text = json.dumps({"$schema": DIALECT, **schema}, indent=1, ensure_ascii=False)
-    return {FILE: f"{text}\n"}
-
-
-def _described(definition: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a class whose docstring says what its attributes are."""
-    about, _, attributes = definition.pop("description", "").partition("Attributes:")
-    properties = definition["properties"]
-    for name, text in _ATTRIBUTE.findall(attributes):
-        properties[name] = {**properties[name], "description": " ".join(text.split())}
-    return {"description": " ".join(about.split()), **definition}
-
-
-_ATTRIBUTE = re.compile(r"^ +(\w+): ((?:.|\n(?! +\w+: ))+)", re.MULTILINE)
+    return {FILE: schema_of(Document)}

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from urllib.parse import urlsplit
 
 from bbops.addons._base import kind as addon_kind
+from bbops.contract.reads import ANY_MEMBER, members
 from bbops.diagnostics import Place
 from bbops.expressions.inside import expressions
-from bbops.expressions.nodes import Index, Literal, Member, Name, Node, children
+from bbops.expressions.nodes import Index, Member
 from bbops.expressions.values import Constant, Template, Value
 from bbops.plan.finding import Finding, finding
 from bbops.plan.pairs import Pairs
@@ -81,8 +82,8 @@ def _called(url: Value) -> str:
     parts = url.parts if isinstance(url, Template) else [getattr(url, "node", "")]
     if isinstance(parts[0], str):
         return _host(parts[0])
-    names = [*_variables(parts[0])] if isinstance(parts[0], Member | Index) else []
-    return f"the server that env {names[0]} names" if names and names[0] != _ALL else ""
+    names = [*members(parts[0], "env")] if isinstance(parts[0], Member | Index) else []
+    return f"the server that env {names[0]} names" if names and names[0] else ""
 
 
 def _host(text: str) -> str:
@@ -103,30 +104,13 @@ def _secrets(head: Project) -> Look:
         if "env" not in function.document.source:
             return
         for found in expressions(function.model.steps):
-            for name in _variables(found.node):
+            for name in members(found.node, "env"):
                 if name in env and env[name].secret:
                     yield name, f"the secret '{name}'", function.at(found.mark)
-                elif name == _ALL:
+                elif name == ANY_MEMBER:
                     yield name, "any secret", function.at(found.mark)
 
     return look
-
-
-_ALL = "*"
-
-
-def _variables(node: Node) -> Iterator[str]:
-    """Yield the env variables that an expression reads; `*` where it may read each of them."""
-    match node:
-        case Member(of=Name(name="env"), name=str(name)):
-            yield name
-        case Index(of=Name(name="env"), key=Literal(value=str(name))):
-            yield name
-        case Name(name="env"):
-            yield _ALL
-        case _:
-            for inner in children(node):
-                yield from _variables(inner)
 
 
 def _writes(function: Resource[Function]) -> Iterator[Reached]:

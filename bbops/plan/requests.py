@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from bbops.contract.requests import PARTS, declared_fields, declaring
 from bbops.diagnostics import Place
 from bbops.plan.finding import Finding, finding
 from bbops.plan.pairs import title
 from bbops.project import Project, Resource, Route
 from bbops.resources.endpoint import Upload
 from bbops.resources.function import Function
-from bbops.shape import Field, Shape
+from bbops.shape import Field
 
-_PARTS = ("input", "query", "params")
 _TEXTS = frozenset({"string", "text", "email", "url", "uuid", "date", "datetime"})
 _LOWER = ("min_length", "minimum")
 _UPPER = ("max_length", "maximum")
@@ -37,8 +37,8 @@ def find_request_breaks(
     base: Project, old: Route, head: Project, new: Route
 ) -> Iterator[Finding]:  # fmt: skip
     """Yield what a route takes no longer, of its function's shapes and its middleware's."""
-    for part in _PARTS:
-        before, after = _fields(base, old, part), _fields(head, new, part)
+    for part in PARTS:
+        before, after = declared_fields(base, old, part), declared_fields(head, new, part)
         where = _declares(head, new, part)
         for said in shape_breaks(before, after, part):
             if part == "params" and said.code in {"input-removed", "input-required"}:
@@ -173,24 +173,8 @@ def _bytes(size: str) -> int:
 
 
 # ---- where shapes stand
-def _declaring(project: Project, route: Route) -> list[Resource[Function]]:
-    names = dict.fromkeys((route.endpoint.model.function, *route.middleware))
-    return [project.functions[name] for name in names]
-
-
-def _fields(project: Project, route: Route, part: str) -> dict[str, Field]:
-    """Return what a request of a route is held against; its function says more than middleware."""
-    found: dict[str, Field] = {}
-    for function in reversed(_declaring(project, route)):
-        shape: Shape = getattr(function.model, part) or {}
-        bare = {name.rstrip("?") for name in shape}
-        found = {name: field for name, field in found.items() if name.rstrip("?") not in bare}
-        found |= shape
-    return found
-
-
 def _declares(project: Project, route: Route, part: str) -> list[Resource[Function]]:
-    every = _declaring(project, route)
+    every = declaring(project, route)
     return [one for one in every if getattr(one.model, part)] or every[:1]
 
 

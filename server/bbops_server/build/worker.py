@@ -25,6 +25,7 @@ from bbops.git.checkout import is_dirty
 from bbops.git.command import end_all
 from bbops.project import Project
 from bbops.resources.project import Engine
+from bbops_server.build.contracts import Contracts
 from bbops_server.build.gate import MOST_TOLD, Gate, Trial
 from bbops_server.build.proposing import agree, judge, read_pair, summarize
 from bbops_server.build.smoke import try_release
@@ -39,7 +40,7 @@ class Builder:
 
     def __init__(self) -> None:
         self._sources, self._mirrors, self._gate = Sources(), Mirrors(), Gate()
-        self._tables = TablesAtWork()
+        self._tables, self._contracts = TablesAtWork(), Contracts(self._sources)
         self._thread = ThreadPoolExecutor(1, "bbops-build")
         self._git_threads: dict[str, ThreadPoolExecutor] = {}
 
@@ -112,6 +113,9 @@ class Builder:
             },
             "check": lambda: self._check(
                 request["source"], request["old"], request["off"], request["engine"]
+            ),
+            "contract": lambda: self._contracts.write(
+                request["source"], request["form"], request["url"], request["engine"]
             ),
             "trees": lambda: self._sources.store(
                 request["repository"], request["quarantine"]

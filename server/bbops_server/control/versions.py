@@ -101,7 +101,7 @@ async def resume(visit: Here, name: FromPath[str]) -> Paused:
 async def exempt(visit: Here, name: FromPath[str]) -> Exempted:
     """Let the newest commit go live in spite of a freeze; the next one waits again."""
     try:
-        revision = _versions(visit, name).exempt(visit.caller.email)
+        revision = find_versions(visit, name).exempt(visit.caller.email)
     except BbopsError as error:
         raise _refused(error) from None
     await visit.note("publish despite freeze", object=f"{name} {revision}")

@@ -21,11 +21,12 @@ from bbops.errors import BbopsError, ServerError
 from bbops_server.host.secrets import Secrets
 from bbops_server.live.place import DraftPlace
 from bbops_server.reconciler.attempt import Workshop
+from bbops_server.reconciler.contracts import write_contract
 from bbops_server.reconciler.draft_names import draft_name, key_of, slug_of
 from bbops_server.reconciler.draft_status import DraftStatus, State
 from bbops_server.reconciler.events import Event
 from bbops_server.reconciler.loop import Reconciler
-from bbops_server.reconciler.status import Stalled
+from bbops_server.reconciler.status import Stalled, Written
 from bbops_server.settings import ProjectSettings
 
 LOOK_SECONDS: Final = 0.5
@@ -165,6 +166,12 @@ class Drafts:
             "tables": list(tables), "limit": limit, "masked": list(masked),
         }  # fmt: skip
         return dict((await build.ask(asked, timeout_seconds=COPY_SECONDS))["rows"])
+
+    async def contract(self, slug: str, form: str) -> Written:
+        """Return what a draft publishes to its callers. Raises: BbopsError: it has mistakes."""
+        one = self._drafts[slug]
+        workshop = replace(self.workshop, project=one.settings)
+        return await write_contract(workshop, await self._source_of(one), form)
 
     async def _source_of(self, one: _Draft) -> Mapping[str, Any]:
         found = await self.workshop.source.of_branch(one.branch).revision(self.workshop.plane.build)

@@ -13,10 +13,11 @@ import msgspec
 from bbops.errors import BbopsError
 from bbops_server.host.secrets import Secrets
 from bbops_server.reconciler.attempt import Workshop
+from bbops_server.reconciler.contracts import live_source, write_contract
 from bbops_server.reconciler.drafts import Drafts
 from bbops_server.reconciler.events import Event, Tell
 from bbops_server.reconciler.loop import Reconciler
-from bbops_server.reconciler.status import Publication, ServerStatus, Stalled, Status
+from bbops_server.reconciler.status import Publication, ServerStatus, Stalled, Status, Written
 from bbops_server.reconciler.versions import Versions
 from bbops_server.settings import ProjectSettings
 from bbops_server.webhooks.outbox import Outbox
@@ -111,6 +112,15 @@ class Projects:
         """Return the history of a project; None when no project has that name."""
         found = self._find(name)
         return Versions(found) if found is not None else None
+
+    async def contract(self, name: str, form: str) -> Written | None:
+        """Return what the live commit publishes; None when no project has that name."""
+        found = self._find(name)
+        if found is None:
+            return None
+        build = found.workshop.plane.build
+        source = await live_source(found.source, found.board.applied, build)
+        return await write_contract(found.workshop, source, form)
 
     def wake(self, draft: str) -> None:
         """Let a draft answer that was asked for."""

@@ -92,6 +92,14 @@ class Status(msgspec.Struct, frozen=True):
         return any(one.type == "Ready" and one.status for one in self.conditions)
 
 
+class Written(msgspec.Struct, frozen=True):
+    """A contract in one of its formats; `digest` names what it says."""
+
+    text: str
+    content_type: str
+    digest: str
+
+
 class ServerStatus(msgspec.Struct, frozen=True):
     """What is true of the server's own settings: their file, if any, and what is wrong in it."""
 
@@ -134,6 +142,10 @@ class DraftSource(Protocol):
         self, slug: str, tables: Sequence[str], *, limit: int, masked: Sequence[str]
     ) -> dict[str, int]:
         """Copy rows of the live database into a draft's, without what is private; count them."""
+        ...
+
+    async def contract(self, slug: str, form: str) -> Written:
+        """Return what a draft publishes to its callers. Raises: BbopsError: it has mistakes."""
         ...
 
 
@@ -202,6 +214,14 @@ class StatusSource(Protocol):
 
     def versions(self, name: str) -> VersionSource | None:
         """Return a project's history; None when no project has the name."""
+        ...
+
+    async def contract(self, name: str, form: str) -> Written | None:
+        """Return what the live commit publishes; None when no project has the name.
+
+        Raises:
+            BbopsError: nothing is live, or it cannot be read.
+        """
         ...
 
 

@@ -1,0 +1,61 @@
+"""What a project publishes to those who call it: OpenAPI, JSON or Markdown."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from litestar import Response
+from litestar.exceptions import ClientException, NotFoundException
+from litestar.params import FromPath, QueryParameter
+
+from bbops.errors import BbopsError
+from bbops_server.accounts.rules import Permission
+from bbops_server.control.routes import read
+from bbops_server.control.visit import Here
+from bbops_server.reconciler.status import Written
+
+Form = Annotated[Literal["openapi", "json", "markdown"], QueryParameter(name="format")]
+
+
+@read("/api/projects/{name:str}/contract", Permission.READ_PROJECT)
+async def read_contract(
+    visit: Here, name: FromPath[str], form: Form = "openapi"
+) -> Response[Any]:  # fmt: skip
+    """The contract of what is live, in a format."""
+    try:
+        found = await visit.desk.status.contract(name, form)
+    except BbopsError as error:
+        raise _refused(error) from None
+    if found is None:
+        raise NotFoundException(f"there is no project '{name}'")
+    return _answer(found)
+
+
+@read("/api/projects/{name:str}/drafts/{slug:str}/contract", Permission.READ_PROJECT)
+async def read_draft_contract(
+    visit: Here, name: FromPath[str], slug: FromPath[str], form: Form = "openapi"
+) -> Response[Any]:
+    """The contract of the newest commit of a draft, in a format."""
+    drafts = visit.desk.status.drafts(name)
+    if drafts is None:
+        raise NotFoundException(f"there is no project '{name}'")
+    draft = drafts.find(slug)
+    if draft is None:
+        raise NotFoundException(f"project '{name}' has no draft '{slug}'")
+    try:
+        return _answer(await drafts.contract(draft.slug, form))
+    except BbopsError as error:
+        raise _refused(error) from None
+
+
+def _answer(found: Written) -> Response[Any]:
+    headers = {"etag": f'"{found.digest}"'}
+    return Response(found.text.encode(), media_type=found.content_type, headers=headers)
+
+
+def _refused(error: BbopsError) -> ClientException:
+    said = f"{error.message}; {error.hint}" if error.hint else error.message
+    return ClientException(said, status_code=409)
+
+
+ROUTES = (read_contract, read_draft_contract)

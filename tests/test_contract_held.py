@@ -1,0 +1,136 @@
+"""A served project keeps its contract: schemathesis asks what its OpenAPI says may be asked."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tests.conftest import ROOT, TEMPLATE
+from tests.contracts import contract_of
+from tests.served import Served, git
+
+pytestmark = pytest.mark.long
+CHECKS = [
+    not_a_server_error, status_code_conformance, content_type_conformance,
+    response_schema_conformance,
+]  # fmt: skip
+PROJECTS = (TEMPLATE, ROOT / "tests/samples/blog", ROOT / "tests/samples/saas")
+EXAMPLES = 30
+"""Requests of each operation, good ones and bad ones each."""
+NOT_SERVED = {
+    "me.avatar": "uploads are not served yet", "billing.subscribe": "its addon is not served yet",
+}  # fmt: skip
+OPERATIONS = [
+    pytest.param(
+        path, one.id, id=f"{path.name}-{one.id}",
+        marks=[pytest.mark.xfail(reason=NOT_SERVED[one.id])] if one.id in NOT_SERVED else [],
+    )
+    for path in PROJECTS
+    for one in contract_of(path).operations
+]  # fmt: skip
+
+
+class Asked:
+    """A project that is served, as its contract describes it, and who asks it."""
+
+    def __init__(self, served: Served) -> None:
+        (project,) = served.control.get("/api/projects").json()
+        found = served.control.get(f"/api/projects/{project['name']}/contract").json()
+        self.served, self.headers = served, served.sign_up()
+        schema = schemathesis.openapi.from_dict(found)
+        every = (one.ok() for one in schema.get_all_operations())
+        self.operations = {one.definition.raw["operationId"]: one for one in every}
+        self.made: dict[str, list[str]] = {}
+        self.seen: Counter[int] = Counter()
+
+    def ask(self, case: Any, *, is_signed_in: bool, at_random: bool) -> None:
+        """Ask, and hold the answer to the contract; what is made is asked for afterwards."""
+        template = case.operation.path.split("/")
+        spared = 1 if case.operation.method.upper() == "DELETE" else 0
+        for before, part in pairwise(template):
+            made = self.made.get(before, [])
+            if part.startswith("{") and len(made) > spared and not at_random:
+                case.path_parameters[part[1:-1]] = made.pop() if spared else made[0]
+        url, headers = str(self.served.api.base_url), self.headers if is_signed_in else {}
+        answer = case.call(base_url=url, headers=headers)
+        self.seen[answer.status_code] += 1
+        case.validate_response(answer, checks=CHECKS)
+        if answer.status_code == 201 and isinstance(found := answer.json(), dict):
+            if "id" in found or "slug" in found:
+                self.made.setdefault(template[-1], []).append(found.get("id") or found["slug"])
+            if "key" in found:
+                self.headers["x-api-key"] = found["key"]
+
+
+@pytest.fixture(scope="module")
+def box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Serve one project at a time."""
+    running: dict[Path, Asked] = {}
+
+    def ask(project: Path) -> Asked:
+        if project not in running:
+            stop()
+            running[project] = Asked(_serve(project, tmp_path_factory.mktemp("box")))
+        return running[project]
+
+    def stop() -> None:
+        for one in running.values():
+            one.served.stop()
+        running.clear()
+
+    yield ask
+    stop()
+
+
+def _serve(project: Path, box: Path) -> Served:
+    folder = shutil.copytree(project, box / project.name)
+    for channel in folder.glob("channels/*.yaml"):  # the limits themselves are tried elsewhere
+        lines = channel.read_text().splitlines()
+        kept = [f"{one}000" if one.startswith("rateLimit:") else one for one in lines]
+        channel.write_text("\n".join(kept) + "\n")
+    git(folder, "init", "-qb", "main")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "Begin")
+    env = {name: f"{name}-of-at-least-32-characters-in-all" for name in _needed(folder)}
+    served = Served(folder, box / "home", env=env)
+    served.live()
+    return served
+
+
+def _needed(folder: Path) -> list[str]:
+    lines = (folder / "project.yaml").read_text().splitlines()
+    declared = [one.strip().partition(":")[0] for one in lines if one.startswith("  ")]
+    return [name for name in declared if name.isupper()]
+
+
+@pytest.mark.parametrize(("project", "name"), OPERATIONS)
+def test_an_operation_answers_as_the_contract_says(box: Any, project: Path, name: str) -> None:
+    asked = box(project)
+    operation = asked.operations[name]
+    cases = st.one_of(*(operation.as_strategy(generation_mode=mode) for mode in GenerationMode))
+
+    @settings(
+        max_examples=EXAMPLES, deadline=None, database=None, derandomize=True,
+        suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate],
+    )  # fmt: skip
+    @given(cases, st.sampled_from([True, True, False]), st.booleans())
+    def ask(case: Any, is_signed_in: Any, at_random: Any) -> None:
+        asked.ask(case, is_signed_in=is_signed_in, at_random=at_random)
+
+    ask()
