@@ -79,6 +79,7 @@ class Bench:
     ) -> Standing:
         """Return how a proposal stands; its tests are waited for so long."""
         if proposal.state != "open":
+            self._trials.end(self._place(proposal))
             return _stuck(proposal, None, f"it is {proposal.state}")
         try:
             candidate = await asyncio.to_thread(self.forge.prepare, proposal.number)
@@ -129,10 +130,13 @@ class Bench:
         """Return what is to be tested: the project as a merge would make it."""
         at, name = self._mine.at, self._mine.name
         source = self._describe(self._mine, candidate.commit, proposal.target)
-        place = str(at.project.state / "proposals" / str(proposal.number))
+        place = self._place(proposal)
         off = await asyncio.to_thread(read_features_off, at.plane.settings)
         asked = {"do": "try", "source": source, "state": place, "engine": at.engine, "off": off}
         return Trial(place, (name, tree, *off), asked)
+
+    def _place(self, proposal: Proposal) -> str:
+        return str(self._mine.at.project.state / "proposals" / str(proposal.number))
 
     async def _plan(self, candidate: Candidate, target: str, **more: str) -> dict[str, Any]:
         at = self._mine.at

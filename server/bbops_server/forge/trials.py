@@ -76,6 +76,7 @@ class Trials:
             trial: what is asked about.
             wait_seconds: for them to end. Who waits has what could not be run tried again.
         """
+        self.end(trial.place, but=trial.tree)
         known = self._known.get(trial.tree)
         if known is not None and not (wait_seconds and known.state == "unknown"):
             return known
@@ -83,6 +84,13 @@ class Trials:
         if wait_seconds:
             await asyncio.wait({task}, timeout=wait_seconds)
         return self._known.get(trial.tree, RUNNING)
+
+    def end(self, place: str, *, but: Key = ()) -> None:
+        """End what runs at a place, unless it is of this tree."""
+        tree, task = self._running.get(place, (but, None))
+        if task is not None and tree != but:
+            del self._running[place]
+            task.cancel()
 
     async def stop(self) -> None:
         """End what runs."""
@@ -92,11 +100,8 @@ class Trials:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _start(self, trial: Trial) -> asyncio.Task[None]:
-        tree, task = self._running.get(trial.place, ((), None))
-        if task is not None and not task.done():
-            if tree == trial.tree:
-                return task
-            task.cancel()
+        if trial.place in self._running:
+            return self._running[trial.place][1]
         task = asyncio.create_task(self._run(trial))
         self._running[trial.place] = trial.tree, task
         task.add_done_callback(lambda done: self._forget(trial.place, done))
