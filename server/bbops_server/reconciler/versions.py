@@ -75,9 +75,7 @@ class Versions:
             "do": "roll back", **self._about(), "branch": source.branch,
             "version": version, "only": only, "who": who,
         }  # fmt: skip
-        answer = await self._ask(asked)
-        self._reconciler.reconcile()
-        return dict(answer)
+        return dict(await self._ask(asked))  # the loop sees a branch here move by itself
 
     def _about(self) -> dict[str, str]:
         workshop, source = self._reconciler.workshop, self._reconciler.source
