@@ -146,7 +146,7 @@ class Publications(RuleBasedStateMachine):
         content = self.at.restored(version, only=only)
         resources = ["functions/hello"] if only else []
         with suppress(ServerError):  # it is as it was
-            self.at.remote.roll_back(NAME, version.name, resources)
+            self.at.remote.roll_back(NAME, version.name, resources, now=True)
         if self.at.tip() != before:
             assert self.at.follows(before, self.at.tip())
             self.at.contents[self.at.tip()] = content

@@ -14,7 +14,14 @@ import pytest
 from bbops_server.freezes import Once, Weekly
 from bbops_server.server_file.load import Read, load, read_file
 from bbops_server.server_file.settings import find_restarts, project_settings, server_settings
-from bbops_server.settings import WEBHOOK_EVENTS, Access, ProjectSettings, Settings, Webhook
+from bbops_server.settings import (
+    WEBHOOK_EVENTS,
+    Access,
+    DraftSettings,
+    ProjectSettings,
+    Settings,
+    Webhook,
+)
 from tests.conftest import ROOT
 
 CASES = sorted(path.parent for path in (ROOT / "tests/golden/server").glob("*/server.yaml"))
@@ -67,6 +74,7 @@ def test_values_come_from_the_environment_and_options_before_all(tmp_path: Path)
             Webhook("https://chat.example.com/hooks/1", frozenset({"stalled"}), "CHAT_SECRET"),
             Webhook("http://127.0.0.1:9100/hook", frozenset(WEBHOOK_EVENTS), "OPS_SECRET"),
         ),
+        drafts=DraftSettings(60, 20),
     )  # fmt: skip
     given = server_settings(file, tmp_path, {"port": 0, "workers": 1})
     assert (given.host, given.port, given.workers) == ("0.0.0.0", 0, 1)

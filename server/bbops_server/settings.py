@@ -66,6 +66,19 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
+class DraftSettings:
+    """How many drafts each project has, and how long they stay awake.
+
+    Attributes:
+        idle_seconds: one that nobody asks for so long sleeps again; its database stays.
+        most: the branches committed to last; others are not previewed.
+    """
+
+    idle_seconds: float = 900.0
+    most: int = 200
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """One server's settings.
 
@@ -88,6 +101,7 @@ class Settings:
     freezes: tuple[Freeze, ...] = ()
     egress: tuple[str, ...] = ()
     webhooks: tuple[Webhook, ...] = ()
+    drafts: DraftSettings = DraftSettings()
     setup_url: str = field(default="", repr=False)
     database_url: str = field(default="", repr=False)
     schema: str = "bbops"

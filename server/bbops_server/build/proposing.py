@@ -63,7 +63,10 @@ def judge(pair: Pair, migration: Migration | None, tell: Callable[[Diagnostic], 
         migration: what it would do to the data; None where nothing can be planned.
         tell: writes a diagnostic.
     """
-    told = {"diagnostics": [tell(one) for one in pair.diagnostics]}
+    told = {
+        "diagnostics": [tell(one) for one in pair.diagnostics],
+        "tree": tree_id(pair.after) if pair.then else "", "gate": _is_gated(pair),
+    }  # fmt: skip
     if migration is None or pair.now is None or pair.then is None:
         return told | _judge_mistakes(pair)
     answer = read_answer(as_json(migration))
@@ -93,6 +96,11 @@ def agree(state: Path, migration: Migration, who: str) -> None:
     if migration.is_waiting:
         keep_waiting(state, migration)
         approve(state, migration.hash, who=who, at=SystemClock().now())
+
+
+def _is_gated(pair: Pair) -> bool:
+    """Return whether tests that fail keep it away: a proposal cannot do away with that itself."""
+    return any(one.settings.model.tests.gate for one in (pair.now, pair.then) if one is not None)
 
 
 def _judge_mistakes(pair: Pair) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from bbops.git.checkout import is_dirty
 from bbops.git.command import end_all
 from bbops.project import Project
 from bbops.resources.project import Engine
-from bbops_server.build.gate import MOST_TOLD, Gate
+from bbops_server.build.gate import MOST_TOLD, Gate, Trial
 from bbops_server.build.proposing import agree, judge, read_pair, summarize
 from bbops_server.build.smoke import try_release
 from bbops_server.build.sources import Mirrors, Source, Sources
@@ -60,7 +60,9 @@ class Builder:
         if request["do"] == "copy rows":
             return await self._copy(request)
         if request["do"] == "test":
-            return await self._test(Path(request["state"]), request["digest"])
+            return _told(*await self._gate.test(Path(request["state"]), request["digest"]))
+        if request["do"] == "try":
+            return await self._try(request)
         if request["do"] == "end test":
             self._gate.end(Path(request["state"]))
             return {}
@@ -183,10 +185,19 @@ class Builder:
         )  # fmt: skip
         return {"rows": counts}
 
-    async def _test(self, state: Path, digest: str) -> Frame:
-        trial, seconds = await self._gate.test(state, digest)
-        told = [describe(one) for one in trial.found[:MOST_TOLD]]
-        return {"cases": trial.cases, "seconds": seconds, "diagnostics": told}
+    async def _try(self, request: Frame) -> Frame:
+        """Run the tests of a commit that is not to be served, whether or not they are a gate."""
+        make = partial(
+            self._compile, request["source"], off=request["off"], engine=request["engine"]
+        )
+        built = await asyncio.get_running_loop().run_in_executor(self._thread, make)
+        if built.project is None:
+            raise ProjectError(built.diagnostics)
+        return _told(*await self._gate.run(Path(request["state"]), built))
+
+    def _compile(self, source: Source, *, off: Sequence[str], engine: Engine) -> Built:
+        tree, cache = self._sources.open(source)
+        return build(tree, cache, off=off, database=engine)
 
     def _keep(self, built: Built, artifacts: Path) -> Frame:
         """Write the artifact and remember its tables; return what a release needs besides."""
@@ -218,6 +229,14 @@ class Builder:
             "signs": settings.auth.key_name if settings.auth else "",
             "review": settings.review.model_dump(),
         }
+
+
+def _told(trial: Trial, seconds: float) -> Frame:
+    """Return what tests gave."""
+    found = [describe(one) for one in trial.found[:MOST_TOLD]]
+    return {
+        "cases": trial.cases, "failed": trial.failed, "seconds": seconds, "diagnostics": found,
+    }  # fmt: skip
 
 
 def describe(diagnostic: Diagnostic) -> Frame:

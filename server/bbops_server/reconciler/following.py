@@ -32,6 +32,7 @@ from bbops_server.server_file.load import Read, read_file
 from bbops_server.server_file.model import ServedProject, ServerFile
 from bbops_server.server_file.settings import (
     access_settings,
+    draft_settings,
     find_restarts,
     freeze_settings,
     project_settings,
@@ -129,12 +130,13 @@ class FollowedFile:
         return changes
 
     def take_settings(self, new: ServerFile) -> None:
-        """Tell people the addresses that the file names, let in whom it says, freeze, and tell."""
+        """Tell people the addresses that the file names, let in whom it says, and the rest."""
         data, control = new.urls.data or "", new.urls.control or ""
         self.plane.settings = replace(
             self.plane.settings, data_shown=data, control_shown=control,
             access=access_settings(new), freezes=freeze_settings(new),
             egress=tuple(new.egress.allow), webhooks=webhook_settings(new),
+            drafts=draft_settings(new),
         )  # fmt: skip
 
     async def arrange(self, new: ServerFile, settings: Mapping[str, ProjectSettings]) -> None:

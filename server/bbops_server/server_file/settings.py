@@ -15,7 +15,14 @@ from bbops_server.server_file.freeze import read_freeze
 from bbops_server.server_file.load import place_of
 from bbops_server.server_file.model import ServerFile, split_listen
 from bbops_server.server_file.webhook import read_webhook
-from bbops_server.settings import Access, ProjectSettings, Provider, Settings, Webhook
+from bbops_server.settings import (
+    Access,
+    DraftSettings,
+    ProjectSettings,
+    Provider,
+    Settings,
+    Webhook,
+)
 
 _FIXED: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("bind", "data"), ("host", "port")),
@@ -36,6 +43,7 @@ def server_settings(file: ServerFile, state: Path, given: Mapping[str, Any]) -> 
         control_shown=file.urls.control or "", access=access_settings(file),
         database_url=file.database, freezes=freeze_settings(file),
         egress=tuple(file.egress.allow), webhooks=webhook_settings(file),
+        drafts=draft_settings(file),
     )  # fmt: skip
     return replace(found, **given)
 
@@ -62,6 +70,11 @@ def access_settings(file: ServerFile) -> Access:
         secret, joins = one.client_secret_env, one.join_by_email
         found.append(Provider("github", "github", one.url, one.client_id, secret, joins))
     return Access(file.signup, tuple(file.proxies), tuple(found))
+
+
+def draft_settings(file: ServerFile) -> DraftSettings:
+    """Return how many drafts there are, and how long they stay awake."""
+    return DraftSettings(file.drafts.idle_seconds, file.drafts.most)
 
 
 def project_settings(file: ServerFile, server: Settings) -> dict[str, ProjectSettings]:
