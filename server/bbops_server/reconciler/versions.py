@@ -86,7 +86,7 @@ class Versions:
             "do": "roll back", **self._about(), "branch": source.branch,
             "version": version, "only": only, "who": who, "moves": moves,
         }  # fmt: skip
-        return dict(await self._ask(asked))
+        return dict(await self._ask(asked))  # the loop sees a branch here move by itself
 
     def _about(self) -> dict[str, str]:
         workshop, source = self._reconciler.workshop, self._reconciler.source
