@@ -162,10 +162,22 @@ class Proposal(msgspec.Struct, frozen=True):
     reviews: tuple[Review, ...]
 
 
+class Tests(msgspec.Struct, frozen=True):
+    """What the tests of a proposal say: `state` is running, passed, failed or unknown."""
+
+    state: str
+    summary: str
+    passed: int
+    failed: int
+    seconds: float
+    diagnostics: tuple[Finding, ...]
+
+
 class Standing(msgspec.Struct, frozen=True):
     """A proposal, what merging it would do now, and what is in the way.
 
-    `digest` names what it would do; `outdated` are those who approved of something else.
+    `digest` names what it would do; `outdated` are those who approved of something else. `tests`
+    are null where there is nothing to test.
     """
 
     proposal: Proposal
@@ -181,6 +193,20 @@ class Standing(msgspec.Struct, frozen=True):
     diagnostics: tuple[Finding, ...]
     plan: dict[str, Any] | None
     text: str
+    tests: Tests | None = None
+
+
+class RolledBack(msgspec.Struct, frozen=True):
+    """The commit that restores a version: in proposal `proposal`, or on the branch where that is 0.
+
+    `page` is the address of the proposal.
+    """
+
+    commit: str
+    branch: str
+    version: str
+    proposal: int = 0
+    page: str = ""
 
 
 class Merged(msgspec.Struct, frozen=True):

@@ -35,13 +35,16 @@ def show(thing: RenderableType) -> None:
     say("\n".join(lines))
 
 
-def open_console() -> Console:
-    """Return a rich Console for stdout that takes no markup out of the texts it is given."""
+def open_console(*, is_screen: bool = False) -> Console:
+    """Return a rich Console for stdout that takes no markup out of the texts it is given.
+
+    `is_screen` says that it can move its cursor, which a terminal without colours can, too.
+    """
     from rich.console import Console  # noqa: PLC0415 - 30 ms that most commands do not need
 
     color = wants_color(sys.stdout)
     return Console(
         width=None if sys.stdout.isatty() else _PIPE_WIDTH,
-        force_terminal=color, no_color=not color,
+        force_terminal=color or is_screen, no_color=not color,
         markup=False, emoji=False, highlight=False,
     )  # fmt: skip

@@ -21,6 +21,7 @@ from bbops.answers import (
     Proposal,
     Publication,
     Reply,
+    RolledBack,
     ServerStatus,
     Standing,
     Status,
@@ -178,17 +179,14 @@ class Remote:
         answer = self._read(self._ask_about("POST", name, "resume"), dict[str, bool])
         return answer["was_suspended"]
 
-    def roll_back(self, name: str, version: str, only: list[str]) -> dict[str, str]:
-        """Have a commit put on the live branch that restores a version.
-
-        Returns:
-            `commit`, `branch` and `version`.
+    def roll_back(self, name: str, version: str, only: list[str], *, now: bool) -> RolledBack:
+        """Have a commit proposed that restores a version; `now`, have it put on the live branch.
 
         Raises:
             ServerError: also when there is no such version, or nothing would change.
         """
-        body = {"version": version, "only": only}
-        return self._read(self._ask_about("POST", name, "rollback", body), dict[str, str])
+        body = {"version": version, "only": only, "now": now}
+        return self._read(self._ask_about("POST", name, "rollback", body), RolledBack)
 
     def publications(self, name: str, limit: int) -> list[Publication]:
         """Return a project's newest attempts to go live. Raises as `status`."""

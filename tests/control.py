@@ -88,6 +88,9 @@ class OneHistory:
     async def tags(self) -> list[dict[str, Any]]:
         return []
 
+    async def restore(self, version: str, only: list[str], who: str) -> dict[str, Any]:
+        raise ServerError(f"there is no version '{version}'")
+
     async def roll_back(self, version: str, only: list[str], who: str) -> dict[str, Any]:
         raise ServerError(f"there is no version '{version}'")
 
@@ -109,6 +112,9 @@ class OneDraft:
         return f"http://127.0.0.1:8000/~drafts/{branch}/"
 
     def hurry(self) -> None:
+        pass
+
+    def prepare(self, branch: str) -> None:
         pass
 
     async def renew(self, slug: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pytest
 from bbops_server.accounts.rules import Scope
 from tests.pushing import BAD, Clone, Printed, World
 from tests.served import environment, git
+from tests.small_project import FILES
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +52,7 @@ def test_a_proposal_goes_its_way_on_the_command_line(world: World) -> None:
     shown = others.run("proposals", "show", "1").text
     assert "For all of it\n" in shown
     assert "it can be merged" in shown
+    assert "it has no tests" in shown
     assert others.run("proposals", "comment", "1", "well").code == 0
     assert others.run("proposals", "refuse", "1", "-m", "not yet").code == 0
     refused = others.run("proposals", "merge", "1")
@@ -90,3 +93,23 @@ def test_what_is_refused_says_why(world: World) -> None:
     assert (viewer.code, "it takes the role 'developer'" in viewer.text) == (2, True), viewer.text
     missing = mine.run("proposals", "show", "99")
     assert (missing.code, "has no proposal #99" in missing.text) == (2, True), missing.text
+
+
+def test_the_server_proposes_to_go_back(world: World) -> None:
+    clone = world.clone("maintainer")
+    clone.commit(world.next_version())
+    assert clone.push().code == 0
+    mine = Terminal(world, "developer", clone)
+    done = mine.run("rollback", "v1", "--propose")
+    assert done.code == 0, done.text
+    assert re.match(r"proposal #\d+ goes back to v1: http://.*/proposals/\d+\n", done.text)
+    both = mine.run("rollback", "v1", "--propose", "--now")
+    assert (both.code, "'--now' is without a proposal" in both.text) == (2, True), both.text
+
+
+def test_the_commit_says_that_it_is_to_be_proposed(world: World) -> None:
+    clone, rules = world.clone("maintainer"), "review: { main: proposals }\n"
+    clone.commit({"project.yaml": FILES["project.yaml"] + rules})
+    clone.git("fetch", "-q", "--tags")
+    done = Terminal(world, "maintainer", clone).run("rollback", "v1", "--only", "project.yaml")
+    assert "; propose it: 'bbops propose --topic rollback'" in done.text

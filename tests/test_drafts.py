@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -332,6 +333,47 @@ def test_live_rows_come_into_a_draft_without_what_is_private(served: Served) -> 
         assert json.loads(again.stdout)["rows"]["notes"] == 0
         unknown = served.bbops(*copy, "nots")
         assert "no table 'nots'" in unknown.stderr
+
+
+def test_a_draft_that_nobody_asks_for_sleeps(served: Served) -> None:
+    push(served, "sleepy", "anything")
+    with enter(served, "sleepy") as client, drafts_set(served, "{ idleSeconds: 1, most: 200 }"):
+        assert client.get("api/me").status_code == 401
+        wait_for(lambda: find(served, "sleepy")["state"] == "asleep")
+        assert client.get("api/me").status_code == 401
+        assert find(served, "sleepy")["state"] == "live"
+
+
+def test_a_draft_in_use_stays_awake(served: Served) -> None:
+    push(served, "busy", "anything")
+    with enter(served, "busy") as client, drafts_set(served, "{ idleSeconds: 2 }"):
+        client.get("api/me")
+        for _ in range(12):
+            time.sleep(0.3)
+            client.get("api/me")
+            assert find(served, "busy")["state"] == "live"
+
+
+def test_only_the_newest_branches_have_drafts(served: Served) -> None:
+    push(served, "oldest", "anything")
+    wait_for(lambda: "oldest" in {one["branch"] for one in drafts(served)})
+    push(served, "newest", "anything")
+    with drafts_set(served, "{ most: 1 }"):
+        wait_for(lambda: len(drafts(served)) == 1)
+    wait_for(lambda: len(drafts(served)) > 1)
+
+
+@contextmanager
+def drafts_set(served: Served, text: str) -> Iterator[None]:
+    """Say in the server's file which drafts there are, then what it said before."""
+    file = served.repository.parent / "server.yaml"
+    before = file.read_text()
+    file.write_text(f"drafts: {text}\n{before}")
+    time.sleep(1.5)  # in force within a second
+    try:
+        yield
+    finally:
+        file.write_text(before)
 
 
 def address(listener: Listener) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 import subprocess
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 
 import httpx
 import pytest
@@ -29,7 +31,7 @@ def test_a_push_to_main_returns_when_it_is_live(world: World) -> None:
     assert done.code == 0, done.text
     assert world.version() == 2
     assert re.search(
-        rf"^remote: live: {commit[:12]} at http://\S+/shop in", done.text, re.MULTILINE
+        rf"^remote: live: {commit[:12]} as v\d+ at http://\S+/shop in", done.text, re.MULTILINE
     )
 
 
@@ -111,6 +113,13 @@ def test_a_token_that_was_revoked_is_none(world: World) -> None:
     key, token = world.book.tokens.make(world.people["owner"], "old", [Scope.GIT])
     assert greet(world, key).status_code == 200
     world.book.tokens.revoke(world.people["owner"], token.id)
+    assert greet(world, key).status_code == 401
+
+
+def test_a_token_that_has_expired_is_none(world: World) -> None:
+    key, token = world.book.tokens.make(world.people["owner"], "short", [Scope.GIT], days=1)
+    with closing(sqlite3.connect(world.state / "control.sqlite")) as raw, raw:
+        raw.execute("UPDATE tokens SET expires = 0 WHERE id = ?", [token.id])
     assert greet(world, key).status_code == 401
 
 

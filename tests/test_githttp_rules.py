@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
+from bbops_server.commands._report import Terminal
 from bbops_server.githttp.asked import Asked, Refusal, read_asked
 from bbops_server.githttp.checking import MOST_TOLD, render_found
 from bbops_server.githttp.hooks import SCRIPT, Hooks, Say, Told
 from bbops_server.githttp.refs import Rights, find_complaint, read_updates
 from bbops_server.githttp.room import MOST_FETCHES, MOST_PUSHES, Room
+from bbops_server.reconciler.events import Serving
 
 NONE, ONE, TWO = "0" * 40, "1" * 40, "2" * 40
 MAY = Rights(live={"main"}, reviewed=(), may_publish=True)
@@ -44,6 +46,12 @@ def complain(line: str, rights: Rights = MAY) -> str:
         (f"{NONE} {ONE} refs/pull/1/head", "cannot be pushed"),
         (f"{NONE} {ONE} refs/notes/commits", "cannot be pushed"),
         (f"{NONE} {ONE} HEAD", "cannot be pushed"),
+        (f"{NONE} {ONE} refs/for/main/cart", ""),
+        (f"{NONE} {ONE} refs/for/main", ""),
+        (f"{NONE} {ONE} refs/for/maintenance", "names no branch that is served"),
+        (f"{NONE} {ONE} refs/for/main/{'x' * 101}", "at most 100 letters"),
+        (f"{NONE} {ONE} refs/heads/proposal-7", "shows a proposal"),
+        (f"{NONE} {ONE} refs/tags/shop/v2", "name what went live"),
     ],
 )
 def test_each_ref_has_its_rule(line: str, words: str) -> None:
@@ -129,6 +137,17 @@ def test_of_many_diagnostics_the_errors_are_shown_first() -> None:
     text = render_found(many, "apps/api")
     assert text.startswith("apps/api/a.yaml:999:1: error: odd [x]")
     assert text.endswith(f", and {100 - MOST_TOLD} more that are not shown")
+
+
+@pytest.mark.parametrize(
+    ("mode", "setup_url", "is_told"),
+    [("serve", "", True), ("serve", "http://x/setup", False), ("dev", "", False)],
+)
+def test_the_first_screen_names_git_where_there_are_accounts(
+    capsys: pytest.CaptureFixture[str], mode: str, setup_url: str, *, is_told: bool
+) -> None:
+    Terminal(mode=mode)("", Serving("http://x", "http://c", "/srv/shop", setup_url))
+    assert ("http://c/git/NAME.git is for git" in capsys.readouterr().out) is is_told
 
 
 def run_hook(hook: str, environment: dict[str, str], given: str = "") -> tuple[int, str]:

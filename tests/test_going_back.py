@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.served import LIST, Served, git, make_project
+from tests.pushing import Clone
+from tests.served import LIST, Served, git, make_project, wait_for
 
 PAGE = "page: ${ query.page }"
 
@@ -47,7 +49,10 @@ def test_each_release_is_a_version_with_its_facts(served: Served) -> None:
     assert one["facts"]["Author"] == "ada"  # type: ignore[index]
     assert one["facts"]["Revision"] == f"main@sha1:{commit}"  # type: ignore[index]
     assert served.status()["version"] == one["name"]
+    assert one["facts"]["Plan"] == "1 route, 1 file"  # type: ignore[index]
     assert "Add first" in tell(served, "versions")
+    listed = served.control.get(f"/api/projects/{served.status()['name']}/versions").json()
+    assert listed[0]["name"] == one["name"]
     name = served.status()["name"]
     publication = served.control.get(f"/api/projects/{name}/publications").json()[-1]
     assert (publication["version"], publication["author"]) == (one["name"], "ada")
@@ -131,7 +136,22 @@ def test_a_suspended_project_serves_on_and_goes_on_when_resumed(served: Served) 
     assert "the fair" in stalled["message"]
     served.edit(LIST, PAGE, f"{PAGE}\n        later: true")
     commit = served.commit("Later")
+    wait_for(lambda: str(served.status()["attempted_revision"]).endswith(commit))
     assert served.status()["applied_revision"] == live
     assert served.bbops("resume").stdout.endswith("go on\n")
     assert served.live_of(commit)
     assert served.bbops("resume").stdout.endswith("were not suspended\n")
+
+
+def test_a_push_to_a_suspended_project_is_taken_and_told(served: Served, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "-q", str(served.repository), "clone")
+    git(tmp_path / "clone", "commit", "-qm", "Nothing", "--allow-empty")
+    served.bbops("suspend", "--reason", "the fair")
+    served.stalled()
+    url = f"{served.serving['control_url']}/git/{served.status()['name']}.git"
+    pushed = Clone(tmp_path / "clone", url).push(url, "HEAD:main")
+    assert pushed.code == 0
+    assert "[Suspended]" in pushed.text
+    assert "the fair" in pushed.text
+    served.bbops("resume")
+    assert served.live_of(git(tmp_path / "clone", "rev-parse", "HEAD"))

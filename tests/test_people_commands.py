@@ -103,6 +103,18 @@ def test_an_invitation_names_the_address_of_the_running_server(tmp_path: Path) -
     assert found["url"].startswith("https://bbops.example.com/signup?invitation=bbi_")
 
 
+def test_a_token_is_made_and_shown_once(tmp_path: Path) -> None:
+    user(tmp_path, "add", "ada@example.com", "--generate")
+    key = user(tmp_path, "tokens", "ada@example.com", "--new", "laptop").stdout.strip()
+    assert key.startswith("bbp_")
+    shown = user(tmp_path, "tokens", "ada@example.com").stdout
+    assert "laptop" in shown
+    assert "git deploy" in shown or "deploy git" in shown
+    assert key not in shown
+    wrong = user(tmp_path, "tokens", "ada@example.com", "--new", "x", "--days", "1000")
+    assert wrong.exit_code != 0
+
+
 def test_tokens_are_listed_without_their_secret(tmp_path: Path) -> None:
     user(tmp_path, "add", "ada@example.com", "--role", "owner", given=PASSWORD)
     book = Book.open(tmp_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -135,6 +136,13 @@ def test_each_project_counts_its_own_and_lists_them(book: Book) -> None:
     found = book.proposals.find("shop", WISH)
     assert found is not None
     assert found.number == 7
+
+
+def test_every_text_fits(book: Book) -> None:
+    odd = replace(WISH, title="A\0" * 300, description="é" * 30_000)
+    made = book.proposals.add("shop", odd)
+    assert (made.title, len(made.description)) == ("A" * 200, 20_000)
+    assert book.proposals.change("shop", 1, title="\0" * 300 + "B").title == "B"
 
 
 def test_what_is_merged_or_closed_stays_so(book: Book) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,8 +12,9 @@ import pytest
 
 from bbops_server.accounts.rules import Scope
 from tests.pushing import BAD, Clone, World
-from tests.served import git
-from tests.small_project import FILES
+from tests.served import git, wait_for
+from tests.small_project import FILES, hello
+from tests.test_gate import slow_tests
 
 REVIEWED = {"project.yaml": f"{FILES['project.yaml']}review: {{ main: proposals, approvals: 1 }}\n"}
 
@@ -75,6 +77,19 @@ def test_a_push_to_refs_for_opens_a_proposal_and_another_updates_it(world: World
     assert Asking(world, "viewer").get(number)["proposal"]["title"] == "A cart"
 
 
+def test_the_preview_of_a_proposal_is_awake_before_anybody_asks(world: World) -> None:
+    clone = world.clone("developer")
+    clone.commit(world.next_version())
+    number, asking = propose(clone, "preview"), Asking(world, "viewer")
+    url = asking.url.replace("proposals", "drafts")
+
+    def is_live() -> bool:
+        found = httpx.get(url, headers=asking.headers).json()
+        return (f"proposal-{number}", "live") in [(one["branch"], one["state"]) for one in found]
+
+    assert wait_for(is_live)
+
+
 def test_a_proposal_is_replaced_only_by_force(world: World) -> None:
     clone = world.clone("developer")
     clone.commit(world.next_version())
@@ -96,7 +111,7 @@ def test_a_merge_is_live_when_it_answers(world: World) -> None:
     merged = done.json()["proposal"]["merged"]
     assert (world.tip(), merged) == (merged, world.tip())
     assert f"version: {world.version()}" in changes["functions/hello.yaml"]
-    assert done.json()["lines"][0].startswith(f"live: {merged[:12]} at ")
+    assert done.json()["lines"][0].startswith(f"live: {merged[:12]} as v")
     assert world.tip(f"refs/heads/proposal-{number}") == ""
     assert git(world.folder / "shop", "log", "-1", "--format=%s", merged) == (
         f"Merge #{number}: Change"
@@ -250,6 +265,61 @@ def test_what_its_own_tests_refuse_is_not_merged(world: World) -> None:
     assert world.tip(project="both") == before
 
 
+def wait_for_tests(asking: Asking, number: int) -> dict[str, Any]:
+    """Return what the tests of a proposal say, once they are over."""
+
+    def find() -> Any:
+        found = asking.get(number)["tests"]
+        return found if found["state"] != "running" else None
+
+    told: dict[str, Any] = wait_for(find)
+    return told
+
+
+def test_a_proposal_says_whether_its_tests_pass(world: World) -> None:
+    clone, asking = world.clone("developer", "copy"), Asking(world, "viewer", "copy")
+    clone.commit({"tests/hello.yaml": GATED["tests/hello.yaml"]} | hello(1))
+    done = clone.push("origin", "HEAD:refs/for/main/passing")
+    assert "its tests pass: 1 case in " in done.text
+    number = int(re.findall(r"proposal #(\d+)", done.text)[0])
+    found = wait_for_tests(asking, number)
+    assert (found["state"], found["passed"], found["failed"]) == ("passed", 1, 0)
+
+
+def test_a_tree_that_was_tested_is_not_tested_again(world: World) -> None:
+    clone, asking = world.clone("developer", "copy"), Asking(world, "viewer", "copy")
+    clone.commit(slow_tests(1))
+    first = propose(clone, "one")
+    once = wait_for_tests(asking, first)
+    clone.git("commit", "-q", "--amend", "-m", "The same in other words")
+    assert asking.get(propose(clone, "other"))["tests"] == once
+
+
+def test_tests_that_fail_are_told_but_keep_nothing_away(world: World) -> None:
+    clone, asking = world.clone("developer", "copy"), Asking(world, "maintainer", "copy")
+    clone.commit({"tests/hello.yaml": GATED["tests/hello.yaml"].replace("200", "201")})
+    number = propose(clone, "failing")
+    found = wait_for_tests(asking, number)
+    assert (found["state"], found["passed"], found["failed"]) == ("failed", 0, 1)
+    assert (found["diagnostics"][0]["file"], found["diagnostics"][0]["line"]) == (
+        "tests/hello.yaml", 4,
+    )  # fmt: skip
+    assert found["summary"].startswith("its tests fail: tests/hello.yaml:4: 'greets': ")
+    assert found["summary"] not in asking.get(number)["obstacles"]
+
+
+def test_a_newer_change_ends_the_tests_of_the_one_before(world: World) -> None:
+    clone, asking = world.clone("developer", "copy"), Asking(world, "viewer", "copy")
+    clone.commit(slow_tests(20))
+    began = time.monotonic()
+    number = propose(clone, "slow")
+    assert asking.get(number)["tests"]["state"] == "running"
+    clone.commit(slow_tests(1))
+    propose(clone, "slow")
+    assert wait_for_tests(asking, number)["passed"] == 1
+    assert time.monotonic() - began < 15
+
+
 def test_a_merge_does_not_break_a_neighbour(world: World) -> None:
     clone, asking = world.clone("owner", "left"), Asking(world, "owner", "left")
     clone.commit({f"right/{path}": text for path, text in BAD.items()})
@@ -267,6 +337,7 @@ def test_a_proposal_is_reviewed_and_merged_on_its_page(world: World) -> None:
     with httpx.Client(base_url=url, cookies={"bbops": key}, headers=headers) as browser:
         listed = browser.get("/projects/shop/proposals").text
         assert f"#{number} &lt;b&gt;By hand&lt;/b&gt;" in listed
+        wait_for(lambda: "It has no tests." in browser.get(path).text)
         shown = browser.get(path).text
         assert "Nothing is in the way." in shown
         fields = dict(re.findall(r'name="(csrf|plan|head)" value="([0-9a-f]+)"', shown))
@@ -279,6 +350,46 @@ def test_a_proposal_is_reviewed_and_merged_on_its_page(world: World) -> None:
         merged = browser.post(f"{path}/merge", data=fields, timeout=60)
         assert (merged.status_code, "<p>live: " in merged.text) == (200, True)
         assert "merged · by developer@example.com" in merged.text
+
+
+def roll_back(world: World, name: str, **more: Any) -> httpx.Response:
+    headers = Asking(world, name).headers
+    url = f"{world.serving['control_url']}/api/projects/shop/rollback"
+    return httpx.post(url, json={"version": "v1", **more}, headers=headers, timeout=60)
+
+
+def test_going_back_is_proposed_without_a_branch(world: World) -> None:
+    clone, asking = world.clone("maintainer"), Asking(world, "maintainer")
+    clone.commit(world.next_version())
+    assert clone.push().code == 0
+    before, branches = world.tip(), world.tip("refs/heads")
+    assert roll_back(world, "viewer").status_code == 403
+    done = roll_back(world, "developer", only=["functions/hello"])
+    assert done.status_code == 202, done.text
+    number, found = done.json()["proposal"], asking.get(done.json()["proposal"])
+    assert done.json()["page"].endswith(f"/projects/shop/proposals/{number}")
+    assert found["proposal"]["title"] == "Roll functions/hello back to v1"
+    assert (world.tip(), found["obstacles"]) == (before, [])
+    again = roll_back(world, "developer", only=["functions/hello"])
+    assert again.json()["proposal"] == number
+    assert asking.merge(number).json()["is_live"]
+    assert world.version() == 1
+    assert world.tip("refs/heads").replace(world.tip(), before) == branches
+
+
+def test_a_maintainer_goes_back_without_a_proposal(world: World) -> None:
+    clone, before = world.clone("maintainer"), world.tip()
+    clone.commit(world.next_version())
+    assert clone.push().code == 0
+    assert roll_back(world, "developer", now=True).status_code == 403
+    done = roll_back(world, "maintainer", now=True, only=["functions/hello"])
+    assert (done.status_code, done.json()["proposal"]) == (202, 0), done.text
+    assert world.tip() == done.json()["commit"] != before
+    wait_for(lambda: world.version() == 1)
+    newest = world.book.audit.list(limit=20)
+    assert ("roll back", "maintainer@example.com", "shop v1") in [
+        (one.action, one.who, one.object) for one in newest
+    ]
 
 
 def test_who_has_no_role_sees_no_proposal(world: World) -> None:

@@ -1,4 +1,4 @@
-"""docs/push.md and docs/proposals.md are executed, with the real git client."""
+"""docs/push.md, proposals.md, drafts.md and versions.md are executed, with the real git client."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from bbops.tree import MemoryTree
 from tests.conftest import ROOT
 from tests.test_readme import Shell, free_port, run_blocks
 
+LONG = [pytest.param(page, marks=pytest.mark.long) for page in ("drafts", "versions")]
 
-@pytest.mark.parametrize("page", ["push", "proposals"])
+
+@pytest.mark.parametrize("page", ["push", "proposals", *LONG])
 def test_every_console_block_prints_what_it_shows(tmp_path: Path, page: str) -> None:
     text = (ROOT / f"docs/{page}.md").read_text()
     console = re.findall(r"```console\n(.*?)```", text, re.DOTALL)

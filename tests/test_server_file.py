@@ -12,7 +12,7 @@ import pytest
 
 from bbops_server.server_file.load import Read, load, read_file
 from bbops_server.server_file.settings import find_restarts, project_settings, server_settings
-from bbops_server.settings import Access, ProjectSettings, Settings
+from bbops_server.settings import Access, DraftSettings, ProjectSettings, Settings
 from tests.conftest import ROOT
 
 CASES = sorted(path.parent for path in (ROOT / "tests/golden/server").glob("*/server.yaml"))
@@ -52,6 +52,7 @@ def test_values_come_from_the_environment_and_options_before_all(tmp_path: Path)
         tmp_path, host="0.0.0.0", port=9000, control_host="::1", control_port=8001, workers=3,
         data_shown="https://api.example.com", control_shown="http://127.0.0.1:9001",
         access=Access(proxies=("10.0.0.7", "10.1.0.0/16", "fd00::/8")),
+        drafts=DraftSettings(60, 20),
     )  # fmt: skip
     given = server_settings(file, tmp_path, {"port": 0, "workers": 1})
     assert (given.host, given.port, given.workers) == ("0.0.0.0", 0, 1)

@@ -74,6 +74,14 @@ def test_tags_of_others_are_no_versions_and_their_numbers_are_not_used(folder: P
         find_version(place, "v4")
 
 
+def test_a_number_that_somebody_has_taken_is_left_out(folder: Path) -> None:
+    place, head = find_repository(folder), git(folder, "rev-parse", "HEAD")
+    assert add_version(place, head, "Begin", FACTS) == "v1"
+    git(folder, "tag", "v2")
+    git(folder, "commit", "-qm", "More", "--allow-empty")
+    assert add_version(place, git(folder, "rev-parse", "HEAD"), "More", FACTS) == "v3"
+
+
 def test_projects_of_one_repository_count_for_themselves(folder: Path) -> None:
     place, head = find_repository(folder), git(folder, "rev-parse", "HEAD")
     assert add_version(place, head, "Begin", FACTS, "apps/shop") == "apps/shop/v1"

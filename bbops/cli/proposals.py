@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,7 +15,7 @@ from bbops.console import say
 from bbops.render import printable, render
 
 if TYPE_CHECKING:
-    from bbops.answers import Proposal, Standing
+    from bbops.answers import Finding, Proposal, Standing
 
 _COLOURS = {"open": "green", "merged": "magenta", "closed": "red"}
 _VERBS = {"approved": "approved", "refused": "asked for changes", "commented": "said"}
@@ -166,13 +167,19 @@ def _lines(found: Standing) -> list[str]:
         lines.append(f"preview {found.preview}")
     if one.state == "open":
         lines += ["", found.text] if found.text else []
-        told = render([each.diagnostic() for each in found.diagnostics], "text")
-        lines += ["", told] if told else []
+        lines += _tell(found.diagnostics)
+        if found.tests:
+            lines += ["", printable(found.tests.summary), *_tell(found.tests.diagnostics)]
         lines += ["", *(found.obstacles or ("it can be merged",))]
     for each in one.reviews:
         said = f": {each.text}" if each.text else ""
         lines.append(printable(f"{each.who} {_VERBS[each.verdict]} ({each.head[:12]}){said}"))
     return lines
+
+
+def _tell(found: Sequence[Finding]) -> list[str]:
+    told = render([each.diagnostic() for each in found], "text")
+    return ["", told] if told else []
 
 
 def _head(one: Proposal) -> list[str]:

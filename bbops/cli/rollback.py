@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,7 @@ from bbops.errors import BbopsError, GitError, ServerError
 from bbops.render import printable
 
 if TYPE_CHECKING:
+    from bbops.answers import RolledBack
     from bbops.remote import Remote
 
 WAIT_SECONDS = 120.0
@@ -29,8 +30,12 @@ _LOOK_SECONDS = 0.1
     "--only", multiple=True, metavar="RESOURCE",
     help="Only this one, such as endpoints/orders/list; may be given several times.",
 )  # fmt: skip
+@click.option("--propose", is_flag=True, help="Have the server open a proposal that does it.")
 @click.option("--now", is_flag=True, help="Have the server do it at once; for maintainers.")
-@click.option("--project", metavar="NAME", help="With --now: the project, where there are several.")
+@click.option(
+    "--project", metavar="NAME",
+    help="With --propose and --now: the project, where there are several.",
+)  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Say what it would do, and do nothing.")
 @path_option
 @of_server
@@ -38,21 +43,25 @@ _LOOK_SECONDS = 0.1
 @click.pass_context
 def command(
     context: click.Context, version: str, only: tuple[str, ...], project: str | None,
-    folder: Path, server: str, *, now: bool, dry_run: bool, as_json: bool,
+    folder: Path, server: str, *, propose: bool, now: bool, dry_run: bool, as_json: bool,
 ) -> int:  # fmt: skip
     """Go back to VERSION, such as v3: what was then comes back as a commit on top of today's.
 
-    It is made on the branch that is checked out here; push or propose it like any other. With
-    --now the server puts it on the live branch itself, without a proposal, and the audit log says
-    who did. History only grows, so going forward again is another rollback.
+    It is made on the branch that is checked out here; push or propose it like any other. The server
+    makes it without a clone: with --propose as a proposal, with --now on the live branch itself,
+    whatever its rules say, and the audit log says who did. History only grows, so going forward
+    again is another rollback.
 
     It says first what that changes. Tables follow as with any commit: a column that was dropped
     comes back with its values while they are only hidden, a new one is hidden with its values; what
     'bbops db narrow' has deleted, or a backup alone holds, does not come back.
     """
-    if now and not dry_run:
+    if now and propose:
+        raise BbopsError("'--now' is without a proposal", hint="leave out --now or --propose")
+    if (now or propose) and not dry_run:
+        ask = _at_once if now else _propose
         with open_remote(server) as remote:
-            return _at_once(remote, project or remote.only_project(), version, only, as_json)
+            return ask(remote, project or remote.only_project(), version, only, as_json)
     commit, branch = _make(find_here(folder), version, only, keeps=not dry_run)
     if as_json:
         say(json.dumps({"commit": commit, "branch": branch, "made": not dry_run}))
@@ -65,8 +74,21 @@ def command(
     if dry_run:
         say("\nnothing was changed: --dry-run")
     else:
-        say(f"\nmade commit {commit[:12]} on branch '{printable(branch)}'; push or propose it")
+        say(f"\nmade commit {commit[:12]} on branch '{printable(branch)}'; {_cure(folder, before)}")
     return 0
+
+
+def _cure(folder: Path, before: str) -> str:
+    """Return what brings the commit to a server, by the rules that it is judged by there."""
+    from bbops.check import validate  # noqa: PLC0415 - after --help
+    from bbops.git.tree import GitTree  # noqa: PLC0415
+
+    here = find_here(folder)
+    base = here.store.find_commit(before) or ""
+    project, _ = validate(GitTree(here.store, base, branch="", under=here.under))
+    if project and project.settings.model.review.main == "proposals":
+        return "propose it: 'bbops propose --topic rollback'"
+    return "push or propose it"
 
 
 def _make(here: Here, version: str, only: tuple[str, ...], *, keeps: bool) -> tuple[str, str]:
@@ -88,16 +110,34 @@ def _make(here: Here, version: str, only: tuple[str, ...], *, keeps: bool) -> tu
     return commit, branch
 
 
+def _propose(
+    remote: Remote, project: str, version: str, only: tuple[str, ...], as_json: bool
+) -> int:
+    done = remote.roll_back(project, version, list(only), now=False)
+    if as_json:
+        say(json.dumps(_as_dict(done)))
+    else:
+        say(f"proposal #{done.proposal} goes back to {done.version}: {done.page}")
+    return 0
+
+
 def _at_once(
     remote: Remote, project: str, version: str, only: tuple[str, ...], as_json: bool
 ) -> int:
-    done = remote.roll_back(project, version, list(only))
-    release = _wait(remote, project, done["commit"])
+    done = remote.roll_back(project, version, list(only), now=True)
+    release = _wait(remote, project, done.commit)
     if as_json:
-        say(json.dumps({**done, "release": release}))
+        say(json.dumps({**_as_dict(done), "release": release}))
     else:
-        say(f"live: {release}, which is {done['version']} again, as commit {done['commit'][:12]}")
+        say(f"live: {release}, which is {done.version} again, as commit {done.commit[:12]}")
     return 0
+
+
+def _as_dict(done: RolledBack) -> dict[str, Any]:
+    from msgspec import to_builtins  # noqa: PLC0415 - only for this
+
+    found: dict[str, Any] = to_builtins(done)
+    return found
 
 
 def _wait(remote: Remote, project: str, commit: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import click
@@ -17,7 +18,12 @@ from bbops.console import say, show, wants_color
 from bbops.render import printable, render
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from bbops.answers import Condition, ServerStatus, Status
+    from bbops.remote import Remote
+
+    Found = tuple[list[Status], ServerStatus]
 
 _STYLES = {"Ready": "green", "Reconciling": "yellow", "Stalled": "red"}
 _SHORT = 12
@@ -26,14 +32,37 @@ _SHORT = 12
 @click.command()
 @click.argument("name", required=False)
 @of_server
+@click.option("--watch", "-w", "watches", is_flag=True, help="Show changes too, until Ctrl-C.")
 @click.option("--json", "as_json", is_flag=True, help="Print all that is known, as JSON.")
-def command(name: str | None, server: str, *, as_json: bool) -> int:
+def command(name: str | None, server: str, *, watches: bool, as_json: bool) -> int:
     """Show what a running server serves: all its projects, or the one called NAME.
+
+    With --watch it shows each stage of a publication that takes longer than a moment: a table that
+    stays in place, or a line for each change where no terminal is; with --json, the project that
+    has changed, one object a line.
 
     Exits with 0 when the newest commit of each is live, with 1 when one is not, or when a change of
     the server's file is refused.
     """
-    found, settings = _ask(server, name)
+    with open_remote(server) as remote:
+        if watches:
+            found, settings = _watch(remote, name, as_json=as_json)
+        else:
+            found, settings = _ask(remote, name)
+            _tell(found, settings, as_json=as_json)
+    is_refused = any(one.severity == "error" for one in settings.diagnostics)
+    return int(is_refused or not all(one.is_ready for one in found))
+
+
+def _watch(remote: Remote, name: str | None, *, as_json: bool) -> Found:
+    from bbops.cli._watching import choose_view, watch  # noqa: PLC0415 - only for this
+
+    with ExitStack() as stack:
+        show_projects = choose_view(_draw, _telling, stack, as_json=as_json)
+        return watch(lambda: _ask(remote, name), lambda found: show_projects(found[0]))
+
+
+def _tell(found: Sequence[Status], settings: ServerStatus, *, as_json: bool) -> None:
     if as_json:
         import msgspec  # noqa: PLC0415 - only for this
 
@@ -44,24 +73,26 @@ def command(name: str | None, server: str, *, as_json: bool) -> int:
     else:
         _show(found)
         _show_settings(settings)
-    is_refused = any(one.severity == "error" for one in settings.diagnostics)
-    return int(is_refused or not all(one.is_ready for one in found))
 
 
-def _ask(server: str, name: str | None) -> tuple[list[Status], ServerStatus]:
+def _ask(remote: Remote, name: str | None) -> Found:
     from bbops.answers import ServerStatus  # noqa: PLC0415 - after --help
 
-    with open_remote(server) as remote:
-        if name:
-            return [remote.status(name)], ServerStatus()
-        found = [remote.status(one.name) for one in remote.projects()]
-        return found, remote.server()
+    if name:
+        return [remote.status(name)], ServerStatus()
+    found = [remote.status(one.name) for one in remote.projects()]
+    return found, remote.server()
 
 
 def _show(found: Sequence[Status]) -> None:
     if not found:
         say("the server has no projects")
         return
+    show(_draw(found))
+    _show_findings(found)
+
+
+def _draw(found: Sequence[Status]) -> Table:
     from rich.table import Table  # noqa: PLC0415 - only for this
     from rich.text import Text  # noqa: PLC0415
 
@@ -73,8 +104,7 @@ def _show(found: Sequence[Status]) -> None:
             cells = (*head, state, condition.reason, condition.message)
             styles = ("bold", "", "", style, "", "")
             table.add_row(*(Text(printable(c), s) for c, s in zip(cells, styles, strict=True)))
-    show(table)
-    _show_findings(found)
+    return table
 
 
 def _show_findings(found: Sequence[Status]) -> None:

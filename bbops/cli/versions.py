@@ -12,7 +12,7 @@ from bbops.cli._history import find_here, path_option
 from bbops.console import say
 from bbops.render import printable
 
-_FACTS = ("Author", "Proposal", "Changes")
+_FACTS = ("Author", "Proposal", "Plan")
 
 
 @click.command()

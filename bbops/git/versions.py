@@ -71,22 +71,22 @@ def add_version(
     """Tag what went live with the next number; return the tag's name.
 
     A commit that is the newest version already keeps its tag: other values of the environment are
-    no new version.
+    no new version. A number that somebody's own tag has taken is left out.
 
     Raises:
         GitError: it cannot be written.
     """
     scope = f"{folder}/" if folder else ""
-    for _ in range(_MOST_TRIES):
+    for taken in range(_MOST_TRIES):
         versions = read_versions(place, folder)
         if versions and versions[0].commit == commit:
             return versions[0].name
-        number = (versions[0].number if versions else _highest(place, scope)) + 1
+        number = (versions[0].number if versions else _highest(place, scope)) + 1 + taken
         name = f"{scope}v{number}"
         lines = [f"{_one_line(subject)}", "", *(f"{key}: {_one_line(facts[key])}" for key in facts)]
         if add_tag(place, name, commit, "\n".join(lines)):
             return name
-    raise GitError("the next version could not be tagged: others tag at the same time")
+    raise GitError(f"the next {_MOST_TRIES} versions have tags that are not ours")
 
 
 def find_version(place: Place, name: str, folder: str = "") -> Version:

@@ -54,6 +54,19 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
+class DraftSettings:
+    """How many drafts each project has, and how long they stay awake.
+
+    Attributes:
+        idle_seconds: one that nobody asks for so long sleeps again; its database stays.
+        most: the branches committed to last; others are not previewed.
+    """
+
+    idle_seconds: float = 900.0
+    most: int = 200
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """One server's settings.
 
@@ -73,6 +86,7 @@ class Settings:
     data_shown: str = ""
     control_shown: str = ""
     access: Access = Access()
+    drafts: DraftSettings = DraftSettings()
     setup_url: str = field(default="", repr=False)
     database_url: str = field(default="", repr=False)
     schema: str = "bbops"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from bbops.plan.changes import ResourceChange, RouteChange
@@ -59,6 +60,8 @@ def revision(name: str) -> str:
         return "this folder"
     branch, _, commit = name.rpartition(":")
     named = branch.rpartition("@")[0]
+    if re.fullmatch(r"[0-9a-f]{40}\^?", named):
+        return commit[:_SHORT]
     return commit[:_SHORT] if commit.startswith(named) else f"{named} {commit[:_SHORT]}"
 
 

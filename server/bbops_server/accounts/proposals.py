@@ -15,6 +15,10 @@ MOST_OPEN: Final = 200
 MOST_WORDS: Final = 1_000
 """What may be said of one proposal."""
 
+_LENGTHS: Final = {
+    "title": TITLE_LENGTH, "description": WORDS_LENGTH, "head": 64, "state": 16, "merged": 64,
+}  # fmt: skip
+
 
 class Proposals:
     """Writes and reads proposals; each belongs to a project."""
@@ -38,7 +42,8 @@ class Proposals:
             number = max(newest + 1, least)
             values = {
                 "project": project, "number": number, "author": wish.author,
-                "title": wish.title[:TITLE_LENGTH], "description": wish.description[:WORDS_LENGTH],
+                "title": _tidy(wish.title, TITLE_LENGTH),
+                "description": _tidy(wish.description, WORDS_LENGTH),
                 "target": wish.target, "topic": wish.topic, "state": "open", "head": wish.head,
                 "merged": "", "created": now, "changed": now,
             }  # fmt: skip
@@ -81,8 +86,9 @@ class Proposals:
             proposals.c.project == project, proposals.c.number == number,
             proposals.c.state == "open",
         )  # fmt: skip
+        tidied = {name: _tidy(text, _LENGTHS[name]) for name, text in values.items()}
         with self._store.writing() as connection:
-            done = connection.execute(wanted.values(**values, changed=self._store.now()))
+            done = connection.execute(wanted.values(**tidied, changed=self._store.now()))
             if not done.rowcount:
                 raise AccountError(f"proposal #{number} is not open")
             return _read(connection, project, number)
@@ -103,9 +109,14 @@ class Proposals:
             head = _read(connection, project, number).head
             connection.execute(reviews.insert().values(
                 project=project, number=number, place=place, who=who, at=self._store.now(),
-                verdict=verdict, words=text[:WORDS_LENGTH], head=head, plan=plan,
+                verdict=verdict, words=_tidy(text, WORDS_LENGTH), head=head, plan=plan,
             ))  # fmt: skip
             return _read(connection, project, number)
+
+
+def _tidy(text: str, length: int) -> str:
+    """Return what every database keeps of a text: PostgreSQL knows no NUL."""
+    return text.replace("\0", "")[:length]
 
 
 def _one(project: str, number: int) -> sa.Select[Any]:

@@ -28,7 +28,7 @@ class Trial:
 
     def __init__(self, built: Built, seconds: float = TEST_SECONDS) -> None:
         self.built, self.seconds = built, seconds
-        self.cases = 0
+        self.cases = self.failed = 0
         self.found: list[Diagnostic] = []
         self._ended = False
         self._running: tuple[asyncio.AbstractEventLoop, asyncio.Task[None]] | None = None
@@ -64,6 +64,7 @@ class Trial:
                 self.found.append(self._late(chosen))
                 return
             self.cases += 1
+            self.failed += bool(outcome.wrong)
             self.found += as_diagnostics(outcome)
 
     def _late(self, chosen: Chosen) -> Diagnostic:
@@ -97,6 +98,10 @@ class Gate:
         built = self._built.get(state)
         if built is None or built.digest != digest:
             raise ServerError(f"release '{digest[:12]}' was not built here", hint="build it again")
+        return await self.run(state, built)
+
+    async def run(self, state: Path, built: Built) -> tuple[Trial, float]:
+        """Run the tests of a build, and end those that run for the same state folder."""
         self.end(state)
         trial, began = Trial(built), perf_counter()
         self._trials[state] = trial

@@ -16,6 +16,7 @@ from bbops.plan.document import Document, describe, encode, tree_id
 from bbops.plan.live import complete, read_answer
 from bbops.plan.plan import plan
 from bbops.plan.render.text import render_text
+from bbops.plan.render.words import summary
 from bbops.project import Project
 from bbops.resources.project import Engine, Review
 from bbops.resources.table import Table
@@ -62,7 +63,10 @@ def judge(pair: Pair, migration: Migration | None, tell: Callable[[Diagnostic], 
         migration: what it would do to the data; None where nothing can be planned.
         tell: writes a diagnostic.
     """
-    told = {"diagnostics": [tell(one) for one in pair.diagnostics]}
+    told = {
+        "diagnostics": [tell(one) for one in pair.diagnostics],
+        "tree": tree_id(pair.after) if pair.then else "", "gate": _is_gated(pair),
+    }  # fmt: skip
     if migration is None or pair.now is None or pair.then is None:
         return told | _judge_mistakes(pair)
     answer = read_answer(as_json(migration))
@@ -75,6 +79,14 @@ def judge(pair: Pair, migration: Migration | None, tell: Callable[[Diagnostic], 
     }  # fmt: skip
 
 
+def summarize(sources: Sources, base: Source, head: Source, engine: Engine) -> dict[str, str]:
+    """Return in one line what a release changed that went live; the data was not asked."""
+    pair = read_pair(sources, base, head, off=(), engine=engine)
+    if pair.now is None or pair.then is None:
+        return {"plan": ""}
+    return {"plan": summary(plan(pair.now, pair.then))}
+
+
 def agree(state: Path, migration: Migration, who: str) -> None:
     """Let the data lose what a migration says, where it waits for that word.
 
@@ -84,6 +96,11 @@ def agree(state: Path, migration: Migration, who: str) -> None:
     if migration.is_waiting:
         keep_waiting(state, migration)
         approve(state, migration.hash, who=who, at=SystemClock().now())
+
+
+def _is_gated(pair: Pair) -> bool:
+    """Return whether tests that fail keep it away: a proposal cannot do away with that itself."""
+    return any(one.settings.model.tests.gate for one in (pair.now, pair.then) if one is not None)
 
 
 def _judge_mistakes(pair: Pair) -> dict[str, Any]:

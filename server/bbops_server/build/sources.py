@@ -83,7 +83,7 @@ class Sources:
         return {"versions": [asdict(one) for one in found]}
 
     def roll_back(self, asked: Mapping[str, Any]) -> dict[str, str]:
-        """Put a commit on a branch that restores a version.
+        """Make a commit that restores a version, and put it on its branch where it is to move.
 
         Raises:
             GitError: there is no such version, nothing would change, or the branch cannot move.
@@ -97,7 +97,8 @@ class Sources:
         message = describe_restoring(version, only)
         who = Identity(asked["who"].partition("@")[0], asked["who"])
         commit = make_commit(store.place, tree, [head], message, who)
-        move_branch(store.place, branch, head, commit, f"roll back to {version.name}")
+        if asked["moves"]:
+            move_branch(store.place, branch, head, commit, f"roll back to {version.name}")
         return {"commit": commit, "branch": branch, "version": version.name}
 
     def resolve(self, repository: str, branch: str) -> dict[str, Any]:

@@ -26,8 +26,8 @@ from bbops.git.command import end_all
 from bbops.project import Project
 from bbops.resources.project import Engine
 from bbops_server.build.contracts import Contracts
-from bbops_server.build.gate import MOST_TOLD, Gate
-from bbops_server.build.proposing import agree, judge, read_pair
+from bbops_server.build.gate import MOST_TOLD, Gate, Trial
+from bbops_server.build.proposing import agree, judge, read_pair, summarize
 from bbops_server.build.smoke import try_release
 from bbops_server.build.sources import Mirrors, Source, Sources
 from bbops_server.build.tables import TablesAtWork
@@ -61,7 +61,9 @@ class Builder:
         if request["do"] == "copy rows":
             return await self._copy(request)
         if request["do"] == "test":
-            return await self._test(Path(request["state"]), request["digest"])
+            return _told(*await self._gate.test(Path(request["state"]), request["digest"]))
+        if request["do"] == "try":
+            return await self._try(request)
         if request["do"] == "end test":
             self._gate.end(Path(request["state"]))
             return {}
@@ -93,7 +95,10 @@ class Builder:
             "tag": lambda: self._sources.tag(
                 request["repository"], request["commit"], request["facts"], request["folder"]
             ),
-            "versions": lambda: self._sources.versions(request["repository"], request["project"]),
+            "versions": lambda: self._sources.versions(request["repository"], request["folder"]),
+            "summary": lambda: summarize(
+                self._sources, request["base"], request["source"], request["engine"]
+            ),
             "roll back": lambda: self._sources.roll_back(request),
             "descends": lambda: self._descends(request),
             "resolve": lambda: self._sources.resolve(request["repository"], request["branch"]),
@@ -184,10 +189,19 @@ class Builder:
         )  # fmt: skip
         return {"rows": counts}
 
-    async def _test(self, state: Path, digest: str) -> Frame:
-        trial, seconds = await self._gate.test(state, digest)
-        told = [describe(one) for one in trial.found[:MOST_TOLD]]
-        return {"cases": trial.cases, "seconds": seconds, "diagnostics": told}
+    async def _try(self, request: Frame) -> Frame:
+        """Run the tests of a commit that is not to be served, whether or not they are a gate."""
+        make = partial(
+            self._compile, request["source"], off=request["off"], engine=request["engine"]
+        )
+        built = await asyncio.get_running_loop().run_in_executor(self._thread, make)
+        if built.project is None:
+            raise ProjectError(built.diagnostics)
+        return _told(*await self._gate.run(Path(request["state"]), built))
+
+    def _compile(self, source: Source, *, off: Sequence[str], engine: Engine) -> Built:
+        tree, cache = self._sources.open(source)
+        return build(tree, cache, off=off, database=engine)
 
     def _keep(self, built: Built, artifacts: Path) -> Frame:
         """Write the artifact and remember its tables; return what a release needs besides."""
@@ -219,6 +233,14 @@ class Builder:
             "signs": settings.auth.key_name if settings.auth else "",
             "review": settings.review.model_dump(),
         }
+
+
+def _told(trial: Trial, seconds: float) -> Frame:
+    """Return what tests gave."""
+    found = [describe(one) for one in trial.found[:MOST_TOLD]]
+    return {
+        "cases": trial.cases, "failed": trial.failed, "seconds": seconds, "diagnostics": found,
+    }  # fmt: skip
 
 
 def describe(diagnostic: Diagnostic) -> Frame:

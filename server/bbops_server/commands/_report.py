@@ -84,7 +84,7 @@ class Terminal:
         parts = [
             click.style("live", fg="green", bold=True),
             "   ",
-            name + event.release,
+            name + " ".join(filter(None, [event.release, event.version])),
             printable(event.subject),
         ]
         say("  ".join(part for part in parts if part) + f"  {took}")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,6 +22,10 @@ from bbops_server.commands._book import (
     tell,
 )
 from bbops_server.commands._projects import where_state
+
+if TYPE_CHECKING:
+    from bbops_server.accounts.book import Book
+    from bbops_server.accounts.people import Person
 
 ROLES = ("viewer", "developer", "maintainer", "owner")
 of_role = click.option(
@@ -173,12 +179,24 @@ def reset_password(email: str, state: Path | None, *, generate: bool, as_json: b
 @command.command("tokens")
 @click.argument("email")
 @click.option("--revoke", default="", metavar="ID", help="End this one.")
+@click.option("--new", default="", metavar="NAME", help="Make one, and print it this once.")
+@click.option(
+    "--scope", "scopes", multiple=True, type=click.Choice(("read", "deploy", "admin", "git")),
+    help="What the new one is for; may be given several times. By default git and deploy.",
+)  # fmt: skip
+@click.option("--days", default=90, show_default=True, help="How long the new one lasts.")
 @where_state
 @as_json
-def list_tokens(email: str, revoke: str, state: Path | None, *, as_json: bool) -> None:
-    """List somebody's access tokens, without what is secret of them, or end one."""
+def list_tokens(
+    email: str, revoke: str, new: str, scopes: tuple[str, ...], days: int, state: Path | None, *,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """List somebody's access tokens, without what is secret of them; make one, or end one."""
     with open_book(state) as book:
         person = find_person(book, email)
+        if new:
+            _make_token(book, person, new, scopes or ("git", "deploy"), days, as_json=as_json)
+            return
         if revoke:
             if not book.tokens.revoke(person.id, revoke):
                 raise BbopsError(f"{person.email} has no token '{revoke}'")
@@ -200,3 +218,13 @@ def list_tokens(email: str, revoke: str, state: Path | None, *, as_json: bool) -
         click.echo(f"{one.id}  {one.prefix}…  {what}")
     if not found:
         click.echo(f"{person.email} has no tokens")
+
+
+def _make_token(
+    book: Book, person: Person, name: str, scopes: Sequence[str], days: int, *, as_json: bool
+) -> None:
+    from bbops_server.accounts.rules import Scope  # noqa: PLC0415 - after --help
+
+    key, made = book.tokens.make(person.id, name, map(Scope, scopes), days=days)
+    book.audit.add("make token", who=LOCAL, object=f"{person.email} {made.prefix}")
+    tell(key, as_json=as_json, id=made.id, token=key)

@@ -83,8 +83,10 @@ async def _show(
     found, standing = await reviewing.look(number)
     detail = describe(reviewing, found, standing, visit.desk.status.drafts(name))
     wrong = render([from_json(one) for one in detail.diagnostics], "text")
+    tested = detail.tests.diagnostics if detail.tests else ()
+    failing = render([from_json(one) for one in tested], "text")
     return visit.page(
-        "proposal", status, project=name, one=found, detail=detail, wrong=wrong,
+        "proposal", status, project=name, one=found, detail=detail, wrong=wrong, failing=failing,
         **{"said": "", "lines": []} | more,
     )  # fmt: skip
 

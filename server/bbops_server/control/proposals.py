@@ -13,6 +13,7 @@ from bbops_server.control.reviewing import MOST_TEXT, Reviewing
 from bbops_server.control.routes import change, read
 from bbops_server.control.visit import Here
 from bbops_server.forge.standing import Standing
+from bbops_server.forge.trials import Tests
 
 Text = Annotated[str, msgspec.Meta(max_length=MOST_TEXT)]
 
@@ -43,7 +44,8 @@ class Detail(msgspec.Struct, frozen=True):
     """A proposal and how it stands.
 
     `obstacles` is empty when it can be merged. `digest` names what it would do: an approval is of
-    that alone, and `outdated` are those whose approval was of something else.
+    that alone, and `outdated` are those whose approval was of something else. `tests` run when a
+    change of it is looked at first; null where it has mistakes or conflicts.
     """
 
     proposal: Proposal
@@ -59,6 +61,7 @@ class Detail(msgspec.Struct, frozen=True):
     diagnostics: list[dict[str, Any]]
     plan: dict[str, Any] | None
     text: str
+    tests: Tests | None
 
 
 class Merged(msgspec.Struct, frozen=True):
@@ -125,7 +128,7 @@ def describe(reviewing: Reviewing, proposal: Proposal, standing: Standing, draft
         standing.candidate.conflicts if standing.candidate else (), standing.demands.digest,
         standing.demands.approvals, standing.voices.approved, standing.voices.outdated,
         [dict(one) for one in standing.diagnostics],
-        dict(standing.plan) if standing.plan else None, standing.text,
+        dict(standing.plan) if standing.plan else None, standing.text, standing.tests,
     )  # fmt: skip
 
 

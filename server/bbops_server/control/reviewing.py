@@ -53,13 +53,26 @@ class Reviewing:
         Raises:
             ClientException: there is no such branch, or it is live itself.
         """
+        try:
+            head = await self._visit.desk.ask(self.desk.forge.resolve, branch)
+        except BbopsError as error:
+            raise _conflict(error) from None
+        return await self.propose(head, branch, title, description)
+
+    async def propose(
+        self, head: str, topic: str, title: str = "", description: str = ""
+    ) -> Proposal:
+        """Propose a commit, which no branch need hold.
+
+        Raises:
+            ClientException: the live branch holds it already, or too much is proposed.
+        """
         self._require(Permission.PROPOSE)
         target = next(
             one.source.branch for one in self._repository.followers if one.name == self._name
         )
+        wish = Wish(head, target, topic, self._visit.caller.email, title, description)
         try:
-            head = await self._visit.desk.ask(self.desk.forge.resolve, branch)
-            wish = Wish(head, target, branch, self._visit.caller.email, title, description)
             made = await self.desk.open(wish)
         except BbopsError as error:
             raise _conflict(error) from None
@@ -87,7 +100,7 @@ class Reviewing:
                 f"proposal #{number} would do something else by now; look at it again",
                 status_code=409,
             )
-        words = text.replace("\0", "").strip()[:MOST_TEXT]
+        words = text.strip()[:MOST_TEXT]
         try:
             said = await self._visit.desk.ask(
                 self.desk.forge.review, number, self._visit.caller.email, verdict, words,

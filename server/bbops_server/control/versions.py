@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import msgspec
 from litestar.exceptions import ClientException, NotFoundException
@@ -10,10 +10,13 @@ from litestar.params import Body, FromPath, QueryParameter
 
 from bbops.errors import BbopsError
 from bbops_server.accounts.rules import Permission
+from bbops_server.control.entrance import demand
+from bbops_server.control.reviewing import Reviewing
 from bbops_server.control.routes import change, read
 from bbops_server.control.visit import Here, Visit
 from bbops_server.reconciler.status import Publication, VersionSource
 
+MOST_TOPIC: Final = 200
 _WORDS = msgspec.Meta(max_length=500)
 
 
@@ -31,18 +34,27 @@ class Paused(msgspec.Struct, frozen=True):
 
 
 class WayBack(msgspec.Struct, frozen=True):
-    """The version to go back to; `only` names resources, else it is all of the project."""
+    """The version to go back to; `only` names resources, else it is all of the project.
+
+    It is proposed; with `now` it goes to the live branch itself, which maintainers may.
+    """
 
     version: Annotated[str, _WORDS]
     only: Annotated[list[Annotated[str, _WORDS]], msgspec.Meta(max_length=100)] = []
+    now: bool = False
 
 
 class RolledBack(msgspec.Struct, frozen=True):
-    """The commit that restores it, on the live branch; status says when it is live."""
+    """The commit that restores it: on the live branch, or in a proposal for it.
+
+    `proposal` is its number, 0 where it is on the branch; status says when that is live.
+    """
 
     commit: str
     branch: str
     version: str
+    proposal: int = 0
+    page: str = ""
 
 
 @read("/api/projects/{name:str}/versions", Permission.READ_PROJECT)
@@ -79,11 +91,14 @@ async def resume(visit: Here, name: FromPath[str]) -> Paused:
     return Paused(suspended=False, was_suspended=was_suspended)
 
 
-@change("/api/projects/{name:str}/rollback", Permission.ROLL_BACK)
+@change("/api/projects/{name:str}/rollback", Permission.PROPOSE)
 async def roll_back(
     visit: Here, name: FromPath[str], data: Annotated[WayBack, Body()]
 ) -> RolledBack:
-    """Put a commit on the live branch that restores a version, without a proposal."""
+    """Propose what restores a version; with `now`, put it on the live branch without a proposal."""
+    if not data.now:
+        return await _propose(visit, name, data)
+    await demand(visit, Permission.ROLL_BACK, name)
     try:
         found = await _versions(visit, name).roll_back(data.version, data.only, visit.caller.email)
     except BbopsError as error:
@@ -91,6 +106,18 @@ async def roll_back(
         raise _refused(error) from None
     await visit.note("roll back", object=f"{name} {data.version}")
     return RolledBack(found["commit"], found["branch"], found["version"])
+
+
+async def _propose(visit: Visit, name: str, data: WayBack) -> RolledBack:
+    try:
+        found = await _versions(visit, name).restore(data.version, data.only, visit.caller.email)
+    except BbopsError as error:
+        raise _refused(error) from None
+    reviewing = Reviewing(visit, name)
+    topic = " ".join(("rollback", found["version"], *data.only))[:MOST_TOPIC]
+    made = await reviewing.propose(found["commit"], topic)
+    page = reviewing.desk.page(made.number)
+    return RolledBack(made.head, made.target, found["version"], made.number, page)
 
 
 def _refused(error: BbopsError) -> ClientException:

@@ -11,7 +11,7 @@ from bbops.git.command import failure, run
 from bbops.git.place import Place
 from bbops.git.proposals import PREVIEW, Candidate, Proposal, State, Verdict, Wish
 from bbops.git.store import Store
-from bbops.git.writing import NOTHING, make_commit, merge_trees, move_branch
+from bbops.git.writing import NOTHING, Identity, make_commit, merge_trees, move_branch
 from bbops_server.accounts.proposals import Proposals
 
 
@@ -81,8 +81,10 @@ class LocalForge:
         merged = merge_trees(self._place, base, known.head)
         if merged.conflicts:
             return Candidate(base, known.head, "", merged.conflicts)
-        message = f"Merge #{number}: {known.title}\n\n{known.description}".strip()
-        commit = make_commit(self._place, merged.tree, (base, known.head), message)
+        words = (f"Merge #{number}: {known.title}", known.description, f"Proposal: #{number}")
+        message = "\n\n".join(filter(None, words))
+        author = Identity(known.author.partition("@")[0], known.author)
+        commit = make_commit(self._place, merged.tree, (base, known.head), message, author)
         self._point(ref, commit, kept or NOTHING)
         return Candidate(base, known.head, commit)
 

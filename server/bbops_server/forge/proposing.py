@@ -7,8 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from bbops.errors import GitError, ServerError
-from bbops.git.proposals import PREVIEW, Candidate, Proposal, Wish
+from bbops.git.proposals import PREVIEW, Proposal, Wish
 from bbops_server.forge.standing import Bench, Standing
+from bbops_server.forge.trials import TEST_SECONDS
+from bbops_server.reconciler.status import DraftSource
 
 if TYPE_CHECKING:
     from bbops_server.forge.local import LocalForge
@@ -38,9 +40,12 @@ def propose(forge: LocalForge, wish: Wish, *, is_forced: bool = False) -> tuple[
 class Proposing:
     """The desk of one project's proposals."""
 
-    def __init__(self, forge: LocalForge, bench: Bench, link: Callable[[str], str]) -> None:
+    def __init__(
+        self, forge: LocalForge, bench: Bench, link: Callable[[str], str],
+        drafts: DraftSource | None = None,
+    ) -> None:  # fmt: skip
         """`link` makes an address of the control plane of a path."""
-        self.forge, self._bench, self._link = forge, bench, link
+        self.forge, self._bench, self._link, self._drafts = forge, bench, link, drafts
 
     def page(self, number: int) -> str:
         """Return the address of a proposal's page."""
@@ -50,11 +55,18 @@ class Proposing:
         """Return the branch that shows it as a draft."""
         return f"{PREVIEW}{number}"
 
+    def prepare_preview(self, number: int) -> None:
+        """Make its draft now, so that who looks at it first need not wait."""
+        if self._drafts is not None:
+            self._drafts.prepare(self.preview_branch(number))
+
     async def open(self, wish: Wish) -> Proposal:
         """Propose a commit of the repository. Raises as `propose`, also when it is live."""
         if await asyncio.to_thread(self.forge.holds, wish.target, wish.head):
             raise GitError(f"'{wish.target}' holds that already")
         made, _ = await asyncio.to_thread(propose, self.forge, wish, is_forced=True)
+        self.prepare_preview(made.number)
+        await self.look(made.number)
         return made
 
     async def get(self, number: int) -> Proposal:
@@ -64,9 +76,20 @@ class Proposing:
             raise ServerError(f"project '{self.forge.project}' has no proposal #{number}")
         return found
 
-    async def look(self, number: int, *, is_alone: bool = False) -> tuple[Proposal, Standing]:
-        """Return a proposal and how it stands; one that is merged or closed stands nowhere."""
-        standing = await self._bench.look(await self.get(number), is_alone=is_alone)
+    async def look(
+        self, number: int, *, is_alone: bool = False, wait_seconds: float = 0.0
+    ) -> tuple[Proposal, Standing]:
+        """Return a proposal and how it stands; one that is merged or closed stands nowhere.
+
+        Whoever looks first has its tests run.
+
+        Args:
+            number: of it.
+            is_alone: whether its author is the only one who could review.
+            wait_seconds: for its tests.
+        """
+        found = await self.get(number)
+        standing = await self._bench.look(found, is_alone=is_alone, wait_seconds=wait_seconds)
         return await self.get(number), standing  # it may be found to be merged already
 
     async def merge(
@@ -85,6 +108,8 @@ class Proposing:
             GitError: the branch has moved meanwhile, or its files have changes.
         """
         found, standing = await self.look(number, is_alone=is_alone)
+        if standing.waits_for_tests and not standing.obstacles:
+            found, standing = await self.look(number, is_alone=is_alone, wait_seconds=TEST_SECONDS)
         if found.state != "open":
             raise ServerError(f"proposal #{number} is {found.state}")
         if head and not found.head.startswith(head):
@@ -96,16 +121,9 @@ class Proposing:
             raise ServerError(
                 f"proposal #{number} cannot be merged: {'; '.join(standing.obstacles)}"
             )
-        await self._require_tests(found, standing.candidate)
+        if standing.waits_for_tests:
+            raise ServerError(
+                f"the tests of proposal #{number} still run", hint="merge it when they are over"
+            )
         await self._bench.agree(found, standing, who)
         return await asyncio.to_thread(self.forge.merge, number, standing.candidate, who)
-
-    async def _require_tests(self, proposal: Proposal, candidate: Candidate) -> None:
-        failed = await self._bench.test(proposal, candidate)
-        if failed:
-            first = failed[0]
-            more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
-            raise ServerError(
-                f"proposal #{proposal.number} cannot be merged, its tests fail:"
-                f" {first['file']}:{first['line']}: {first['message']}{more}"
-            )

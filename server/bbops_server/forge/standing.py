@@ -11,12 +11,12 @@ from bbops.errors import BbopsError
 from bbops.git.proposals import Candidate, Forge, Proposal
 from bbops_server.accounts.features import read_features_off
 from bbops_server.forge.rules import Demands, Voices, count_voices, find_obstacles
+from bbops_server.forge.trials import Tests, Trial, Trials
 from bbops_server.processes import LivingChild
 from bbops_server.reconciler.attempt import Workshop
 from bbops_server.reconciler.sources import BranchSource, describe
 
 LOOK_SECONDS: Final = 120.0
-TEST_SECONDS: Final = 150.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,8 @@ class Standing:
         diagnostics: of the project as it would be, with this and what the target holds.
         plan: a document as `bbops plan --json` prints it; None where it cannot be said.
         text: the same as `bbops plan` prints it.
+        tests: what they say of the project as it would be; None where it would not work.
+        is_gated: whether tests that fail are in the way.
         obstacles: what is in the way; empty when it can be merged.
     """
 
@@ -36,7 +38,14 @@ class Standing:
     diagnostics: tuple[Mapping[str, Any], ...] = ()
     plan: Mapping[str, Any] | None = None
     text: str = ""
+    tests: Tests | None = None
+    is_gated: bool = False
     obstacles: tuple[str, ...] = ()
+
+    @property
+    def waits_for_tests(self) -> bool:
+        """Whether it depends on tests that still run whether it can be merged."""
+        return self.is_gated and self.tests is not None and self.tests.state == "running"
 
     @property
     def summary(self) -> str:
@@ -58,13 +67,17 @@ class Bench:
     """Where the proposals of one project are looked at."""
 
     def __init__(
-        self, build: LivingChild, forge: Forge, mine: Served, others: Sequence[Served] = ()
-    ) -> None:
+        self, build: LivingChild, forge: Forge, trials: Trials, mine: Served,
+        others: Sequence[Served] = (),
+    ) -> None:  # fmt: skip
         """`others` are of the same repository; a merge must not break them either."""
-        self._build, self.forge, self._mine, self._others = build, forge, mine, others
+        self._build, self.forge, self._trials = build, forge, trials
+        self._mine, self._others = mine, others
 
-    async def look(self, proposal: Proposal, *, is_alone: bool = False) -> Standing:
-        """Return how a proposal stands."""
+    async def look(
+        self, proposal: Proposal, *, is_alone: bool = False, wait_seconds: float = 0.0
+    ) -> Standing:
+        """Return how a proposal stands; its tests are waited for so long."""
         if proposal.state != "open":
             return _stuck(proposal, None, f"it is {proposal.state}")
         try:
@@ -78,7 +91,9 @@ class Bench:
                 f"it conflicts with '{proposal.target}' in {files}: merge that branch into it",
             )  # fmt: skip
         try:
-            return await self._look(proposal, candidate, is_alone=is_alone)
+            return await self._look(
+                proposal, candidate, is_alone=is_alone, wait_seconds=wait_seconds
+            )
         except BbopsError as error:
             return _stuck(proposal, candidate, error.message)
 
@@ -89,22 +104,9 @@ class Bench:
             more = {"digest": standing.demands.digest, "agreed_by": who}
             await self._plan(candidate, proposal.target, **more)
 
-    async def test(self, proposal: Proposal, candidate: Candidate) -> Sequence[Mapping[str, Any]]:
-        """Run the project's tests where they are a gate; return what fails."""
-        at = self._mine.at
-        state = at.project.state / "proposals"
-        built = await self._ask("build", at, {
-            "source": self._describe(self._mine, candidate.commit, proposal.target),
-            "artifacts": str(state / "artifacts"),
-        })  # fmt: skip
-        if not built.get("gate"):
-            return ()
-        asked = {"do": "test", "state": str(state), "digest": built["digest"]}
-        answer = await self._build.ask(asked, timeout_seconds=TEST_SECONDS)
-        found: Sequence[Mapping[str, Any]] = answer["diagnostics"]
-        return found
-
-    async def _look(self, proposal: Proposal, candidate: Candidate, *, is_alone: bool) -> Standing:
+    async def _look(
+        self, proposal: Proposal, candidate: Candidate, *, is_alone: bool, wait_seconds: float
+    ) -> Standing:
         answer = await self._plan(candidate, proposal.target)
         broken = [one.name for one in self._others if not await self._works(one, candidate)]
         refused = (
@@ -113,10 +115,24 @@ class Bench:
         )
         demands = Demands(answer["digest"], answer["approvals"], tuple(answer["reasons"]), refused)
         voices = count_voices(proposal, demands.digest, is_alone=is_alone)
+        tests = None
+        if answer["tree"]:
+            trial = await self._prepare(proposal, candidate, answer["tree"])
+            tests = await self._trials.look(trial, wait_seconds=wait_seconds)
+        failed = [tests.summary] if answer["gate"] and tests and tests.is_against else []
         return Standing(
             candidate, demands, voices, tuple(answer["diagnostics"]), answer["plan"],
-            answer["text"], tuple(find_obstacles(demands, voices)),
+            answer["text"], tests, answer["gate"], (*find_obstacles(demands, voices), *failed),
         )  # fmt: skip
+
+    async def _prepare(self, proposal: Proposal, candidate: Candidate, tree: str) -> Trial:
+        """Return what is to be tested: the project as a merge would make it."""
+        at, name = self._mine.at, self._mine.name
+        source = self._describe(self._mine, candidate.commit, proposal.target)
+        place = str(at.project.state / "proposals" / str(proposal.number))
+        off = await asyncio.to_thread(read_features_off, at.plane.settings)
+        asked = {"do": "try", "source": source, "state": place, "engine": at.engine, "off": off}
+        return Trial(place, (name, tree, *off), asked)
 
     async def _plan(self, candidate: Candidate, target: str, **more: str) -> dict[str, Any]:
         at = self._mine.at

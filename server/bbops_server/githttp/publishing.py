@@ -71,7 +71,9 @@ class Waiting:
 
     async def _tell_live(self) -> None:
         found, seconds = self._project.newest, perf_counter() - self._began
-        await self._say(f"live: {self._board.release} at {self._board.url} in {seconds:.2f} s")
+        version = f" as {self._board.version}" if self._board.version else ""
+        where = f"{self._board.release}{version} at {self._board.url}"
+        await self._say(f"live: {where} in {seconds:.2f} s")
         if found is None or found.release != self._board.release:
             return  # it was live before the server started
         for change in found.changes:

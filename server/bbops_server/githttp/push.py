@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from bbops.errors import BbopsError
 from bbops.git.proposals import Wish
@@ -16,6 +17,9 @@ from bbops_server.githttp.publishing import Waiting
 from bbops_server.githttp.refs import Update, read_target, read_updates
 from bbops_server.githttp.repository import Repository
 from bbops_server.processes import LivingChild
+
+QUICK_SECONDS: Final = 2.0
+"""A push waits so long for the tests of a proposal."""
 
 
 class Push:
@@ -99,10 +103,14 @@ class Push:
         verb = "updated" if update.old else "opened"
         await say(f"{verb} proposal #{number}: {self._desk.page(number)}")
         await self._tell_previews(self._desk.preview_branch(number), say)
-        found, standing = await self._desk.look(number)
+        self._desk.prepare_preview(number)
+        found, standing = await self._desk.look(number, wait_seconds=QUICK_SECONDS)
         await say(f"{printable(found.title)}: {standing.summary}")
         for one in standing.obstacles:
             await say(f"    {printable(one)}")
+        tests = standing.tests
+        if tests and tests.state != "running" and tests.summary not in standing.obstacles:
+            await say(printable(tests.summary))
 
 
 def _read_options(options: Sequence[str]) -> dict[str, str]:

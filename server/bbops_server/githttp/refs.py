@@ -14,6 +14,7 @@ _PULL: Final = re.compile(r"refs/pull/([0-9]{1,9})/head")
 _PREVIEW: Final = re.compile(r"refs/heads/proposal-[0-9]+")
 _OPEN: Final = (_HEADS, "refs/tags/")
 _SHOWN: Final = 12
+_LONGEST_TOPIC: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +112,10 @@ def read_target(ref: str, live: Collection[str]) -> tuple[str, str] | None:
 
 
 def _find_proposed(ref: str, rights: Rights) -> Complaint | None:
-    if read_target(ref, rights.live) is not None:
-        return None
+    found = read_target(ref, rights.live)
+    if found is not None:
+        is_long = len(found[1]) > _LONGEST_TOPIC
+        return Complaint(f"a topic has at most {_LONGEST_TOPIC} letters") if is_long else None
     known = " or ".join(f"{_FOR}{one}/TOPIC" for one in sorted(rights.live))
     return Complaint(f"'{ref}' names no branch that is served", f"push to {known}")
 

@@ -12,6 +12,7 @@ from bbops_server.accounts.proposals import Proposals
 from bbops_server.accounts.rules import Caller
 from bbops_server.forge.proposing import Proposing
 from bbops_server.forge.standing import Bench, Served
+from bbops_server.forge.trials import Trials
 from bbops_server.githttp.asked import Asked
 from bbops_server.githttp.backend import MAX_BODY_BYTES, TOO_LARGE, Exchange, Line
 from bbops_server.githttp.hooks import Hooks
@@ -42,7 +43,7 @@ class GitHttp:
     ) -> None:
         """`folder` is for the hooks."""
         self.projects, self._build, self._records = projects, build, records
-        self._hooks, self._room = Hooks(folder), Room()
+        self._hooks, self._room, self._trials = Hooks(folder), Room(), Trials(build)
         self._running: set[asyncio.Task[None]] = set()
 
     async def answer(
@@ -75,14 +76,18 @@ class GitHttp:
         others = [one for one in every
                   if one is not mine and one.source.branch == mine.source.branch]  # fmt: skip
         forge = LocalForge(repository.place, mine.name, self._records)
-        bench = Bench(self._build, forge, mine, others)
-        return Proposing(forge, bench, lambda path: mine.at.plane.settings.control_url + path)
+        bench = Bench(self._build, forge, self._trials, mine, others)
+        drafts = self.projects.drafts(mine.name)
+        return Proposing(
+            forge, bench, lambda path: mine.at.plane.settings.control_url + path, drafts
+        )
 
     async def stop(self) -> None:
         """End what is under way; a push is taken wholly or not."""
         for task in self._running:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
+        await self._trials.stop()
         await self._hooks.close()
 
     async def _run(self, exchange: Exchange) -> None:

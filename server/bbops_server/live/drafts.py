@@ -25,9 +25,6 @@ TOKEN_HEADER: Final = b"x-draft-token"
 WAKING_SECONDS: Final = 25.0
 """How long a request waits for a draft that sleeps."""
 
-TELL_SECONDS: Final = 20.0
-"""The parent is told of a draft's use at most once in so long, so that it lets it live on."""
-
 _LOOK_SECONDS = 0.01
 _ENTER: Final = "/~enter"
 _MAX_FORM_BYTES = 4 << 10
@@ -115,7 +112,7 @@ class Drafts:
 
     def _use(self, name: str, draft: Draft) -> None:
         now = time.monotonic()
-        if now - draft.told_at > TELL_SECONDS:
+        if now - draft.told_at > draft.place.tell_seconds:
             draft.told_at = now
             self._tell(name)
 

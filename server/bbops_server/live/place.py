@@ -29,6 +29,7 @@ class DraftPlace(NamedTuple):
         key: of its tokens, in hex.
         tells: where people open it.
         is_secure: whether browsers reach it by https.
+        tell_seconds: its use is told to the parent, which lets it live on, once in so long.
     """
 
     branch: str
@@ -37,3 +38,4 @@ class DraftPlace(NamedTuple):
     key: str
     tells: str
     is_secure: bool = False
+    tell_seconds: float = 20.0

@@ -30,15 +30,12 @@ from bbops_server.reconciler.status import Stalled, Written
 from bbops_server.settings import ProjectSettings
 
 LOOK_SECONDS: Final = 0.5
-IDLE_SECONDS: Final = 900.0
-"""A draft that nobody asks for so long sleeps again; its database stays."""
+TELL_SECONDS: Final = 20.0
+"""Processes tell of a draft's use at most once in so long."""
 
 COPY_SECONDS: Final = 600.0
 WAKING_SECONDS: Final = 30.0
 _WAIT_SECONDS: Final = 0.02
-
-MOST_DRAFTS: Final = 200
-"""The branches committed to last; others are not previewed."""
 
 _log = logging.getLogger(__name__)
 
@@ -67,6 +64,7 @@ class Drafts:
         self._arranged: Mapping[str, DraftPlace] = {}
         self._one_at_a_time = asyncio.Lock()
         self._renewing: set[asyncio.Task[None]] = set()
+        self._expected: set[str] = set()
 
     @property
     def folder(self) -> Path:
@@ -120,6 +118,11 @@ class Drafts:
 
     def hurry(self) -> None:
         """Look at the branches now."""
+        self.asked.set()
+
+    def prepare(self, branch: str) -> None:
+        """Make the draft of a branch now, so that who asks for it first need not wait."""
+        self._expected.add(branch)
         self.asked.set()
 
     # ---- what happens to them
@@ -204,7 +207,8 @@ class Drafts:
     async def _take(self) -> None:
         """Make the drafts those of the branches there are."""
         live = self.workshop.project.branch
-        wanted = [one for one in self._branches if one != live][:MOST_DRAFTS]
+        most = self.workshop.plane.settings.drafts.most
+        wanted = [one for one in self._branches if one != live][:most]
         slugs = {slug_of(branch): branch for branch in wanted}
         gone = [slug for slug in self._drafts if slug not in slugs]
         for slug in gone:
@@ -213,6 +217,10 @@ class Drafts:
         self._drafts = {slug: self._kept(slug, branch) for slug, branch in slugs.items()}
         await self._arrange()
         await asyncio.to_thread(self._clear)
+        for slug, one in self._drafts.items():
+            if one.branch in self._expected:
+                self._expected.discard(one.branch)
+                self._wake(slug, one)
 
     def _kept(self, slug: str, branch: str) -> _Draft:
         one = self._drafts.get(slug)
@@ -238,8 +246,10 @@ class Drafts:
                     _remove(path)
 
     async def _evict(self) -> None:
+        idle = self.workshop.plane.settings.drafts.idle_seconds
         for one in self._drafts.values():
-            if one.task is not None and monotonic() - one.asked_at > IDLE_SECONDS:
+            is_idle = one.task is not None and monotonic() - one.asked_at > idle
+            if is_idle and _state(one.reconciler) != "waking":
                 await self._sleep(one)
 
     def _wake(self, slug: str, one: _Draft) -> None:
@@ -297,19 +307,27 @@ class Drafts:
         return DraftPlace(
             one.branch, one.settings.hosts, one.settings.prefix, self.key(slug).hex(),
             settings.control_url, settings.url_of(one.settings).startswith("https:"),
+            min(TELL_SECONDS, settings.drafts.idle_seconds / 4),
         )  # fmt: skip
 
     def _status(self, slug: str, one: _Draft) -> DraftStatus:
         url = self.workshop.plane.settings.url_of(one.settings) + "/"
         board = one.reconciler.board if one.reconciler is not None else None
         stalled = board.stalled if board else None
-        state: State = "asleep"
-        if board is not None:
-            state = "stalled" if stalled else "live" if board.release else "waking"
         message = stalled.as_sentence() if stalled else ""
         found: list[dict[str, Any]] = board.diagnostics if board else []
         release = board.release if board else None
-        return DraftStatus(one.branch, slug, one.commit, url, state, release, message, found)
+        return DraftStatus(
+            one.branch, slug, one.commit, url, _state(one.reconciler), release, message, found
+        )
+
+
+def _state(reconciler: Reconciler | None) -> State:
+    if reconciler is None:
+        return "asleep"
+    if reconciler.board.stalled:
+        return "stalled"
+    return "live" if reconciler.board.release else "waking"
 
 
 async def _follow(reconciler: Reconciler, state: Path) -> None:

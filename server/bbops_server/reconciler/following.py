@@ -30,7 +30,12 @@ from bbops_server.reconciler.sources import BranchSource, Source
 from bbops_server.reconciler.status import ServerStatus
 from bbops_server.server_file.load import Read, read_file
 from bbops_server.server_file.model import ServedProject, ServerFile
-from bbops_server.server_file.settings import access_settings, find_restarts, project_settings
+from bbops_server.server_file.settings import (
+    access_settings,
+    draft_settings,
+    find_restarts,
+    project_settings,
+)
 from bbops_server.settings import ProjectSettings
 
 LOOK_SECONDS = 0.25
@@ -123,11 +128,11 @@ class FollowedFile:
         return changes
 
     def show_urls(self, new: ServerFile) -> None:
-        """Tell people the addresses that the file names, and let in whom it says."""
+        """Tell people the addresses that the file names, let in whom it says, keep its drafts."""
         data, control = new.urls.data or "", new.urls.control or ""
         self.plane.settings = replace(
             self.plane.settings, data_shown=data, control_shown=control,
-            access=access_settings(new),
+            access=access_settings(new), drafts=draft_settings(new),
         )  # fmt: skip
 
     async def arrange(self, new: ServerFile, settings: Mapping[str, ProjectSettings]) -> None:

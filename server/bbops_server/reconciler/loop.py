@@ -21,7 +21,7 @@ from bbops_server.reconciler.sources import BranchSource, describe
 from bbops_server.reconciler.stages import BUILDING, CHANGING, RESTORING, TESTING
 from bbops_server.reconciler.status import Publication, Stalled, StatusBoard, now
 from bbops_server.reconciler.suspension import read_suspension, stalled_by, stamp_suspension
-from bbops_server.reconciler.tagging import tag
+from bbops_server.reconciler.tagging import summarize, tag
 from bbops_server.settings import ProjectSettings
 
 MOST_OVERTAKEN = 2
@@ -208,8 +208,12 @@ class Reconciler:
 
     async def finish(self, attempt: Attempt, began: float) -> None:
         """Do what must not be left half done, even when the loop is cancelled meanwhile."""
-        await self.stages(attempt, CHANGING)
-        attempt.version = await tag(attempt, self.workshop)
+        planning = asyncio.create_task(summarize(attempt, self.workshop, self.board.applied))
+        try:
+            await self.stages(attempt, CHANGING)
+            attempt.version = await tag(attempt, self.workshop, await planning)
+        finally:
+            planning.cancel()
         unremembered = await self.remember(attempt)
         self.published(attempt, 1000 * (perf_counter() - began))
         self.board.hide(attempt.plan["hidden"])
@@ -219,13 +223,13 @@ class Reconciler:
             await self.refuse(unremembered)
 
     async def begin(self) -> Attempt:
-        suspension = read_suspension(self.workshop.project.state)
-        if suspension is not None:
-            raise stalled_by(suspension, self.workshop.project.name)
         found = await self.source.revision(self.workshop.plane.build)
         if found is None:
             raise missing_branch(self.workshop, self.board.applied)
         self.board.begin(found[0])
+        suspension = read_suspension(self.workshop.project.state)
+        if suspension is not None:
+            raise stalled_by(suspension, self.workshop.project.name)
         return Attempt(*found, finish_narrowing=self.narrowing.finish)
 
     async def stages(self, attempt: Attempt, stages: tuple[tuple[str, Stage], ...]) -> None:

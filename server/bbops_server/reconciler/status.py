@@ -130,6 +130,10 @@ class DraftSource(Protocol):
         """Look at the branches now."""
         ...
 
+    def prepare(self, branch: str) -> None:
+        """Make the draft of a branch now, so that who asks for it first need not wait."""
+        ...
+
     async def renew(self, slug: str) -> bool:
         """Let a draft begin anew with an empty database; False when there is none."""
         ...
@@ -162,6 +166,10 @@ class VersionSource(Protocol):
 
     async def tags(self) -> list[dict[str, Any]]:
         """Return the versions in the repository, the newest first."""
+        ...
+
+    async def restore(self, version: str, only: list[str], who: str) -> dict[str, Any]:
+        """Make a commit that restores a version, and that no branch holds yet."""
         ...
 
     async def roll_back(self, version: str, only: list[str], who: str) -> dict[str, Any]:

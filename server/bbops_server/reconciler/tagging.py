@@ -12,7 +12,27 @@ TAG_SECONDS = 60
 _log = logging.getLogger(__name__)
 
 
-async def tag(attempt: Attempt, at: Workshop) -> str:
+async def summarize(attempt: Attempt, at: Workshop, live: str | None) -> str:
+    """Return what a release changes in what is live, in one line; empty where nobody can say.
+
+    Args:
+        attempt: it, built.
+        at: its project.
+        live: the revision that is live now.
+    """
+    branch, _, commit = (live or "").rpartition("@sha1:")
+    if at.tells_callers or not commit or attempt.source.get("kind") != "git":
+        return ""
+    base = {**attempt.source, "commit": commit, "branch": branch}
+    asked = {"do": "summary", "base": base, "source": attempt.source, "engine": at.engine}
+    try:
+        answer = await at.plane.build.ask(asked, timeout_seconds=TAG_SECONDS)
+    except BbopsError:
+        return ""  # the commit that was live may be gone from the repository
+    return str(answer["plan"])
+
+
+async def tag(attempt: Attempt, at: Workshop, plan: str = "") -> str:
     """Tag the commit of a release that is live; return the version's name.
 
     Empty of what is no commit, of drafts, and where the repository takes no tag: that is logged,
@@ -21,6 +41,8 @@ async def tag(attempt: Attempt, at: Workshop) -> str:
     if at.tells_callers or attempt.source.get("kind") != "git":
         return ""
     facts = {"Release": attempt.built["digest"], "Revision": attempt.revision}
+    if plan:
+        facts["Plan"] = plan
     if attempt.changes:
         facts["Changes"] = "; ".join(attempt.changes)
     asked = {

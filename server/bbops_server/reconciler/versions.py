@@ -32,7 +32,8 @@ class Versions:
     def resume(self) -> bool:
         """Let what is newest go live; return whether that was suspended. Raises as `suspend`."""
         was_suspended = resume(self._reconciler.workshop.project.state)
-        self._reconciler.reconcile()
+        if was_suspended:
+            self._reconciler.reconcile()
         return was_suspended
 
     async def tags(self) -> list[dict[str, Any]]:
@@ -45,8 +46,8 @@ class Versions:
         answer = await self._ask(asked)
         return list(answer["versions"])
 
-    async def roll_back(self, version: str, only: list[str], who: str) -> dict[str, Any]:
-        """Put a commit on the branch that restores a version.
+    async def restore(self, version: str, only: list[str], who: str) -> dict[str, Any]:
+        """Make a commit on top of the branch that restores a version; no branch holds it yet.
 
         Args:
             version: its name.
@@ -54,12 +55,23 @@ class Versions:
             who: the e-mail address of whoever asks.
 
         Returns:
-            `commit`, and the `branch` it is on.
+            `commit`, the `branch` it is for, and the `version`.
 
         Raises:
             BbopsError: there is no such version, nothing would change, or the repository is not
                 here.
         """
+        return await self._restore(version, only, who, moves=False)
+
+    async def roll_back(self, version: str, only: list[str], who: str) -> dict[str, Any]:
+        """Restore a version by a commit on the branch itself. Args, Raises: as `restore`."""
+        done = await self._restore(version, only, who, moves=True)
+        self._reconciler.reconcile()
+        return done
+
+    async def _restore(
+        self, version: str, only: list[str], who: str, *, moves: bool
+    ) -> dict[str, Any]:
         source = self._reconciler.source
         if not isinstance(source, BranchSource):
             raise ServerError(
@@ -68,11 +80,9 @@ class Versions:
             )
         asked = {
             "do": "roll back", **self._about(), "branch": source.branch,
-            "version": version, "only": only, "who": who,
+            "version": version, "only": only, "who": who, "moves": moves,
         }  # fmt: skip
-        answer = await self._ask(asked)
-        self._reconciler.reconcile()
-        return dict(answer)
+        return dict(await self._ask(asked))
 
     def _about(self) -> dict[str, str]:
         workshop, source = self._reconciler.workshop, self._reconciler.source

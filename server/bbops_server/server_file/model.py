@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from ipaddress import ip_network
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
@@ -23,6 +23,8 @@ _HOST = re.compile(
 _PREFIX = re.compile(r"(?:/[A-Za-z0-9._-][A-Za-z0-9._~-]*)+").fullmatch
 _FOLDER = re.compile(r"(?!.*(?:^|/)\.{1,2}(?:/|$))[^/\x00-\x1f][^\x00-\x1f]*").fullmatch
 _MAX_PORT = 65_535
+MOST_IDLE: Final = 7 * 86_400
+MOST_DRAFTS: Final = 1_000
 
 
 def _wrong(message: str, hint: str = "") -> PydanticCustomError:
@@ -197,6 +199,13 @@ class SignIn(Model):
     github: GitHubProvider | None = None
 
 
+class Drafts(Model):
+    """How long a draft that nobody asks for stays awake, and how many each project has."""
+
+    idle_seconds: Annotated[int, BeforeValidator(_number), Field(ge=1, le=MOST_IDLE)] = 900
+    most: Annotated[int, BeforeValidator(_number), Field(ge=0, le=MOST_DRAFTS)] = 200
+
+
 class ServedProject(Model):
     """A project: what it follows, and where it answers."""
 
@@ -216,6 +225,7 @@ class ServerFile(Model):
     signup: Literal["invitation", "open"] = "invitation"
     sign_in: SignIn = SignIn()
     egress: Egress = Egress()
+    drafts: Drafts = Drafts()
     workers: Annotated[int, BeforeValidator(_number), Field(ge=1, le=MAX_WORKERS)] = 1
     database: Annotated[str, AfterValidator(_check_database)] = ""
     projects: dict[ProjectName, ServedProject]

@@ -12,7 +12,7 @@ from bbops.diagnostics import Diagnostic
 from bbops.yaml.document import Document
 from bbops_server.server_file.load import place_of
 from bbops_server.server_file.model import ServerFile, split_listen
-from bbops_server.settings import Access, ProjectSettings, Provider, Settings
+from bbops_server.settings import Access, DraftSettings, ProjectSettings, Provider, Settings
 
 _FIXED: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("bind", "data"), ("host", "port")),
@@ -31,7 +31,7 @@ def server_settings(file: ServerFile, state: Path, given: Mapping[str, Any]) -> 
         state, host=host, port=port, control_host=control_host, control_port=control_port,
         workers=file.workers, data_shown=file.urls.data or "",
         control_shown=file.urls.control or "", access=access_settings(file),
-        database_url=file.database,
+        database_url=file.database, drafts=draft_settings(file),
     )  # fmt: skip
     return replace(found, **given)
 
@@ -48,6 +48,11 @@ def access_settings(file: ServerFile) -> Access:
         secret, joins = one.client_secret_env, one.join_by_email
         found.append(Provider("github", "github", one.url, one.client_id, secret, joins))
     return Access(file.signup, tuple(file.proxies), tuple(found))
+
+
+def draft_settings(file: ServerFile) -> DraftSettings:
+    """Return how many drafts there are, and how long they stay awake."""
+    return DraftSettings(file.drafts.idle_seconds, file.drafts.most)
 
 
 def project_settings(file: ServerFile, server: Settings) -> dict[str, ProjectSettings]:
