@@ -41,7 +41,7 @@ OPERATIONS = [
         marks=[pytest.mark.xfail(reason=NOT_SERVED[one.id])] if one.id in NOT_SERVED else [],
     )
     for path in PROJECTS
-    for one in contract_of(path).operations
+    for one in sorted(contract_of(path).operations, key=lambda one: one.path)
 ]  # fmt: skip
 
 
