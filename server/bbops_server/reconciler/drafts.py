@@ -65,6 +65,7 @@ class Drafts:
         self._one_at_a_time = asyncio.Lock()
         self._renewing: set[asyncio.Task[None]] = set()
         self._expected: set[str] = set()
+        self._taken: tuple[object, ...] | None = None
 
     @property
     def folder(self) -> Path:
@@ -195,14 +196,21 @@ class Drafts:
         try:
             found = await self.workshop.source.branches(build)
             if found is not None:
-                self._branches = found
+                self._branches, self._taken = found, None
             async with self._one_at_a_time:
-                await self._take()
+                if self._expected or self._taken != self._surroundings():
+                    await self._take()
+                    self._taken = self._surroundings()
                 await self._evict()
         except (BbopsError, Stalled):
             return  # the project's own status says what is wrong with its repository
         except Exception:  # noqa: BLE001 - what is live serves on
             _log.exception("the drafts of '%s' could not be looked at", self.workshop.source.shown)
+
+    def _surroundings(self) -> tuple[object, ...]:
+        """Return what decides about drafts beside their branches."""
+        settings = self.workshop.plane.settings
+        return self.workshop.project, settings.drafts, settings.control_url, settings.data_url
 
     async def _take(self) -> None:
         """Make the drafts those of the branches there are."""
