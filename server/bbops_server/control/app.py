@@ -42,6 +42,7 @@ from bbops_server.control import (
 from bbops_server.control.desk import Desk
 from bbops_server.control.entrance import read_visit, require
 from bbops_server.control.guard import Guard
+from bbops_server.control.refusals import refuse
 from bbops_server.control.routes import PERMISSION
 from bbops_server.control.view import create_template_config
 from bbops_server.control.visit import Visit, signin_path
@@ -104,8 +105,7 @@ def create_control(desk: Desk) -> Litestar:
 
 
 def _refuse(request: AnyRequest, error: AccountError) -> Response[Any]:
-    said = f"{error.message}; {error.hint}" if error.hint else error.message
-    return _explain(request, ClientException(said))
+    return _explain(request, refuse(error, ClientException.status_code))
 
 
 def _wait(request: AnyRequest, error: ControlAway) -> Response[Any]:

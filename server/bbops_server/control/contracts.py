@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from litestar import Response
-from litestar.exceptions import ClientException, NotFoundException
+from litestar.exceptions import NotFoundException
 from litestar.params import FromPath, QueryParameter
 
 from bbops.errors import BbopsError
 from bbops_server.accounts.rules import Permission
+from bbops_server.control.refusals import refuse
 from bbops_server.control.routes import read
 from bbops_server.control.visit import Here
 from bbops_server.reconciler.status import Written
@@ -25,7 +26,7 @@ async def read_contract(
     try:
         found = await visit.desk.status.contract(name, form)
     except BbopsError as error:
-        raise _refused(error) from None
+        raise refuse(error) from None
     if found is None:
         raise NotFoundException(f"there is no project '{name}'")
     return _answer(found)
@@ -45,17 +46,12 @@ async def read_draft_contract(
     try:
         return _answer(await drafts.contract(draft.slug, form))
     except BbopsError as error:
-        raise _refused(error) from None
+        raise refuse(error) from None
 
 
 def _answer(found: Written) -> Response[Any]:
     headers = {"etag": f'"{found.digest}"'}
     return Response(found.text.encode(), media_type=found.content_type, headers=headers)
-
-
-def _refused(error: BbopsError) -> ClientException:
-    said = f"{error.message}; {error.hint}" if error.hint else error.message
-    return ClientException(said, status_code=409)
 
 
 ROUTES = (read_contract, read_draft_contract)

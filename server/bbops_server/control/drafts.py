@@ -8,12 +8,13 @@ from urllib.parse import urlsplit
 
 import msgspec
 from litestar import Response
-from litestar.exceptions import ClientException, NotFoundException
+from litestar.exceptions import NotFoundException
 from litestar.params import Body, FromPath, FromQuery
 
 from bbops.errors import BbopsError
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.guard import POLICY
+from bbops_server.control.refusals import refuse
 from bbops_server.control.routes import change, form, page, read
 from bbops_server.control.visit import Here, Visit
 from bbops_server.live.draft_keys import make_token
@@ -95,8 +96,7 @@ async def copy_rows(
             draft.slug, data.tables, limit=data.limit, masked=data.masked
         )
     except BbopsError as error:
-        said = f"{error.message}; {error.hint}" if error.hint else error.message
-        raise ClientException(said, status_code=409) from None
+        raise refuse(error) from None
     await visit.note("copy rows", object=f"{name} {draft.branch}: {', '.join(rows)}")
     return Copied(rows)
 

@@ -10,6 +10,7 @@ from litestar.exceptions import ClientException, NotFoundException, PermissionDe
 from bbops.errors import BbopsError
 from bbops.git.proposals import Proposal, State, Verdict, Wish
 from bbops_server.accounts.rules import Caller, Permission, Role, role_in
+from bbops_server.control.refusals import refuse
 from bbops_server.control.visit import Visit
 from bbops_server.forge.proposing import Proposing
 from bbops_server.forge.standing import Standing
@@ -56,7 +57,7 @@ class Reviewing:
         try:
             head = await self._visit.desk.ask(self.desk.forge.resolve, branch)
         except BbopsError as error:
-            raise _conflict(error) from None
+            raise refuse(error) from None
         return await self.propose(head, branch, title, description)
 
     async def propose(
@@ -75,7 +76,7 @@ class Reviewing:
         try:
             made = await self.desk.open(wish)
         except BbopsError as error:
-            raise _conflict(error) from None
+            raise refuse(error) from None
         await self._note("propose", made.number)
         return made
 
@@ -107,7 +108,7 @@ class Reviewing:
                 standing.demands.digest,
             )  # fmt: skip
         except BbopsError as error:
-            raise _conflict(error) from None
+            raise refuse(error) from None
         await self._note(f"{_WORDS[verdict]} proposal", number)
         return said
 
@@ -126,7 +127,7 @@ class Reviewing:
             )
         except BbopsError as error:
             await self._note("merge proposal", number, "refused")
-            raise _conflict(error) from None
+            raise refuse(error) from None
         await self._note("merge proposal", number)
         return done, *await self._wait(done)
 
@@ -144,7 +145,7 @@ class Reviewing:
         try:
             done = await self._visit.desk.ask(self.desk.forge.close, number)
         except BbopsError as error:
-            raise _conflict(error) from None
+            raise refuse(error) from None
         await self._note("close proposal", number)
         return done
 
@@ -186,8 +187,3 @@ class Reviewing:
 
     async def _note(self, action: str, number: int, outcome: str = "done") -> None:
         await self._visit.note(action, object=f"{self._name} #{number}", outcome=outcome)
-
-
-def _conflict(error: BbopsError) -> ClientException:
-    said = f"{error.message}; {error.hint}" if error.hint else error.message
-    return ClientException(said, status_code=409)

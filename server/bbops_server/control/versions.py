@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Any, Final
 
 import msgspec
-from litestar.exceptions import ClientException, NotFoundException
+from litestar.exceptions import NotFoundException
 from litestar.params import Body, FromPath, QueryParameter
 
 from bbops.errors import BbopsError
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.entrance import demand
+from bbops_server.control.refusals import refuse
 from bbops_server.control.reviewing import Reviewing
 from bbops_server.control.routes import change, read
 from bbops_server.control.visit import Here, Visit
@@ -69,7 +70,7 @@ async def list_versions(visit: Here, name: FromPath[str]) -> list[dict[str, Any]
     try:
         return await find_versions(visit, name).tags()
     except BbopsError as error:
-        raise _refused(error) from None
+        raise refuse(error) from None
 
 
 @read("/api/projects/{name:str}/publications", Permission.READ_PROJECT)
@@ -103,7 +104,7 @@ async def exempt(visit: Here, name: FromPath[str]) -> Exempted:
     try:
         revision = find_versions(visit, name).exempt(visit.caller.email)
     except BbopsError as error:
-        raise _refused(error) from None
+        raise refuse(error) from None
     await visit.note("publish despite freeze", object=f"{name} {revision}")
     return Exempted(revision)
 
@@ -122,7 +123,7 @@ async def roll_back(
         )
     except BbopsError as error:
         await visit.note("roll back", object=f"{name} {data.version}", outcome="refused")
-        raise _refused(error) from None
+        raise refuse(error) from None
     await visit.note("roll back", object=f"{name} {data.version}")
     return RolledBack(found["commit"], found["branch"], found["version"])
 
@@ -139,7 +140,7 @@ async def propose_going_back(visit: Visit, name: str, data: WayBack) -> RolledBa
             data.version, data.only, visit.caller.email
         )
     except BbopsError as error:
-        raise _refused(error) from None
+        raise refuse(error) from None
     reviewing = Reviewing(visit, name)
     topic = " ".join(("rollback", found["version"], *data.only))[:MOST_TOPIC]
     made = await reviewing.propose(found["commit"], topic)
@@ -153,11 +154,6 @@ def find_versions(visit: Visit, name: str) -> VersionSource:
     if found is None:
         raise NotFoundException(f"there is no project '{name}'")
     return found
-
-
-def _refused(error: BbopsError) -> ClientException:
-    said = f"{error.message}; {error.hint}" if error.hint else error.message
-    return ClientException(said, status_code=409)
 
 
 ROUTES = (list_versions, list_publications, suspend, resume, exempt, roll_back)
