@@ -31,8 +31,16 @@ class Here:
     under: str
 
 
-def find_here(folder: Path) -> Here:
+def find_here(
+    folder: Path, *, cannot: str = "it has no history",
+    cure: str = "go to the project's folder, or give --path DIR",
+) -> Here:  # fmt: skip
     """Return the repository around a folder.
+
+    Args:
+        folder: the project's.
+        cannot: what follows where there is none.
+        cure: of that.
 
     Raises:
         GitError: there is none.
@@ -44,7 +52,4 @@ def find_here(folder: Path) -> Here:
         if (top / ".git").exists() or (top == here and (top / "HEAD").is_file()):
             under = here.relative_to(top).as_posix().removeprefix(".")
             return Here(Store.open(top), under)
-    raise GitError(
-        f"'{folder}' is in no git repository, so it has no history",
-        hint="go to the project's folder, or give --path DIR",
-    )
+    raise GitError(f"'{folder}' is in no git repository, so {cannot}", hint=cure)

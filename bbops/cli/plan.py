@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from bbops.cli._history import find_here
 from bbops.cli.validate import require_project
 from bbops.console import say, wants_color
 from bbops.diagnostics import has_errors
@@ -157,29 +158,14 @@ def _trees(folder: Path, revisions: str, against: str) -> tuple[Tree, Tree]:
         raise BbopsError(f"expected two revisions 'A..B', got '{revisions}'", hint=hint)
     if not revisions:
         require_project(folder)
-    store, under = _repository(folder)
+    here = find_here(
+        folder, cannot="there is nothing to compare it with",
+        cure="'git init', then commit what is there now",
+    )  # fmt: skip
+    store, under = here.store, here.under
     if revisions:
         return _tree(store, base, under), _tree(store, head, under)
     return _tree(store, against or _main(store), under), FolderTree(folder)
-
-
-def _repository(folder: Path) -> tuple[Store, str]:
-    """Return the repository around a folder, and where in it the folder is.
-
-    Raises:
-        GitError: there is none.
-    """
-    from bbops.git.store import Store  # noqa: PLC0415 - after --help
-
-    here = folder.resolve()
-    for top in (here, *here.parents):
-        if (top / ".git").exists():
-            under = here.relative_to(top).as_posix()
-            return Store.open(top), "" if under == "." else under
-    raise GitError(
-        f"'{folder}' is in no git repository, so there is nothing to compare it with",
-        hint="'git init', then commit what is there now",
-    )
 
 
 def _main(store: Store) -> str:
