@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bbops.git.command import failure, run
-from bbops.git.place import find_repository, read_head
+from bbops.git.place import Place, find_repository, read_head, read_link
 
 _STATUS = ("status", "--porcelain", "--untracked-files=no", "--ignore-submodules")
 
@@ -21,10 +21,27 @@ def is_dirty(folder: Path, branch: str) -> bool:
         GitError: the repository is gone or cannot be read.
     """
     place = find_repository(folder)
-    if place.is_bare or read_head(place) != branch:
-        return False
-    work_tree = folder.parent if folder.name == ".git" else folder
-    answer = run(place, _STATUS, work_tree=work_tree)
+    return is_checked_out(place, branch) and has_changes(place)
+
+
+def is_checked_out(place: Place, branch: str) -> bool:
+    """Return whether the files of a branch lie beside a repository."""
+    return not place.is_bare and read_head(place) == branch
+
+
+def has_changes(place: Place) -> bool:
+    """Return whether files that git knows have changes that are not committed.
+
+    Raises:
+        GitError: the repository cannot be read.
+    """
+    answer = run(place, _STATUS, work_tree=find_work_tree(place))
     if answer.status or answer.ended:
         raise failure(answer, _STATUS)
     return bool(answer.output)
+
+
+def find_work_tree(place: Place) -> Path:
+    """Return the folder whose files are checked out; a linked work tree names its own."""
+    linked = read_link(place)
+    return linked if linked is not None else place.git_dir.parent

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bbops.errors import GitError
+from bbops.git.checkout import find_work_tree, has_changes, is_checked_out
 from bbops.git.command import Answer, failure, run
-from bbops.git.place import Place, read_head, read_link
+from bbops.git.place import Place
 
 MERGE_SECONDS = 60.0
 _SETTINGS = {"core.hooksPath": os.devnull, "commit.gpgSign": "false", "tag.gpgSign": "false"}
@@ -135,15 +136,15 @@ def move_branch(place: Place, branch: str, old: str, new: str, reason: str) -> N
     Raises:
         GitError: it has moved since, or files that are checked out have changes.
     """
-    if place.is_bare or read_head(place) != branch or old == NOTHING:
+    if old == NOTHING or not is_checked_out(place, branch):
         _point(place, branch, old, new, reason)
         return
-    work_tree = _work_tree(place)
+    work_tree = find_work_tree(place)
     if _demand(_run(place, ("rev-parse", f"refs/heads/{branch}")), "rev-parse") != old:
         raise _moved(branch)
     # of a file that was written anew with the same bytes, read-tree would say that it has changed
     _run(place, ("update-index", "-q", "--refresh"), work_tree=work_tree)
-    if _demand(_run(place, ("status", "--porcelain", "-uno"), work_tree=work_tree), "status"):
+    if has_changes(place):
         raise GitError(
             f"branch '{branch}' is checked out in '{work_tree}', with changes",
             hint="commit or stash them there",
@@ -166,12 +167,6 @@ def _point(place: Place, branch: str, old: str, new: str, reason: str) -> None:
 
 def _moved(branch: str) -> GitError:
     return GitError(f"branch '{branch}' has moved meanwhile", hint="look at it and try again")
-
-
-def _work_tree(place: Place) -> Path:
-    """Return the folder whose files are checked out; a linked work tree names its own."""
-    linked = read_link(place)
-    return linked if linked is not None else place.git_dir.parent
 
 
 def _index_line(path: str, put: tuple[str, str] | None) -> str:
