@@ -7,32 +7,19 @@ its function, or its middleware, needs them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl
 
-import msgspec
-
-from bbops.runtime.answering import MAX_ANSWER, MAX_BODY_BYTES, Answering, TooLarge
+from bbops.runtime.answering import MAX_ANSWER, Answering
 from bbops.runtime.api_keys import given_key
 from bbops.runtime.cors import Cors
 from bbops.runtime.failures import NOTHING, InvalidInput, Thrown
 from bbops.runtime.flights import Flight, Flights
 from bbops.runtime.flow import Answer, Function, Run
-from bbops.runtime.headers import hide_cookies
 from bbops.runtime.limits import Limit
+from bbops.runtime.reading import NOTHING_READ, Gone, Reading
 from bbops.runtime.values import check_size
-
-MAX_QUERY_FIELDS = 1_000
-
-_NOTHING_READ: tuple[dict[str, list[str]], bytes] = ({}, b"")
-
-_decode = msgspec.json.Decoder().decode
-
-
-class Gone(Exception):
-    """The client left before its body was whole: nobody waits for an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +41,8 @@ class Pipeline:
     """One endpoint's way from request to answer; made once per release."""
 
     __slots__ = (
-        "answering", "authentication", "channel", "cors", "flights", "from_params", "from_query",
-        "function", "has_shapes", "has_vars", "is_guarded", "limit", "middleware", "needs_body",
-        "needs_headers", "needs_query", "needs_request", "reads", "route", "shape",
+        "answering", "apply_shapes", "authentication", "channel", "cors", "flights", "function",
+        "has_shapes", "has_vars", "is_guarded", "limit", "middleware", "read", "reads", "route",
         "timeout_seconds", "typed", "unfolds",
     )  # fmt: skip
 
@@ -67,22 +53,15 @@ class Pipeline:
         self.flights, self.timeout_seconds = policy.flights, policy.timeout_seconds
         self.limit, self.cors, self.route = policy.limit, policy.cors, policy.path
         every = (function, *policy.middleware)
-        needs = frozenset().union(*(one.needs for one in every))
-        has_body = policy.method in {"POST", "PUT", "PATCH"}
-        self.shape = function.input if has_body else None
         self.unfolds = any(one.unfolds for one in every)
         self.typed = [
             one for one in policy.middleware if one.params is not None or one.query is not None
         ]
-        self.needs_query = "query" in needs or any(one.query is not None for one in every)
-        self.needs_headers = "headers" in needs
-        self.has_vars = "vars" in needs
-        self.needs_request = "request" in needs
-        self.needs_body = has_body and (self.shape is not None or self.needs_request)
-        self.from_query, self.from_params = function.from_query, function.from_params
+        self.has_vars = any("vars" in one.needs for one in every)
         self.is_guarded = self.limit is not None or self.authentication != "None"
-        self.reads = self.needs_headers or self.needs_query or self.needs_body or self.needs_request
-        self.has_shapes = self.needs_query or self.from_params is not None or self.shape is not None
+        reading = Reading(policy.method, function, policy.middleware, answering)
+        self.reads, self.has_shapes = reading.reads, reading.has_shapes
+        self.read, self.apply_shapes = reading.read, reading.apply_shapes
 
     async def __call__(self, scope: Any, receive: Any, send: Any, params: dict[str, str]) -> None:
         """Answer one request, in the time it has and for as long as its client waits."""
@@ -138,7 +117,7 @@ class Pipeline:
             self.admit(run, scope)
             if self.authentication == "API Key":
                 await self.admit_key(run, scope)
-        texts, body = await self.read(run, scope, receive) if self.reads else _NOTHING_READ
+        texts, body = await self.read(run, scope, receive) if self.reads else NOTHING_READ
         flight.is_read = True
         for function in self.middleware:
             if self.typed and function in self.typed:
@@ -197,41 +176,6 @@ class Pipeline:
                 return tokens.verify(value[7:].strip().decode("latin-1"))
         return None
 
-    async def read(
-        self, run: Run, scope: Any, receive: Any
-    ) -> tuple[dict[str, list[str]], bytes]:  # fmt: skip
-        """Decode what the functions need; types wait for the shapes.
-
-        Returns:
-            The query's texts by name, and the body. Middleware sees the first text of each name.
-        """
-        if self.needs_headers:
-            run.headers = _given_headers(scope["headers"])
-        texts = _query(scope["query_string"]) if self.needs_query else {}
-        body = await _body(scope, receive) if self.needs_body else b""
-        scope["bbops"].bytes_in = len(body)
-        if self.needs_request:
-            run.request = _request(self.answering, scope, body)
-        if self.middleware:
-            run.query = {name: given[0] for name, given in texts.items()}
-        return texts, body
-
-    def apply_shapes(self, run: Run, texts: dict[str, list[str]], body: bytes) -> None:
-        """Type the request's values by the function's shapes.
-
-        Raises:
-            InvalidInput: listing every wrong field.
-        """
-        errors: dict[str, list[str]] = {}
-        if self.needs_query:
-            run.query = self.from_query(texts, errors)
-        if self.from_params is not None:
-            run.params = self.from_params(run.params, errors)
-        if self.shape is not None:
-            run.input = self.shape(_json(body), "", errors)
-        if errors:
-            raise InvalidInput(errors)
-
 
 async def run_typed(function: Function, run: Run, texts: dict[str, list[str]]) -> Answer:
     """Run middleware on params and query typed by its own shapes; what follows sees the texts.
@@ -263,79 +207,3 @@ def check_limit(limit: Limit, claims: Mapping[str, Any] | None, scope: Any) -> N
     if not limit.allow(key):
         wait = limit.retry_after_seconds(key)
         raise Thrown(429, f"try again in {wait} s", headers={"retry-after": str(wait)})
-
-
-def _query(raw: bytes) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    if raw:
-        try:
-            pairs = parse_qsl(
-                raw.decode("ascii"), keep_blank_values=True, max_num_fields=MAX_QUERY_FIELDS,
-                errors="strict",
-            )  # fmt: skip
-        except ValueError:
-            raise InvalidInput({}, "the query string cannot be read") from None
-        for name, value in pairs:
-            found.setdefault(name, []).append(value)
-    return found
-
-
-def _given_headers(given: Any) -> dict[str, str]:
-    """Return headers as texts; one that came several times is a list with commas.
-
-    Cookies of the control plane are not among them.
-    """
-    found = {name.decode("latin-1"): value.decode("latin-1") for name, value in given}
-    if len(found) < len(given):
-        for name in found:
-            values = [v.decode("latin-1") for other, v in given if other.decode("latin-1") == name]
-            found[name] = ("; " if name == "cookie" else ", ").join(values)
-    if "cookie" in found:
-        found["cookie"] = hide_cookies(found["cookie"])
-    return found
-
-
-async def _body(scope: Any, receive: Callable[[], Any]) -> bytes:
-    """Return the whole body; what `content-length` says of it is only used to refuse early.
-
-    Raises:
-        TooLarge: it has more than MAX_BODY_BYTES.
-        Gone: the client left in the middle of it.
-    """
-    for name, value in scope["headers"]:
-        if name == b"content-length" and value.isdigit() and int(value[:12]) > MAX_BODY_BYTES:
-            raise TooLarge
-    parts, size, is_more = [], 0, True
-    while is_more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise Gone
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        is_more = message.get("more_body", False)
-        if size > MAX_BODY_BYTES:
-            raise TooLarge
-    return parts[0] if len(parts) == 1 else b"".join(parts)
-
-
-def _json(body: bytes) -> Any:
-    if not body.strip():
-        return {}
-    try:
-        return _decode(body)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        detail = "" if isinstance(error, RecursionError) else f": {error}"
-        raise InvalidInput({}, f"the body is not valid JSON{detail[:120]}") from None
-
-
-def _request(answering: Answering, scope: Any, body: bytes) -> dict[str, Any]:
-    query = scope["query_string"].decode("latin-1")
-    client = scope.get("client")
-    return {
-        "id": f"{answering.prefix}{next(answering.counter):x}",
-        "method": scope["method"],
-        "path": scope["path"],
-        "url": scope["path"] + (f"?{query}" if query else ""),
-        "ip": client[0] if client else "",
-        "body": body.decode("utf-8", "replace"),
-    }
