@@ -7,12 +7,11 @@ its function, or its middleware, needs them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bbops.runtime.admission import Admission
 from bbops.runtime.answering import MAX_ANSWER, Answering
-from bbops.runtime.api_keys import given_key
 from bbops.runtime.cors import Cors
 from bbops.runtime.failures import NOTHING, InvalidInput, Thrown
 from bbops.runtime.flights import Flight, Flights
@@ -41,24 +40,24 @@ class Pipeline:
     """One endpoint's way from request to answer; made once per release."""
 
     __slots__ = (
-        "answering", "apply_shapes", "authentication", "channel", "cors", "flights", "function",
-        "has_shapes", "has_vars", "is_guarded", "limit", "middleware", "read", "reads", "route",
-        "timeout_seconds", "typed", "unfolds",
+        "admit", "admit_key", "answering", "apply_shapes", "cors", "flights", "function",
+        "has_shapes", "has_vars", "middleware", "read", "reads", "route", "timeout_seconds",
+        "typed", "unfolds",
     )  # fmt: skip
 
     def __init__(self, function: Function, policy: Policy, answering: Answering) -> None:
         self.function, self.answering = function, answering
-        self.authentication, self.middleware = policy.authentication, policy.middleware
-        self.channel = policy.channel
+        self.middleware, self.cors, self.route = policy.middleware, policy.cors, policy.path
         self.flights, self.timeout_seconds = policy.flights, policy.timeout_seconds
-        self.limit, self.cors, self.route = policy.limit, policy.cors, policy.path
+        guard = Admission(policy.authentication, policy.limit, policy.channel, answering)
+        self.admit = guard.admit if guard.is_needed else None
+        self.admit_key = guard.admit_key if guard.needs_key else None
         every = (function, *policy.middleware)
         self.unfolds = any(one.unfolds for one in every)
         self.typed = [
             one for one in policy.middleware if one.params is not None or one.query is not None
         ]
         self.has_vars = any("vars" in one.needs for one in every)
-        self.is_guarded = self.limit is not None or self.authentication != "None"
         reading = Reading(policy.method, function, policy.middleware, answering)
         self.reads, self.has_shapes = reading.reads, reading.has_shapes
         self.read, self.apply_shapes = reading.read, reading.apply_shapes
@@ -113,10 +112,10 @@ class Pipeline:
         run.params = params
         if self.has_vars:
             run.vars = {}
-        if self.is_guarded:
+        if self.admit is not None:
             self.admit(run, scope)
-            if self.authentication == "API Key":
-                await self.admit_key(run, scope)
+        if self.admit_key is not None:
+            await self.admit_key(run, scope)
         texts, body = await self.read(run, scope, receive) if self.reads else NOTHING_READ
         flight.is_read = True
         for function in self.middleware:
@@ -133,48 +132,6 @@ class Pipeline:
         if self.unfolds:
             check_size(answer[1], MAX_ANSWER)
         return answer
-
-    def admit(self, run: Run, scope: Any) -> None:
-        """Count the request against its channel's limit, and require its user.
-
-        Raises:
-            Thrown: 429 beyond the limit; 401 without a valid token.
-        """
-        claims = self.authenticate(scope) if self.authentication == "JWT" else None
-        if self.limit is not None:
-            check_limit(self.limit, claims, scope)
-        if self.authentication != "JWT":
-            return
-        if claims is None:
-            raise Thrown(401)
-        run.auth, scope["bbops"].user = claims, claims["userId"]
-
-    async def admit_key(self, run: Run, scope: Any) -> None:
-        """Require a key that opens this channel.
-
-        Raises:
-            Thrown: 401 without one.
-        """
-        given = given_key(scope)
-        key = await self.answering.api_keys.verify(given, self.channel) if given else None
-        if key is None:
-            raise Thrown(401, "a valid API key is needed")
-        run.api_key, scope["bbops"].user = key, f"key:{key['id']}"
-
-    def authenticate(self, scope: Any) -> dict[str, Any] | None:
-        """Return the signed-in user, None without a valid token.
-
-        Of several `authorization` headers the first one counts.
-        """
-        tokens = self.answering.tokens
-        if tokens is None:
-            return None
-        for name, value in scope["headers"]:
-            if name == b"authorization":
-                if value[:7].lower() != b"bearer ":
-                    return None
-                return tokens.verify(value[7:].strip().decode("latin-1"))
-        return None
 
 
 async def run_typed(function: Function, run: Run, texts: dict[str, list[str]]) -> Answer:
@@ -194,16 +151,3 @@ async def run_typed(function: Function, run: Run, texts: dict[str, list[str]]) -
     answer = await function.flow(run)
     run.params, run.query = params, query
     return answer
-
-
-def check_limit(limit: Limit, claims: Mapping[str, Any] | None, scope: Any) -> None:
-    """Count a request against its channel: by user where one signed in, else by address.
-
-    Raises:
-        Thrown: 429 with `retry-after`.
-    """
-    client = scope.get("client")
-    key = f"user:{claims['userId']}" if claims else f"ip:{client[0] if client else ''}"
-    if not limit.allow(key):
-        wait = limit.retry_after_seconds(key)
-        raise Thrown(429, f"try again in {wait} s", headers={"retry-after": str(wait)})
