@@ -56,8 +56,8 @@ _KEYS: Final = {
     429: "rate_limited", 500: "server_error",
 }  # fmt: skip
 _HEADERS: Final[Mapping[int, tuple[str, ...]]] = {
-    401: ("www-authenticate",), 429: ("retry-after",), 500: ("x-request-id",),
-    503: ("retry-after",),
+    401: ("www-authenticate",), 429: ("retry-after", "ratelimit", "ratelimit-policy"),
+    500: ("x-request-id",), 503: ("retry-after",),
 }  # fmt: skip
 
 

@@ -9,13 +9,13 @@ from bbops.runtime.answering import Answering
 from bbops.runtime.api_keys import given_key
 from bbops.runtime.failures import Thrown
 from bbops.runtime.flow import Run
-from bbops.runtime.limits import Limit
+from bbops.runtime.limits import Limit, Told
 
 
 class Admission:
     """What one endpoint asks of a request; made once per release."""
 
-    __slots__ = ("answering", "authentication", "channel", "limit")
+    __slots__ = ("answering", "authentication", "channel", "limit", "told")
 
     def __init__(
         self, authentication: str, limit: Limit | None, channel: str, answering: Answering
@@ -23,6 +23,7 @@ class Admission:
         """Take what the endpoint and its channel say."""
         self.authentication, self.limit, self.channel = authentication, limit, channel
         self.answering = answering
+        self.told = Told(channel, limit.per_minute if limit else 0)
 
     @property
     def is_needed(self) -> bool:
@@ -42,7 +43,7 @@ class Admission:
         """
         claims = self.authenticate(scope) if self.authentication == "JWT" else None
         if self.limit is not None:
-            check_limit(self.limit, claims, scope)
+            check_limit(self.limit, self.told, claims, scope)
         if self.authentication != "JWT":
             return
         if claims is None:
@@ -77,14 +78,21 @@ class Admission:
         return None
 
 
-def check_limit(limit: Limit, claims: Mapping[str, Any] | None, scope: Any) -> None:
+def check_limit(
+    limit: Limit, told: Told, claims: Mapping[str, Any] | None, scope: Any
+) -> None:  # fmt: skip
     """Count a request against its channel: by user where one signed in, else by address.
+
+    Its answer tells what is left.
 
     Raises:
         Thrown: 429 with `retry-after`.
     """
-    client = scope.get("client")
+    client, trace = scope.get("client"), scope["bbops"]
     key = f"user:{claims['userId']}" if claims else f"ip:{client[0] if client else ''}"
-    if not limit.allow(key):
+    left, seconds = limit.take(key)
+    if left < 0:
         wait = limit.retry_after_seconds(key)
+        trace.headers = told.beside(trace.headers, 0, wait)
         raise Thrown(429, f"try again in {wait} s", headers={"retry-after": str(wait)})
+    trace.headers = told.beside(trace.headers, left, seconds)

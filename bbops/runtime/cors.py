@@ -10,6 +10,8 @@ from typing import Any
 
 from bbops.runtime.headers import Headers, Written, write
 
+_EXPOSED = b"x-release, x-request-id, retry-after, ratelimit, ratelimit-policy"
+
 
 class Cors:
     """The policy of one channel, as bytes that are ready to be sent."""
@@ -31,7 +33,7 @@ class Cors:
             listed = ", ".join(policy["headers"]).encode()
             self.preflight.append((b"access-control-allow-headers", listed))
         self.written: dict[bytes | None, Written] = {}
-        self.exposed = (b"access-control-expose-headers", b"x-release, x-request-id, retry-after")
+        self.exposed = (b"access-control-expose-headers", _EXPOSED)
 
     def headers(self, scope: Any) -> Written:
         """Return what an answer needs so that a page of the request's origin may read it."""

@@ -26,6 +26,10 @@ class Written(NamedTuple):
     headers: Headers
     lines: bytes
 
+    def beside(self, headers: Headers, lines: bytes) -> Written:
+        """Return them with others, which are given in both forms."""
+        return Written([*self.headers, *headers], self.lines + lines)
+
 
 def write(headers: Headers) -> Written:
     """Return headers with their lines.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,16 +44,25 @@ class Client:
     async def ask(
         self, method: str, path: str, body: Any = None, *,
         headers: Mapping[str, str] | None = None, raw: bytes | None = None,
+        peer: str = "127.0.0.1", through: Callable[[Any], None] | None = None,
     ) -> Reply:  # fmt: skip
-        """Send one request and return its answer. `raw` is a body that is not JSON."""
+        """Send one request and return its answer.
+
+        Args:
+            raw: a body that is not JSON.
+            peer: the address that asks.
+            through: what a server does to a request before the release sees it.
+        """
         sent = raw if raw is not None else b"" if body is None else msgspec.json.encode(body)
         target, _, query = path.partition("?")
         given = {"content-length": str(len(sent)), **(headers or {})}
         scope = {
             "type": "http", "method": method, "path": target, "raw_path": target.encode(),
-            "query_string": query.encode(), "client": ("127.0.0.1", 1),
+            "query_string": query.encode(), "client": (peer, 1), "scheme": "http",
             "headers": [(k.lower().encode(), v.encode()) for k, v in given.items()],
         }  # fmt: skip
+        if through is not None:
+            through(scope)
         messages: list[dict[str, Any]] = []
 
         async def receive() -> dict[str, Any]:
