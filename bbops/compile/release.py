@@ -24,6 +24,7 @@ from bbops.runtime.cursors import KEY_VARIABLE
 from bbops.runtime.durations import seconds
 from bbops.runtime.flights import TIMEOUT_SECONDS
 from bbops.runtime.release import FORMAT
+from bbops.runtime.sizes import MAX_BODY, size_bytes
 from bbops.sql.dialect import Dialect
 from bbops.sql.postgres import POSTGRES
 from bbops.sql.sqlite import SQLITE
@@ -167,6 +168,7 @@ def _route(route: Route) -> dict[str, Any]:
         "function": route.endpoint.model.function,
         "authentication": route.authentication,
         "middleware": list(route.middleware),
+        "max_body_bytes": size_bytes(route.endpoint.model.max_body or MAX_BODY),
         "timeout_seconds": seconds(timeout) if timeout else TIMEOUT_SECONDS,
         "channel": route.channel.name if route.channel else None,
         "rate_limit": route.channel.model.rate_limit if route.channel else 0,

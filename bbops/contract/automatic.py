@@ -125,6 +125,8 @@ def _before(project: Project, route: Route, *, has_body: bool) -> Iterator[tuple
         yield 400, "the request has invalid values"
     if has_body:
         yield 413, "the body is too large"
+    if has_body and (own[0].model.input is not None or route.endpoint.model.files):
+        yield 415, "the body is neither JSON nor a form"
     if route.authentication == "JWT":
         yield 401, "a valid token is needed"
     if route.authentication == "API Key":

@@ -93,6 +93,6 @@ def check_limit(
     left, seconds = limit.take(key)
     if left < 0:
         wait = limit.retry_after_seconds(key)
-        trace.headers = told.beside(trace.headers, 0, wait)
+        trace.lines += told.lines(0, wait)
         raise Thrown(429, f"try again in {wait} s", headers={"retry-after": str(wait)})
-    trace.headers = told.beside(trace.headers, left, seconds)
+    trace.lines += told.lines(left, seconds)

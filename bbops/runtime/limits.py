@@ -9,7 +9,6 @@ import math
 from typing import Final, Protocol
 
 from bbops.host import Clock
-from bbops.runtime.headers import Headers, Written
 from bbops.runtime.lanes import Lanes
 
 _WINDOW_SECONDS: Final = 60.0
@@ -48,21 +47,16 @@ _ENDLESS: Final[Taken] = (1, 0)
 class Told:
     """A limit and its name, as the headers `ratelimit-policy` and `ratelimit` tell of it."""
 
-    __slots__ = ("_line", "_policy", "_state")
+    __slots__ = ("_lines",)
 
     def __init__(self, name: str, per_minute: int) -> None:
         """`name` is a channel's: it needs no quoting."""
-        self._policy = b'"%b";q=%d;w=60' % (name.encode(), per_minute)
-        self._state = b'"%b";r=%%d;t=%%d' % name.encode()
-        self._line = b"ratelimit-policy: %b\r\nratelimit: %b\r\n" % (self._policy, self._state)
+        policy = b'ratelimit-policy: "%b";q=%d;w=60\r\n' % (name.encode(), per_minute)
+        self._lines = policy + b'ratelimit: "%b";r=%%d;t=%%d\r\n' % name.encode()
 
-    def beside(self, others: Written | None, left: int, seconds: int) -> Written:
-        """Return other headers of an answer, and how many requests are left for how long."""
-        headers: Headers = [
-            (b"ratelimit-policy", self._policy), (b"ratelimit", self._state % (left, seconds)),
-        ]  # fmt: skip
-        line = self._line % (left, seconds)
-        return Written(headers, line) if others is None else others.beside(headers, line)
+    def lines(self, left: int, seconds: int) -> bytes:
+        """Return the lines that tell how many requests are left, and for how long."""
+        return self._lines % (left, seconds)
 
 
 class SlidingWindow:

@@ -27,6 +27,7 @@ class Policy:
 
     method: str
     path: str
+    max_body_bytes: int
     timeout_seconds: float
     flights: Flights
     limit: Limit | None
@@ -58,7 +59,9 @@ class Pipeline:
             one for one in policy.middleware if one.params is not None or one.query is not None
         ]
         self.has_vars = any("vars" in one.needs for one in every)
-        reading = Reading(policy.method, function, policy.middleware, answering)
+        reading = Reading(
+            policy.method, function, policy.middleware, answering, policy.max_body_bytes
+        )
         self.reads, self.has_shapes = reading.reads, reading.has_shapes
         self.read, self.apply_shapes = reading.read, reading.apply_shapes
 
@@ -107,7 +110,7 @@ class Pipeline:
             Gone: the client left.
         """
         if self.cors is not None:
-            flight.headers = self.cors.headers(scope)
+            flight.lines = self.cors.lines(scope)
         run = self.answering.run()
         run.params = params
         if self.has_vars:

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from urllib.parse import parse_qsl
 
 import msgspec
 
-from bbops.runtime.answering import MAX_BODY_BYTES, Answering, TooLarge
-from bbops.runtime.failures import InvalidInput
+from bbops.runtime.answering import Answering, TooLarge
+from bbops.runtime.failures import InvalidInput, Thrown
 from bbops.runtime.flow import Function, Run
-from bbops.runtime.headers import hide_cookies
-
-MAX_QUERY_FIELDS = 1_000
+from bbops.runtime.forms import MULTIPART, URL_ENCODED, read_multipart, read_pairs
+from bbops.runtime.headers import hide_cookies, read_media_type
 
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+_PLAIN_JSON = frozenset({b"", b"application/json", b"application/json; charset=utf-8"})
+"""How nearly every client says that a body is JSON."""
 
 _decode = msgspec.json.Decoder().decode
 
-Read = tuple[dict[str, list[str]], bytes]
-"""The query's texts by name, and the body."""
+Body = tuple[bytes, bytes]
+"""What a body's `content-type` says, and the body."""
 
-NOTHING_READ: Read = ({}, b"")
+NO_BODY: Body = (b"", b"")
+NOTHING_READ: tuple[dict[str, list[str]], Body] = ({}, NO_BODY)
 
 
 class Gone(Exception):
@@ -33,47 +34,54 @@ class Reading:
     """What one endpoint reads of its requests; made once per release."""
 
     __slots__ = (
-        "answering", "from_params", "from_query", "has_middleware", "has_shapes", "needs_body",
-        "needs_headers", "needs_query", "needs_request", "reads", "shape",
+        "answering", "from_form", "from_params", "from_query", "has_middleware", "has_shapes",
+        "max_body_bytes", "needs_body", "needs_headers", "needs_query", "needs_request", "reads",
+        "shape",
     )  # fmt: skip
 
     def __init__(
-        self, method: str, function: Function, middleware: Sequence[Function], answering: Answering
-    ) -> None:
+        self, method: str, function: Function, middleware: Sequence[Function],
+        answering: Answering, max_body_bytes: int,
+    ) -> None:  # fmt: skip
         every = (function, *middleware)
         needs = frozenset().union(*(one.needs for one in every))
         has_body = method in _WITH_BODY
-        self.answering = answering
+        self.answering, self.max_body_bytes = answering, max_body_bytes
         self.has_middleware = bool(middleware)
         self.shape = function.input if has_body else None
         self.from_query, self.from_params = function.from_query, function.from_params
+        self.from_form = function.from_form
         self.needs_query = "query" in needs or any(one.query is not None for one in every)
         self.needs_headers, self.needs_request = "headers" in needs, "request" in needs
         self.needs_body = has_body and (self.shape is not None or self.needs_request)
         self.reads = self.needs_headers or self.needs_query or self.needs_body or self.needs_request
         self.has_shapes = self.needs_query or self.from_params is not None or self.shape is not None
 
-    async def read(self, run: Run, scope: Any, receive: Any) -> Read:
+    async def read(
+        self, run: Run, scope: Any, receive: Any
+    ) -> tuple[dict[str, list[str]], Body]:  # fmt: skip
         """Decode what the functions need; types wait for the shapes.
 
-        Middleware sees the first text of each name of the query.
+        Returns:
+            The query's texts by name, and the body. Middleware sees the first text of each name.
         """
         if self.needs_headers:
             run.headers = _given_headers(scope["headers"])
         texts = _query(scope["query_string"]) if self.needs_query else {}
-        body = await _body(scope, receive) if self.needs_body else b""
-        scope["bbops"].bytes_in = len(body)
+        body = await read_body(scope, receive, self.max_body_bytes) if self.needs_body else NO_BODY
+        scope["bbops"].bytes_in = len(body[1])
         if self.needs_request:
-            run.request = _request(self.answering, scope, body)
+            run.request = _request(self.answering, scope, body[1])
         if self.has_middleware:
             run.query = {name: given[0] for name, given in texts.items()}
         return texts, body
 
-    def apply_shapes(self, run: Run, texts: dict[str, list[str]], body: bytes) -> None:
+    def apply_shapes(self, run: Run, texts: dict[str, list[str]], body: Body) -> None:
         """Type the request's values by the function's shapes.
 
         Raises:
             InvalidInput: listing every wrong field.
+            Thrown: 415, the body is of a type that nobody reads here.
         """
         errors: dict[str, list[str]] = {}
         if self.needs_query:
@@ -81,24 +89,37 @@ class Reading:
         if self.from_params is not None:
             run.params = self.from_params(run.params, errors)
         if self.shape is not None:
-            run.input = self.shape(_json(body), "", errors)
+            content_type, sent = body
+            given = _json(sent) if content_type in _PLAIN_JSON else self.read_other(body)
+            run.input = self.shape(given, "", errors)
         if errors:
             raise InvalidInput(errors)
 
+    def read_other(self, body: Body) -> Any:
+        """Return what a body says that is not declared as plain JSON.
+
+        Raises:
+            InvalidInput: it is not what it should be.
+            Thrown: 415, it is neither JSON nor a form.
+        """
+        content_type, sent = body
+        if not sent:  # `fetch` declares an empty text as text
+            return {}
+        kind, options = read_media_type(content_type)
+        if options.get("charset", "utf-8").lower() not in {"utf-8", "utf8"}:
+            raise Thrown(415, "the body's charset is not UTF-8")
+        if kind == "application/json" or kind.endswith("+json"):
+            return _json(sent)
+        assert self.from_form is not None  # noqa: S101 - there is a shape
+        if kind == URL_ENCODED:
+            return self.from_form(read_pairs(sent, "the form"))
+        if kind == MULTIPART:
+            return self.from_form(read_multipart(sent, options.get("boundary", "")))
+        raise Thrown(415, "expected a body of 'application/json', or a form")
+
 
 def _query(raw: bytes) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    if raw:
-        try:
-            pairs = parse_qsl(
-                raw.decode("ascii"), keep_blank_values=True, max_num_fields=MAX_QUERY_FIELDS,
-                errors="strict",
-            )  # fmt: skip
-        except ValueError:
-            raise InvalidInput({}, "the query string cannot be read") from None
-        for name, value in pairs:
-            found.setdefault(name, []).append(value)
-    return found
+    return read_pairs(raw, "the query string") if raw else {}
 
 
 def _given_headers(given: Any) -> dict[str, str]:
@@ -116,16 +137,19 @@ def _given_headers(given: Any) -> dict[str, str]:
     return found
 
 
-async def _body(scope: Any, receive: Callable[[], Any]) -> bytes:
+async def read_body(scope: Any, receive: Callable[[], Any], most_bytes: int) -> Body:
     """Return the whole body; what `content-length` says of it is only used to refuse early.
 
     Raises:
-        TooLarge: it has more than MAX_BODY_BYTES.
+        TooLarge: it has more than `most_bytes`.
         Gone: the client left in the middle of it.
     """
+    content_type = b""
     for name, value in scope["headers"]:
-        if name == b"content-length" and value.isdigit() and int(value[:12]) > MAX_BODY_BYTES:
-            raise TooLarge
+        if name == b"content-type":
+            content_type = value
+        elif name == b"content-length" and value.isdigit() and int(value[:12]) > most_bytes:
+            raise TooLarge(most_bytes)
     parts, size, is_more = [], 0, True
     while is_more:
         message = await receive()
@@ -134,9 +158,9 @@ async def _body(scope: Any, receive: Callable[[], Any]) -> bytes:
         parts.append(message.get("body", b""))
         size += len(parts[-1])
         is_more = message.get("more_body", False)
-        if size > MAX_BODY_BYTES:
-            raise TooLarge
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+        if size > most_bytes:
+            raise TooLarge(most_bytes)
+    return content_type, parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _json(body: bytes) -> Any:
@@ -149,11 +173,11 @@ def _json(body: bytes) -> Any:
         raise InvalidInput({}, f"the body is not valid JSON{detail[:120]}") from None
 
 
-def _request(answering: Answering, scope: Any, body: bytes) -> dict[str, Any]:
+def _request(answering: Answering, scope: Any, body: bytes) -> Mapping[str, Any]:
     query = scope["query_string"].decode("latin-1")
     client = scope.get("client")
     return {
-        "id": f"{answering.prefix}{next(answering.counter):x}",
+        "id": answering.name_request(scope["bbops"]).decode(),
         "method": scope["method"],
         "path": scope["path"],
         "url": scope["path"] + (f"?{query}" if query else ""),

@@ -20,7 +20,7 @@ from bbops.runtime.flow import Function, Shape
 from bbops.runtime.lasting import Lasting
 from bbops.runtime.masking import Mask
 from bbops.runtime.pipeline import Pipeline, Policy
-from bbops.runtime.shapes import compile_params, compile_query, compile_shape
+from bbops.runtime.shapes import compile_form, compile_params, compile_query, compile_shape
 from bbops.runtime.statements import Statement
 from bbops.runtime.table import RouteTable
 from bbops.runtime.tokens import Tokens
@@ -29,7 +29,7 @@ FUEL = 100_000
 """Loop rounds and calls that one request may spend."""
 
 
-FORMAT = f"4 {MAGIC_NUMBER.hex()}"
+FORMAT = f"5 {MAGIC_NUMBER.hex()}"
 """Of artifacts: how they are laid out, and whose byte code is in them."""
 
 SLICE_SECONDS = 0.001
@@ -186,6 +186,7 @@ def _function(data: Mapping[str, Any]) -> tuple[Function, dict[str, Any]]:
         needs=frozenset(data["needs"]),
         unfolds=data["unfolds"],
         input=_shape(shapes["input"]),
+        from_form=None if shapes["input"] is None else compile_form(shapes["input"]),
         params=_shape(shapes["params"]),
         query=_shape(shapes["query"]),
         from_query=compile_query(shapes["query"] or {}),
@@ -235,6 +236,7 @@ def _pipeline(
     policy = Policy(
         method=route["method"],
         path=route["path"],
+        max_body_bytes=route["max_body_bytes"],
         limit=lasting.limit(route["channel"], limit, answering.host.clock) if limit else None,
         timeout_seconds=route["timeout_seconds"],
         flights=lasting.flights,
