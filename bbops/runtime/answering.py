@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from bbops.host import Folder
 from bbops.runtime.api_keys import ApiKeys
 from bbops.runtime.cors import is_preflight
 from bbops.runtime.failures import (
@@ -51,8 +52,8 @@ _PAGE: Headers = [
 class TooLarge(Thrown):
     """The body is longer than it may be; the rest of it is not read."""
 
-    def __init__(self, most_bytes: int) -> None:
-        super().__init__(413, f"the body is larger than {most_bytes:,} bytes")
+    def __init__(self, most_bytes: int, what: str = "the body") -> None:
+        super().__init__(413, f"{what} is larger than {most_bytes:,} bytes")
 
 
 class Trace:
@@ -71,6 +72,7 @@ class Trace:
     request: bytes = b""
     lines: bytes = b""
     """Headers of the answer that were known before it, as HTTP writes them."""
+    folder: Folder | None = None
     is_sent: bool = False
 
 

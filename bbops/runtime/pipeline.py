@@ -10,6 +10,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
+from bbops.host import Files
 from bbops.runtime.admission import Admission
 from bbops.runtime.answering import MAX_ANSWER, Answering
 from bbops.runtime.cors import Cors
@@ -18,6 +19,7 @@ from bbops.runtime.flights import Flight, Flights
 from bbops.runtime.flow import Answer, Function, Run
 from bbops.runtime.limits import Limit
 from bbops.runtime.reading import NOTHING_READ, Gone, Reading
+from bbops.runtime.uploads import Uploads
 from bbops.runtime.values import check_size
 
 
@@ -28,6 +30,7 @@ class Policy:
     method: str
     path: str
     max_body_bytes: int
+    uploads: Uploads | None
     timeout_seconds: float
     flights: Flights
     limit: Limit | None
@@ -42,8 +45,8 @@ class Pipeline:
 
     __slots__ = (
         "admit", "admit_key", "answering", "apply_shapes", "cors", "flights", "function",
-        "has_shapes", "has_vars", "middleware", "read", "reads", "route", "timeout_seconds",
-        "typed", "unfolds",
+        "has_shapes", "has_vars", "middleware", "read", "reads", "receive", "route",
+        "timeout_seconds", "typed", "unfolds",
     )  # fmt: skip
 
     def __init__(self, function: Function, policy: Policy, answering: Answering) -> None:
@@ -60,10 +63,12 @@ class Pipeline:
         ]
         self.has_vars = any("vars" in one.needs for one in every)
         reading = Reading(
-            policy.method, function, policy.middleware, answering, policy.max_body_bytes
-        )
+            policy.method, function, policy.middleware, answering, policy.max_body_bytes,
+            policy.uploads,
+        )  # fmt: skip
         self.reads, self.has_shapes = reading.reads, reading.has_shapes
         self.read, self.apply_shapes = reading.read, reading.apply_shapes
+        self.receive = reading.receive if policy.uploads is not None else None
 
     async def __call__(self, scope: Any, receive: Any, send: Any, params: dict[str, str]) -> None:
         """Answer one request, in the time it has and for as long as its client waits."""
@@ -120,7 +125,7 @@ class Pipeline:
         if self.admit_key is not None:
             await self.admit_key(run, scope)
         texts, body = await self.read(run, scope, receive) if self.reads else NOTHING_READ
-        flight.is_read = True
+        flight.is_read = self.receive is None
         for function in self.middleware:
             if self.typed and function in self.typed:
                 answer = await run_typed(function, run, texts)
@@ -129,12 +134,32 @@ class Pipeline:
             if answer[1] is not NOTHING:
                 break
         else:
+            if self.receive is not None:
+                body = await self.receive(scope, receive)
+                flight.is_read = True
             if self.has_shapes:
                 self.apply_shapes(run, texts, body)
             answer = await self.function.flow(run)
         if self.unfolds:
             check_size(answer[1], MAX_ANSWER)
         return answer
+
+
+class WithFolder:
+    """A pipeline whose runs have files; the folder of each is gone when it has been answered."""
+
+    __slots__ = ("cors", "files", "pipeline")
+
+    def __init__(self, pipeline: Pipeline, files: Files) -> None:
+        self.pipeline, self.files, self.cors = pipeline, files, pipeline.cors
+
+    async def __call__(self, scope: Any, receive: Any, send: Any, params: dict[str, str]) -> None:
+        """Answer one request, see `Pipeline`."""
+        folder = scope["bbops"].folder = self.files.open()
+        try:
+            await self.pipeline(scope, receive, send, params)
+        finally:
+            folder.remove()
 
 
 async def run_typed(function: Function, run: Run, texts: dict[str, list[str]]) -> Answer:

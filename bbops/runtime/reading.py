@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,6 +12,7 @@ from bbops.runtime.failures import InvalidInput, Thrown
 from bbops.runtime.flow import Function, Run
 from bbops.runtime.forms import MULTIPART, URL_ENCODED, read_multipart, read_pairs
 from bbops.runtime.headers import hide_cookies, read_media_type
+from bbops.runtime.uploads import Received, Uploads
 
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _PLAIN_JSON = frozenset({b"", b"application/json", b"application/json; charset=utf-8"})
@@ -19,10 +20,10 @@ _PLAIN_JSON = frozenset({b"", b"application/json", b"application/json; charset=u
 
 _decode = msgspec.json.Decoder().decode
 
-Body = tuple[bytes, bytes]
-"""What a body's `content-type` says, and the body."""
+Body = tuple[bytes, bytes, Received | None]
+"""What a body's `content-type` says, and the body; of one with files what came in its parts."""
 
-NO_BODY: Body = (b"", b"")
+NO_BODY: Body = (b"", b"", None)
 NOTHING_READ: tuple[dict[str, list[str]], Body] = ({}, NO_BODY)
 
 
@@ -36,12 +37,12 @@ class Reading:
     __slots__ = (
         "answering", "from_form", "from_params", "from_query", "has_middleware", "has_shapes",
         "max_body_bytes", "needs_body", "needs_headers", "needs_query", "needs_request", "reads",
-        "shape",
+        "shape", "uploads",
     )  # fmt: skip
 
     def __init__(
         self, method: str, function: Function, middleware: Sequence[Function],
-        answering: Answering, max_body_bytes: int,
+        answering: Answering, max_body_bytes: int, uploads: Uploads | None,
     ) -> None:  # fmt: skip
         every = (function, *middleware)
         needs = frozenset().union(*(one.needs for one in every))
@@ -49,13 +50,18 @@ class Reading:
         self.answering, self.max_body_bytes = answering, max_body_bytes
         self.has_middleware = bool(middleware)
         self.shape = function.input if has_body else None
+        self.uploads = uploads
         self.from_query, self.from_params = function.from_query, function.from_params
         self.from_form = function.from_form
         self.needs_query = "query" in needs or any(one.query is not None for one in every)
         self.needs_headers, self.needs_request = "headers" in needs, "request" in needs
-        self.needs_body = has_body and (self.shape is not None or self.needs_request)
+        # files are taken when middleware lets the request pass, see `receive`
+        self.needs_body = (
+            has_body and uploads is None and (self.shape is not None or self.needs_request)
+        )
         self.reads = self.needs_headers or self.needs_query or self.needs_body or self.needs_request
-        self.has_shapes = self.needs_query or self.from_params is not None or self.shape is not None
+        shapes = (self.from_params, self.shape, uploads)
+        self.has_shapes = self.needs_query or any(one is not None for one in shapes)
 
     async def read(
         self, run: Run, scope: Any, receive: Any
@@ -76,6 +82,24 @@ class Reading:
             run.query = {name: given[0] for name, given in texts.items()}
         return texts, body
 
+    async def receive(self, scope: Any, receive: Any) -> Body:
+        """Take the body of an endpoint with files; those go into the folder of the run.
+
+        Raises:
+            InvalidInput: its parts cannot be read.
+            TooLarge: a file, or all of it.
+            Unavailable: a file cannot be written.
+        """
+        assert self.uploads is not None  # noqa: S101 - or nobody calls it
+        kind, options = read_media_type(_header(scope, b"content-type"))
+        if kind != MULTIPART:
+            return await read_body(scope, receive, self.max_body_bytes)
+        trace, most = scope["bbops"], self.uploads.max_body_bytes
+        chunks = body_chunks(scope, receive, most)
+        boundary = options.get("boundary", "")
+        received = await self.uploads.receive(boundary, chunks, trace.folder)
+        return MULTIPART.encode(), b"", received
+
     def apply_shapes(self, run: Run, texts: dict[str, list[str]], body: Body) -> None:
         """Type the request's values by the function's shapes.
 
@@ -89,9 +113,13 @@ class Reading:
         if self.from_params is not None:
             run.params = self.from_params(run.params, errors)
         if self.shape is not None:
-            content_type, sent = body
+            content_type, sent, _ = body
             given = _json(sent) if content_type in _PLAIN_JSON else self.read_other(body)
             run.input = self.shape(given, "", errors)
+        if self.uploads is not None:
+            received = body[2] or Received()
+            run.input = (run.input or {}) | received.values(self.uploads.slots)
+            errors |= received.errors
         if errors:
             raise InvalidInput(errors)
 
@@ -102,7 +130,10 @@ class Reading:
             InvalidInput: it is not what it should be.
             Thrown: 415, it is neither JSON nor a form.
         """
-        content_type, sent = body
+        content_type, sent, received = body
+        if received is not None:
+            assert self.from_form is not None  # noqa: S101 - there is a shape
+            return self.from_form(received.texts)
         if not sent:  # `fetch` declares an empty text as text
             return {}
         kind, options = read_media_type(content_type)
@@ -160,7 +191,33 @@ async def read_body(scope: Any, receive: Callable[[], Any], most_bytes: int) -> 
         is_more = message.get("more_body", False)
         if size > most_bytes:
             raise TooLarge(most_bytes)
-    return content_type, parts[0] if len(parts) == 1 else b"".join(parts)
+    return content_type, parts[0] if len(parts) == 1 else b"".join(parts), None
+
+
+async def body_chunks(
+    scope: Any, receive: Callable[[], Any], most_bytes: int
+) -> AsyncIterator[bytes]:
+    """Yield a body as it comes, see `read_body`."""
+    length = _header(scope, b"content-length")
+    if length.isdigit() and int(length[:12]) > most_bytes:
+        raise TooLarge(most_bytes)
+    size, is_more = 0, True
+    while is_more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Gone
+        data = message.get("body", b"")
+        size += len(data)
+        if size > most_bytes:
+            raise TooLarge(most_bytes)
+        scope["bbops"].bytes_in = size
+        if data:
+            yield data
+        is_more = message.get("more_body", False)
+
+
+def _header(scope: Any, wanted: bytes) -> bytes:
+    return next((value for name, value in scope["headers"] if name == wanted), b"")
 
 
 def _json(body: bytes) -> Any:

@@ -14,7 +14,7 @@ from bbops.compile.release import build
 from bbops.database.migrate import apply
 from bbops.database.sqlite import Sqlite
 from bbops.errors import ProjectError
-from bbops.host import Database
+from bbops.host import Database, Files
 from bbops.runtime.release import Release, link
 from bbops.testing.host import fake_host
 from bbops.tree import Tree
@@ -79,11 +79,17 @@ class Client:
 
 @asynccontextmanager
 async def serve(
-    tree: Tree, database: Path, env: Mapping[str, str] | None = None, **options: Any
+    tree: Tree,
+    database: Path,
+    env: Mapping[str, str] | None = None,
+    *,
+    uploads: Files | None = None,
+    **options: Any,
 ) -> AsyncIterator[Client]:
     """Build a tree, migrate a database file to it, and yield a client of it.
 
     Args:
+        uploads: where files of requests go.
         options: those of `bbops.runtime.release.link`.
 
     Raises:
@@ -97,12 +103,9 @@ async def serve(
     try:
         declared = built.project.settings.model.env
         values = {name: variable.default for name, variable in declared.items()} | dict(env or {})
+        host = fake_host(door, files=uploads)
         yield Client(
-            link(
-                built.artifact, name="0123456789ab", host=fake_host(door), env=values,
-                **options,
-            ),
-            door,
-        )  # fmt: skip
+            link(built.artifact, name="0123456789ab", host=host, env=values, **options), door
+        )
     finally:
         await door.close()

@@ -103,7 +103,8 @@ class History:
             connection.execute(
                 "DELETE FROM answered WHERE last <= (SELECT max(last) FROM answered) - ?"
                 # batches lie in the order of time: this looks no further than the first to stay
-                " OR first < (SELECT first FROM answered WHERE written >= ? ORDER BY first LIMIT 1)",
+                " OR first <"
+                " (SELECT first FROM answered WHERE written >= ? ORDER BY first LIMIT 1)",
                 (KEEP_ROWS, oldest),
             )
 
