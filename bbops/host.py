@@ -143,6 +143,30 @@ class Addons(Protocol):
         ...
 
 
+class Folder(Protocol):
+    """The files of one run, by names of ours."""
+
+    async def append(self, name: str, data: bytes) -> None:
+        """Write behind what a file holds.
+
+        Raises:
+            Unavailable: the disk is full, or cannot be written.
+        """
+        ...
+
+    def remove(self) -> None:
+        """Remove the files, soon."""
+        ...
+
+
+class Files(Protocol):
+    """Where runs keep files."""
+
+    def open(self) -> Folder:
+        """Return a folder for one run; on the disk once something is in it."""
+        ...
+
+
 class Doors(Protocol):
     """The doors that functions of expressions use: `now()`, `uuid()` and their like."""
 
@@ -171,3 +195,5 @@ class Host:
     """None where nobody listens."""
     http: Http | None = None
     """None where nothing outside may be asked."""
+    files: Files | None = None
+    """None where no run has files."""

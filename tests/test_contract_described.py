@@ -21,7 +21,7 @@ def test_a_route_without_anything_fails_or_is_late_at_most() -> None:
 
 def test_a_body_may_be_wrong_or_too_large() -> None:
     found = operation_of(f"input: {{ name?: string }}\nsteps:\n{ONE}")
-    assert statuses(found) == [200, 400, 413, 500, 503]
+    assert statuses(found) == [200, 400, 413, 415, 500, 503]
     assert found.body is not None
     assert (found.body.required, found.body.content_type) == (False, "application/json")
 

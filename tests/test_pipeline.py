@@ -30,7 +30,7 @@ def test_head_answers_as_get_does_but_without_a_body(serving: Serving) -> None:
     async def tell(client: Client) -> None:
         get, head = await client.ask("GET", "/x"), await client.ask("HEAD", "/x")
         assert head.status == get.status == 200
-        assert head.headers == get.headers
+        assert head.headers | {"x-request-id": ""} == get.headers | {"x-request-id": ""}
         assert (head.body, get.body) == (b"", b"{}")
 
     talk(serving, routes("GET /x p None", p=SHOW_PARAMS), tell)

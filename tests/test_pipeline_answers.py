@@ -125,7 +125,10 @@ def test_a_header_value_that_ends_its_line_is_never_sent(step: str, value: str, 
 def test_a_header_name_from_outside_cannot_be_one_of_ours(name: str, ask: Ask) -> None:
     reply = answer(ask, returned("value: 1, headers: '${ input.value }'"), {name: "1"})
     assert reply.status == 500
-    assert len(reply.headers) == 4
+    assert {*reply.headers} == {
+        "content-type", "content-length", "cache-control", "x-release", "x-request-id",
+        "x-content-type-options",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("value", [5, "text", ["a"], {"x": None}, {"x": {"y": 1}}])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from bbops.runtime.answering import MAX_BODY_BYTES
 from bbops.testing.client import Client
 from tests.asking import Ask, raw_ask, routes, talk
 from tests.conftest import Serving, with_function
@@ -17,6 +16,7 @@ steps:
   - return:
       value: { page: "${ query.page }", tags: "${ query.tags }", other: "${ query.other }" }
 """
+MAX_BODY_BYTES = 1 << 20
 SHOW_HEADERS = "steps:\n  - return:\n      value: ${ headers }\n"
 SHOW_BODY = "input: { value?: json }\nsteps:\n  - return:\n      value: ${ input }\n"
 

@@ -16,7 +16,7 @@ def answered(path: str = "/notes", status: int = 200, **change: Any) -> tuple[An
     values = {
         "at": perf_counter(), "method": "GET", "path": path, "route": "/notes", "status": status,
         "milliseconds": 1.25, "user": None, "release": "0123456789ab", "bytes_in": 0,
-        "bytes_out": 2, "failure": "", "step": "", "request": "",
+        "bytes_out": 2, "request": b"abc1", "failure": "", "step": "",
     }  # fmt: skip
     return tuple((values | change).values())
 
@@ -96,7 +96,7 @@ def test_old_requests_give_way_by_count_and_by_age(
     for at in range(4):
         remember(kept, answered(f"/{at}"))
     with history.closing(history.connect(kept)) as connection:
-        connection.execute("UPDATE batches SET written = written - 86400 * 15 WHERE first = 1")
+        connection.execute("UPDATE answered SET written = written - 86400 * 15 WHERE first = 1")
     monkeypatch.setattr(history, "KEEP_ROWS", 100)
     trim(kept)
     assert paths(find(kept)) == ["/1", "/2", "/3"]

@@ -19,11 +19,13 @@ from bbops.check.flows import check_flow
 from bbops.compile.function import code_key, compile_function
 from bbops.diagnostics import Diagnostic
 from bbops.project import Project, Route
+from bbops.resources.endpoint import Upload
 from bbops.resources.project import Engine, Refresh
 from bbops.runtime.cursors import KEY_VARIABLE
 from bbops.runtime.durations import seconds
 from bbops.runtime.flights import TIMEOUT_SECONDS
 from bbops.runtime.release import FORMAT
+from bbops.runtime.sizes import size_bytes
 from bbops.sql.dialect import Dialect
 from bbops.sql.postgres import POSTGRES
 from bbops.sql.sqlite import SQLITE
@@ -159,7 +161,7 @@ def _has_pages(project: Project) -> bool:
 
 
 def _route(route: Route) -> dict[str, Any]:
-    timeout = route.endpoint.model.timeout
+    timeout, most = route.endpoint.model.timeout, route.endpoint.model.max_body
     return {
         "method": route.method,
         "path": route.path,
@@ -167,11 +169,20 @@ def _route(route: Route) -> dict[str, Any]:
         "function": route.endpoint.model.function,
         "authentication": route.authentication,
         "middleware": list(route.middleware),
+        "max_body_bytes": size_bytes(most) if most else None,
+        "files": [_upload(name, one) for name, one in route.endpoint.model.files.items()],
         "timeout_seconds": seconds(timeout) if timeout else TIMEOUT_SECONDS,
         "channel": route.channel.name if route.channel else None,
         "rate_limit": route.channel.model.rate_limit if route.channel else 0,
         "cors": route.channel.model.cors.model_dump() if route.channel else None,
     }
+
+
+def _upload(name: str, upload: Upload) -> dict[str, Any]:
+    return {
+        "name": name.rstrip("?"), "optional": name.endswith("?"), "max_size": upload.max_size,
+        "types": upload.types, "many": upload.many,
+    }  # fmt: skip
 
 
 def _auth(project: Project) -> dict[str, Any] | None:

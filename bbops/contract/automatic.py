@@ -56,8 +56,8 @@ _KEYS: Final = {
     429: "rate_limited", 500: "server_error",
 }  # fmt: skip
 _HEADERS: Final[Mapping[int, tuple[str, ...]]] = {
-    401: ("www-authenticate",), 429: ("retry-after",), 500: ("x-request-id",),
-    503: ("retry-after",),
+    401: ("www-authenticate",), 429: ("retry-after", "ratelimit", "ratelimit-policy"),
+    500: ("x-request-id",), 503: ("retry-after",),
 }  # fmt: skip
 
 
@@ -125,6 +125,8 @@ def _before(project: Project, route: Route, *, has_body: bool) -> Iterator[tuple
         yield 400, "the request has invalid values"
     if has_body:
         yield 413, "the body is too large"
+    if has_body and (own[0].model.input is not None or route.endpoint.model.files):
+        yield 415, "the body is neither JSON nor a form"
     if route.authentication == "JWT":
         yield 401, "a valid token is needed"
     if route.authentication == "API Key":

@@ -44,6 +44,9 @@ class Endpoint(Model):
     - A request passes in this order: route, rate limit, authentication, middleware, shapes, steps.
     - Whether the function reads `vars.auth` is checked against this: where an endpoint of it is
       open, that is a mistake.
+    - A body is JSON, or a form (`application/x-www-form-urlencoded`, `multipart/form-data`) whose
+      texts are typed by the shape as those of a query are; another type is 415, another charset
+      than UTF-8 too. `maxBody` bounds all of it, files included where it is given.
     - What is declared under `files` stands in `input` as `{path, name, size, contentType}`, with
       `many` as a list of them; `name?` may be left out.
     """

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from bbops.host import Folder
 from bbops.runtime.api_keys import ApiKeys
 from bbops.runtime.cors import is_preflight
 from bbops.runtime.failures import (
@@ -22,14 +23,13 @@ from bbops.runtime.failures import (
     Unavailable,
 )
 from bbops.runtime.flow import Answer, Run, bound_run, code_of, message_of
-from bbops.runtime.headers import Headers, Written, set_headers, write
+from bbops.runtime.headers import Headers, has_header, read_lines, set_headers, write
 from bbops.runtime.masking import Mask
 from bbops.runtime.operators import text
 from bbops.runtime.table import RouteTable
 from bbops.runtime.tokens import Tokens
 from bbops.runtime.values import FUEL, check_size
 
-MAX_BODY_BYTES = 1 << 20
 MAX_ANSWER = 10_000_000
 """Characters and members of an answer's value, all the way down."""
 COMPLAIN_SECONDS = 10.0
@@ -38,13 +38,22 @@ COMPLAIN_SECONDS = 10.0
 _encode = msgspec.json.Encoder().encode
 _JSON = (b"content-type", b"application/json")
 _BODYLESS = frozenset((204, 304))
+_AS_IT_SAYS = (b"x-content-type-options", b"nosniff")
+_PRIVATE = (b"cache-control", b"private, no-cache")
+"""Of what somebody signed in sees: kept by nobody else, and shown again only when asked for."""
+_PRIVATE_LINE = write([_PRIVATE])
+_NOT_KEPT = (b"cache-control", b"no-store")
+_PAGE: Headers = [
+    (b"x-frame-options", b"SAMEORIGIN"), (b"referrer-policy", b"strict-origin-when-cross-origin"),
+]  # fmt: skip
+"""Of HTML: other sites do not frame it, and hear of its origin alone."""
 
 
 class TooLarge(Thrown):
-    """The body is longer than it may be."""
+    """The body is longer than it may be; the rest of it is not read."""
 
-    def __init__(self) -> None:
-        super().__init__(413, f"the body is larger than {MAX_BODY_BYTES:,} bytes")
+    def __init__(self, most_bytes: int, what: str = "the body") -> None:
+        super().__init__(413, f"{what} is larger than {most_bytes:,} bytes")
 
 
 class Trace:
@@ -60,18 +69,20 @@ class Trace:
     bytes_in: int = 0
     failure: str = ""
     step: str = ""
-    request: str = ""
-    headers: Written | None = None
+    request: bytes = b""
+    lines: bytes = b""
+    """Headers of the answer that were known before it, as HTTP writes them."""
+    folder: Folder | None = None
     is_sent: bool = False
 
 
 ANSWERED = (
     "at", "method", "path", "route", "status", "milliseconds", "user", "release", "bytes_in",
-    "bytes_out", "failure", "step", "request",
+    "bytes_out", "request", "failure", "step",
 )  # fmt: skip
 """What one line of the request history says; `at` is in seconds of the monotonic clock.
 
-The last three are left out where nothing failed.
+The last two are left out where nothing failed.
 """
 
 Answered = tuple[Any, ...]
@@ -100,10 +111,10 @@ class Answering:
         self.api_keys = ApiKeys(host.database, host.clock)
         self.mask = mask or Mask()
         self.complained: dict[str, float] = {}
-        self.release = (b"x-release", name.encode())
-        self.json_lines = b"%b: %b\r\n%b: %b\r\n" % (*_JSON, *self.release)
-        self.json_lines += b"content-length: %d\r\n"
-        self.prefix, self.counter = host.random.token(8), count(1)
+        self.standing: Headers = [(b"x-release", name.encode()), _AS_IT_SAYS]
+        self.json_lines = write([_JSON, *self.standing])
+        self.json_lines += b"x-request-id: %b\r\ncontent-length: %d\r\n"
+        self.request_name, self.counter = host.random.token(8).encode() + b"%x", count(1)
 
     def run(self) -> Run:
         """Return a Run with this release's doors, whose fuel pays for large values."""
@@ -111,6 +122,15 @@ class Answering:
         run.fuel = fuel = [self.fuel]
         FUEL.set(fuel)
         return run
+
+    def name_request(self, trace: Trace) -> bytes:
+        """Return the id of a request, which its answer, the history and the log have in common.
+
+        What a client calls a request is not it: two of them could agree.
+        """
+        if not trace.request:
+            trace.request = self.request_name % next(self.counter)
+        return trace.request
 
     async def refuse(
         self, table: RouteTable[Any], scope: Any, send: Any, path: str, allows: Sequence[str]
@@ -155,9 +175,12 @@ class Answering:
         ):  # fmt: skip
             return False
         body = encode(value)
-        lines = self.json_lines % len(body)
-        if trace.headers is not None:
-            lines += trace.headers.lines
+        name = trace.request
+        if not name:  # `name_request` without a call
+            name = trace.request = self.request_name % next(self.counter)
+        lines = self.json_lines % (name, len(body)) + trace.lines
+        if trace.user is not None:
+            lines += _PRIVATE_LINE
         if not self.send_whole(send, status, lines, body):
             return False
         trace.is_sent = True
@@ -168,15 +191,17 @@ class Answering:
     async def send(self, send: Any, scope: Any, status: int, body: bytes, headers: Headers) -> None:
         """Send one whole answer; HEAD, 204 and 304 have no body."""
         trace: Trace = scope["bbops"]
-        every = [*headers, self.release]
-        if trace.headers is not None:
-            every += trace.headers.headers
+        standing = [one for one in self.standing if not has_header(headers, one[0])]
+        every = [*headers, *standing, *read_lines(trace.lines)]
+        every.append((b"x-request-id", self.name_request(trace)))
+        if trace.user is not None and not has_header(headers, b"cache-control"):
+            every.append(_PRIVATE)
         if status in _BODYLESS:
             body = b""
         else:
             every.append((b"content-length", b"%d" % len(body)))
         sent = b"" if scope["method"] == "HEAD" else body
-        lines = write(every).lines
+        lines = write(every)
         trace.is_sent = True
         if self.send_whole is None or not self.send_whole(send, status, lines, sent):
             await send({"type": "http.response.start", "status": status, "headers": every})
@@ -192,9 +217,9 @@ class Answering:
             path = self.mask(route, scope)
         known = (
             began, scope["method"], path, route, status, 1000 * (perf_counter() - began),
-            trace.user, self.name, trace.bytes_in, bytes_out,
+            trace.user, self.name, trace.bytes_in, bytes_out, trace.request,
         )  # fmt: skip
-        self.history((*known, trace.failure, trace.step, trace.request) if trace.failure else known)
+        self.history((*known, trace.failure, trace.step) if trace.failure else known)
 
     def render(self, answer: Answer) -> tuple[int, bytes, Headers]:
         """Return status, body and headers of what a function returned.
@@ -214,6 +239,8 @@ class Answering:
         else:
             body = value if type(value) is bytes else text(value).encode()
             sent.append((b"content-type", content_type.encode("latin-1", "replace")))
+            if content_type.startswith("text/html"):
+                sent += [one for one in _PAGE if not has_header(sent, one[0])]
         return status, body, sent
 
     async def fail(self, send: Any, error: BaseException, scope: Any) -> None:
@@ -222,6 +249,8 @@ class Answering:
             status, body, headers = self.failure(error, scope)
         except Failure as problem:  # the error's own value or headers cannot be sent
             status, body, headers = self.failure(problem.with_traceback(error.__traceback__), scope)
+        if not has_header(headers, b"cache-control"):
+            headers.append(_NOT_KEPT)
         await self.send(send, scope, status, body, headers)
 
     def failure(self, error: BaseException, scope: Any) -> tuple[int, bytes, Headers]:
@@ -231,7 +260,7 @@ class Answering:
             return error.status, encode(error.value), [*set_headers(error.headers), _JSON]
         body, headers = self.explain(error, scope)
         status = error.status if isinstance(error, Failure) else 500
-        if isinstance(error, TooLarge):  # the rest of the body is not read
+        if isinstance(error, TooLarge):
             headers.append((b"connection", b"close"))
         return status, encode({"error": body}), [*headers, _JSON]
 
@@ -265,16 +294,16 @@ class Answering:
 
     def surprise(self, error: BaseException, scope: Any) -> tuple[dict[str, Any], Headers]:
         """Log a failure nobody meant; its answer says only the request's id."""
-        request_id = f"{self.prefix}{next(self.counter):x}"
         where, detail = blame(error)
         trace: Trace = scope["bbops"]
-        trace.failure, trace.step, trace.request = detail, where, request_id
+        trace.failure, trace.step = detail, where
+        request_id = self.name_request(trace).decode()
         route = f"{scope['method']} {self.mask(trace.route, scope)}"
         self.host.log.write("error", detail, {"step": where, "route": route, "request": request_id})
         body = {"code": "serverError", "message": "internal server error", "requestId": request_id}
         if self.detailed:
             body |= {"detail": detail, "at": where}
-        return body, [(b"x-request-id", request_id.encode())]
+        return body, []
 
 
 def blame(error: BaseException) -> tuple[str, str]:

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bbops.runtime.headers import Headers, Written, write
+from bbops.runtime.headers import Headers, write
+
+_EXPOSED = b"x-release, x-request-id, retry-after, ratelimit, ratelimit-policy"
 
 
 class Cors:
@@ -30,11 +32,11 @@ class Cors:
         if policy["headers"]:
             listed = ", ".join(policy["headers"]).encode()
             self.preflight.append((b"access-control-allow-headers", listed))
-        self.written: dict[bytes | None, Written] = {}
-        self.exposed = (b"access-control-expose-headers", b"x-release, x-request-id, retry-after")
+        self.written: dict[bytes | None, bytes] = {}
+        self.exposed = (b"access-control-expose-headers", _EXPOSED)
 
-    def headers(self, scope: Any) -> Written:
-        """Return what an answer needs so that a page of the request's origin may read it."""
+    def lines(self, scope: Any) -> bytes:
+        """Return the header lines with which a page of the request's origin may read an answer."""
         origin = _header(scope, b"origin")
         found = self.written.get(origin)
         if found is None:
@@ -56,7 +58,7 @@ class Cors:
 
     def answer_preflight(self, scope: Any) -> Headers:
         """Return the headers of the answer to an OPTIONS request that asks for permission."""
-        found = [*self.headers(scope).headers]
+        found = self._headers(_header(scope, b"origin"))
         if not any(name == b"access-control-allow-origin" for name, _ in found):
             return found
         found += self.preflight

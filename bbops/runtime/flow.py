@@ -38,6 +38,7 @@ class Function:
     needs: frozenset[str]
     unfolds: bool
     input: Shape | None
+    from_form: Callable[[Mapping[str, list[str]]], dict[str, Any]] | None
     params: Shape | None
     query: Shape | None
     from_query: Callable[[Mapping[str, list[str]], dict[str, list[str]]], dict[str, Any]]

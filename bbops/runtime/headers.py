@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
+
+from multipart import parse_options_header
 
 from bbops.runtime.failures import Failure
 from bbops.runtime.operators import text
@@ -20,15 +22,8 @@ _CONTROL_COOKIE = re.compile(r"\s*(?:__Host-)?bbops(?:-[a-z]+)?\s*=", re.IGNOREC
 """Of the control plane: a browser sends them here, too, for cookies know no ports."""
 
 
-class Written(NamedTuple):
-    """Headers, and the same as lines."""
-
-    headers: Headers
-    lines: bytes
-
-
-def write(headers: Headers) -> Written:
-    """Return headers with their lines.
+def write(headers: Headers) -> bytes:
+    """Return headers as lines.
 
     Raises:
         Failure: one of them holds a line break, and would become two.
@@ -36,7 +31,24 @@ def write(headers: Headers) -> Written:
     lines = b"".join([b"%b: %b\r\n" % one for one in headers])
     if lines.count(b"\n") != len(headers):
         raise Failure("a header holds a line break")
-    return Written(headers, lines)
+    return lines
+
+
+def read_lines(lines: bytes) -> Headers:
+    """Return the headers of lines that were written here."""
+    parted = (line.partition(b": ") for line in lines.split(b"\r\n")[:-1])
+    return [(name, value) for name, _, value in parted]
+
+
+def read_media_type(value: bytes) -> tuple[str, dict[str, str]]:
+    """Return what a `content-type` says, in lower case, and its parameters."""
+    kind, options = parse_options_header(value.decode("latin-1"))
+    return kind, options
+
+
+def has_header(headers: Headers, name: bytes) -> bool:
+    """Return whether one of the headers has this name."""
+    return any(name == other for other, _ in headers)
 
 
 def can_set(header: str) -> bool:

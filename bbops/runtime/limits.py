@@ -1,4 +1,7 @@
-"""How many requests a minute one key may make."""
+"""How many requests a minute one key may make, and how a client is told.
+
+Source of the headers: draft-ietf-httpapi-ratelimit-headers-10.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,21 @@ MAX_KEYS: Final = 100_000
 """Keys counted per minute; the one first seen gives way."""
 
 
+Taken = tuple[int, int]
+"""How many requests are left after one, -1 where it may not be made; seconds to the next minute."""
+
+
 class Limit(Protocol):
     """Counts the requests of each key."""
+
+    @property
+    def per_minute(self) -> int:
+        """How many there may be."""
+        ...
+
+    def take(self, key: str) -> Taken:
+        """Count one more request of the key, if it may make one, and return what is left."""
+        ...
 
     def allow(self, key: str) -> bool:
         """Return whether the key may make one more request, and count it if so."""
@@ -23,6 +39,24 @@ class Limit(Protocol):
     def retry_after_seconds(self, key: str) -> int:
         """Return the whole seconds until the key may try again, 0 when it may now."""
         ...
+
+
+_ENDLESS: Final[Taken] = (1, 0)
+
+
+class Told:
+    """A limit and its name, as the headers `ratelimit-policy` and `ratelimit` tell of it."""
+
+    __slots__ = ("_lines",)
+
+    def __init__(self, name: str, per_minute: int) -> None:
+        """`name` is a channel's: it needs no quoting."""
+        policy = b'ratelimit-policy: "%b";q=%d;w=60\r\n' % (name.encode(), per_minute)
+        self._lines = policy + b'ratelimit: "%b";r=%%d;t=%%d\r\n' % name.encode()
+
+    def lines(self, left: int, seconds: int) -> bytes:
+        """Return the lines that tell how many requests are left, and for how long."""
+        return self._lines % (left, seconds)
 
 
 class SlidingWindow:
@@ -32,32 +66,38 @@ class SlidingWindow:
     within sixty seconds. Zero means no limit. For one event loop; not for threads.
     """
 
-    __slots__ = ("_clock", "_current", "_limit", "_previous", "_start")
+    __slots__ = ("_clock", "_current", "_previous", "_start", "per_minute")
 
     def __init__(self, limit_per_minute: int, clock: Clock) -> None:
-        self._limit, self._clock = limit_per_minute, clock
+        self.per_minute, self._clock = limit_per_minute, clock
         self._current: dict[str, int] = {}
         self._previous: dict[str, int] = {}
         self._start = clock.now().timestamp()
 
-    def allow(self, key: str) -> bool:
-        """Return whether the key may make one more request, and count it if so."""
-        if self._limit <= 0:
-            return True
-        share = 1.0 - self._elapsed() / _WINDOW_SECONDS
+    def take(self, key: str) -> Taken:
+        """Count one more request of the key, if it may make one, and return what is left."""
+        elapsed = self._elapsed()
+        if self.per_minute <= 0:
+            return _ENDLESS
+        rest = _WINDOW_SECONDS - elapsed
         count = self._current.get(key, 0)
-        if count + self._previous.get(key, 0) * share >= self._limit:
-            return False
+        used = count + self._previous.get(key, 0) * rest / _WINDOW_SECONDS
+        if used >= self.per_minute:
+            return -1, 0
         if not count and len(self._current) >= MAX_KEYS:
             del self._current[next(iter(self._current))]
         self._current[key] = count + 1
-        return True
+        return int(self.per_minute - used - 1), math.ceil(rest)
+
+    def allow(self, key: str) -> bool:
+        """Return whether the key may make one more request, and count it if so."""
+        return self.take(key)[0] >= 0
 
     def retry_after_seconds(self, key: str) -> int:
         """Return the whole seconds until the key may try again, 0 when it may now."""
         elapsed = self._elapsed()
         count, before = self._current.get(key, 0), self._previous.get(key, 0)
-        return _wait_seconds(self._limit, count, before, elapsed)
+        return _wait_seconds(self.per_minute, count, before, elapsed)
 
     def _elapsed(self) -> float:
         """Return the seconds since this minute began, after moving on to it."""
@@ -81,42 +121,44 @@ class SharedWindow:
     with two, 2.0 with four and 2.8 with eight, where a `SlidingWindow` costs 0.7.
     """
 
-    __slots__ = ("_clock", "_lanes", "_limit", "_names", "_scope")
+    __slots__ = ("_clock", "_lanes", "_names", "_scope", "per_minute")
 
     def __init__(self, limit_per_minute: int, clock: Clock, lanes: Lanes, scope: str) -> None:
         """Count in `lanes`; windows of the same scope count together."""
-        self._limit, self._clock, self._lanes = limit_per_minute, clock, lanes
+        self.per_minute, self._clock, self._lanes = limit_per_minute, clock, lanes
         self._scope = scope
         self._names: dict[str, int] = {}
 
-    def allow(self, key: str) -> bool:
-        """Return whether the key may make one more request, and count it if so."""
-        if self._limit <= 0:
-            return True
+    def take(self, key: str) -> Taken:
+        """Count one more request of the key, if it may make one, and return what is left."""
+        if self.per_minute <= 0:
+            return _ENDLESS
         lanes, name = self._lanes, self._names.get(key) or self._name(key)
-        now = self._clock.now().timestamp()
-        minute = int(now // _WINDOW_SECONDS)
+        minute, second = divmod(self._clock.now().timestamp(), _WINDOW_SECONDS)
+        minute, rest = int(minute), _WINDOW_SECONDS - second
         # counted before looked at: of two processes at least one sees the other
         lanes.add(name, minute)
         count, before = lanes.count(name, minute)
-        if not before and count <= self._limit:
-            return True
-        share = 1.0 - now % _WINDOW_SECONDS / _WINDOW_SECONDS
-        if count - 1 + before * share < self._limit:
-            return True
+        used = count - 1 + before * rest / _WINDOW_SECONDS
+        if used < self.per_minute:
+            return int(self.per_minute - used - 1), math.ceil(rest)
         lanes.take_back(name, minute)
-        return False
+        return -1, 0
+
+    def allow(self, key: str) -> bool:
+        """Return whether the key may make one more request, and count it if so."""
+        return self.take(key)[0] >= 0
 
     def retry_after_seconds(self, key: str) -> int:
         """Return the whole seconds until the key may try again, 0 when it may now."""
         minute, second = divmod(self._clock.now().timestamp(), _WINDOW_SECONDS)
         count, before = self._lanes.count(self._name(key), int(minute))
-        return _wait_seconds(self._limit, count, before, second)
+        return _wait_seconds(self.per_minute, count, before, second)
 
     def _name(self, key: str) -> int:
         if len(self._names) >= MAX_KEYS:
             self._names.clear()
-        name = self._names[key] = self._lanes.name(f"{self._scope}\0{self._limit}\0{key}")
+        name = self._names[key] = self._lanes.name(f"{self._scope}\0{self.per_minute}\0{key}")
         return name
 
 

@@ -7,32 +7,20 @@ its function, or its middleware, needs them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl
 
-import msgspec
-
-from bbops.runtime.answering import MAX_ANSWER, MAX_BODY_BYTES, Answering, TooLarge
-from bbops.runtime.api_keys import given_key
+from bbops.host import Files
+from bbops.runtime.admission import Admission
+from bbops.runtime.answering import MAX_ANSWER, Answering
 from bbops.runtime.cors import Cors
 from bbops.runtime.failures import NOTHING, InvalidInput, Thrown
 from bbops.runtime.flights import Flight, Flights
 from bbops.runtime.flow import Answer, Function, Run
-from bbops.runtime.headers import hide_cookies
 from bbops.runtime.limits import Limit
+from bbops.runtime.reading import NOTHING_READ, Gone, Reading
+from bbops.runtime.uploads import Uploads
 from bbops.runtime.values import check_size
-
-MAX_QUERY_FIELDS = 1_000
-
-_NOTHING_READ: tuple[dict[str, list[str]], bytes] = ({}, b"")
-
-_decode = msgspec.json.Decoder().decode
-
-
-class Gone(Exception):
-    """The client left before its body was whole: nobody waits for an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +29,8 @@ class Policy:
 
     method: str
     path: str
+    max_body_bytes: int
+    uploads: Uploads | None
     timeout_seconds: float
     flights: Flights
     limit: Limit | None
@@ -54,35 +44,31 @@ class Pipeline:
     """One endpoint's way from request to answer; made once per release."""
 
     __slots__ = (
-        "answering", "authentication", "channel", "cors", "flights", "from_params", "from_query",
-        "function", "has_shapes", "has_vars", "is_guarded", "limit", "middleware", "needs_body",
-        "needs_headers", "needs_query", "needs_request", "reads", "route", "shape",
+        "admit", "admit_key", "answering", "apply_shapes", "cors", "flights", "function",
+        "has_shapes", "has_vars", "middleware", "read", "reads", "receive", "route",
         "timeout_seconds", "typed", "unfolds",
     )  # fmt: skip
 
     def __init__(self, function: Function, policy: Policy, answering: Answering) -> None:
         self.function, self.answering = function, answering
-        self.authentication, self.middleware = policy.authentication, policy.middleware
-        self.channel = policy.channel
+        self.middleware, self.cors, self.route = policy.middleware, policy.cors, policy.path
         self.flights, self.timeout_seconds = policy.flights, policy.timeout_seconds
-        self.limit, self.cors, self.route = policy.limit, policy.cors, policy.path
+        guard = Admission(policy.authentication, policy.limit, policy.channel, answering)
+        self.admit = guard.admit if guard.is_needed else None
+        self.admit_key = guard.admit_key if guard.needs_key else None
         every = (function, *policy.middleware)
-        needs = frozenset().union(*(one.needs for one in every))
-        has_body = policy.method in {"POST", "PUT", "PATCH"}
-        self.shape = function.input if has_body else None
         self.unfolds = any(one.unfolds for one in every)
         self.typed = [
             one for one in policy.middleware if one.params is not None or one.query is not None
         ]
-        self.needs_query = "query" in needs or any(one.query is not None for one in every)
-        self.needs_headers = "headers" in needs
-        self.has_vars = "vars" in needs
-        self.needs_request = "request" in needs
-        self.needs_body = has_body and (self.shape is not None or self.needs_request)
-        self.from_query, self.from_params = function.from_query, function.from_params
-        self.is_guarded = self.limit is not None or self.authentication != "None"
-        self.reads = self.needs_headers or self.needs_query or self.needs_body or self.needs_request
-        self.has_shapes = self.needs_query or self.from_params is not None or self.shape is not None
+        self.has_vars = any("vars" in one.needs for one in every)
+        reading = Reading(
+            policy.method, function, policy.middleware, answering, policy.max_body_bytes,
+            policy.uploads,
+        )  # fmt: skip
+        self.reads, self.has_shapes = reading.reads, reading.has_shapes
+        self.read, self.apply_shapes = reading.read, reading.apply_shapes
+        self.receive = reading.receive if policy.uploads is not None else None
 
     async def __call__(self, scope: Any, receive: Any, send: Any, params: dict[str, str]) -> None:
         """Answer one request, in the time it has and for as long as its client waits."""
@@ -129,17 +115,17 @@ class Pipeline:
             Gone: the client left.
         """
         if self.cors is not None:
-            flight.headers = self.cors.headers(scope)
+            flight.lines = self.cors.lines(scope)
         run = self.answering.run()
         run.params = params
         if self.has_vars:
             run.vars = {}
-        if self.is_guarded:
+        if self.admit is not None:
             self.admit(run, scope)
-            if self.authentication == "API Key":
-                await self.admit_key(run, scope)
-        texts, body = await self.read(run, scope, receive) if self.reads else _NOTHING_READ
-        flight.is_read = True
+        if self.admit_key is not None:
+            await self.admit_key(run, scope)
+        texts, body = await self.read(run, scope, receive) if self.reads else NOTHING_READ
+        flight.is_read = self.receive is None
         for function in self.middleware:
             if self.typed and function in self.typed:
                 answer = await run_typed(function, run, texts)
@@ -148,6 +134,9 @@ class Pipeline:
             if answer[1] is not NOTHING:
                 break
         else:
+            if self.receive is not None:
+                body = await self.receive(scope, receive)
+                flight.is_read = True
             if self.has_shapes:
                 self.apply_shapes(run, texts, body)
             answer = await self.function.flow(run)
@@ -155,82 +144,22 @@ class Pipeline:
             check_size(answer[1], MAX_ANSWER)
         return answer
 
-    def admit(self, run: Run, scope: Any) -> None:
-        """Count the request against its channel's limit, and require its user.
 
-        Raises:
-            Thrown: 429 beyond the limit; 401 without a valid token.
-        """
-        claims = self.authenticate(scope) if self.authentication == "JWT" else None
-        if self.limit is not None:
-            check_limit(self.limit, claims, scope)
-        if self.authentication != "JWT":
-            return
-        if claims is None:
-            raise Thrown(401)
-        run.auth, scope["bbops"].user = claims, claims["userId"]
+class WithFolder:
+    """A pipeline whose runs have files; the folder of each is gone when it has been answered."""
 
-    async def admit_key(self, run: Run, scope: Any) -> None:
-        """Require a key that opens this channel.
+    __slots__ = ("cors", "files", "pipeline")
 
-        Raises:
-            Thrown: 401 without one.
-        """
-        given = given_key(scope)
-        key = await self.answering.api_keys.verify(given, self.channel) if given else None
-        if key is None:
-            raise Thrown(401, "a valid API key is needed")
-        run.api_key, scope["bbops"].user = key, f"key:{key['id']}"
+    def __init__(self, pipeline: Pipeline, files: Files) -> None:
+        self.pipeline, self.files, self.cors = pipeline, files, pipeline.cors
 
-    def authenticate(self, scope: Any) -> dict[str, Any] | None:
-        """Return the signed-in user, None without a valid token.
-
-        Of several `authorization` headers the first one counts.
-        """
-        tokens = self.answering.tokens
-        if tokens is None:
-            return None
-        for name, value in scope["headers"]:
-            if name == b"authorization":
-                if value[:7].lower() != b"bearer ":
-                    return None
-                return tokens.verify(value[7:].strip().decode("latin-1"))
-        return None
-
-    async def read(
-        self, run: Run, scope: Any, receive: Any
-    ) -> tuple[dict[str, list[str]], bytes]:  # fmt: skip
-        """Decode what the functions need; types wait for the shapes.
-
-        Returns:
-            The query's texts by name, and the body. Middleware sees the first text of each name.
-        """
-        if self.needs_headers:
-            run.headers = _given_headers(scope["headers"])
-        texts = _query(scope["query_string"]) if self.needs_query else {}
-        body = await _body(scope, receive) if self.needs_body else b""
-        scope["bbops"].bytes_in = len(body)
-        if self.needs_request:
-            run.request = _request(self.answering, scope, body)
-        if self.middleware:
-            run.query = {name: given[0] for name, given in texts.items()}
-        return texts, body
-
-    def apply_shapes(self, run: Run, texts: dict[str, list[str]], body: bytes) -> None:
-        """Type the request's values by the function's shapes.
-
-        Raises:
-            InvalidInput: listing every wrong field.
-        """
-        errors: dict[str, list[str]] = {}
-        if self.needs_query:
-            run.query = self.from_query(texts, errors)
-        if self.from_params is not None:
-            run.params = self.from_params(run.params, errors)
-        if self.shape is not None:
-            run.input = self.shape(_json(body), "", errors)
-        if errors:
-            raise InvalidInput(errors)
+    async def __call__(self, scope: Any, receive: Any, send: Any, params: dict[str, str]) -> None:
+        """Answer one request, see `Pipeline`."""
+        folder = scope["bbops"].folder = self.files.open()
+        try:
+            await self.pipeline(scope, receive, send, params)
+        finally:
+            folder.remove()
 
 
 async def run_typed(function: Function, run: Run, texts: dict[str, list[str]]) -> Answer:
@@ -250,92 +179,3 @@ async def run_typed(function: Function, run: Run, texts: dict[str, list[str]]) -
     answer = await function.flow(run)
     run.params, run.query = params, query
     return answer
-
-
-def check_limit(limit: Limit, claims: Mapping[str, Any] | None, scope: Any) -> None:
-    """Count a request against its channel: by user where one signed in, else by address.
-
-    Raises:
-        Thrown: 429 with `retry-after`.
-    """
-    client = scope.get("client")
-    key = f"user:{claims['userId']}" if claims else f"ip:{client[0] if client else ''}"
-    if not limit.allow(key):
-        wait = limit.retry_after_seconds(key)
-        raise Thrown(429, f"try again in {wait} s", headers={"retry-after": str(wait)})
-
-
-def _query(raw: bytes) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    if raw:
-        try:
-            pairs = parse_qsl(
-                raw.decode("ascii"), keep_blank_values=True, max_num_fields=MAX_QUERY_FIELDS,
-                errors="strict",
-            )  # fmt: skip
-        except ValueError:
-            raise InvalidInput({}, "the query string cannot be read") from None
-        for name, value in pairs:
-            found.setdefault(name, []).append(value)
-    return found
-
-
-def _given_headers(given: Any) -> dict[str, str]:
-    """Return headers as texts; one that came several times is a list with commas.
-
-    Cookies of the control plane are not among them.
-    """
-    found = {name.decode("latin-1"): value.decode("latin-1") for name, value in given}
-    if len(found) < len(given):
-        for name in found:
-            values = [v.decode("latin-1") for other, v in given if other.decode("latin-1") == name]
-            found[name] = ("; " if name == "cookie" else ", ").join(values)
-    if "cookie" in found:
-        found["cookie"] = hide_cookies(found["cookie"])
-    return found
-
-
-async def _body(scope: Any, receive: Callable[[], Any]) -> bytes:
-    """Return the whole body; what `content-length` says of it is only used to refuse early.
-
-    Raises:
-        TooLarge: it has more than MAX_BODY_BYTES.
-        Gone: the client left in the middle of it.
-    """
-    for name, value in scope["headers"]:
-        if name == b"content-length" and value.isdigit() and int(value[:12]) > MAX_BODY_BYTES:
-            raise TooLarge
-    parts, size, is_more = [], 0, True
-    while is_more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise Gone
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        is_more = message.get("more_body", False)
-        if size > MAX_BODY_BYTES:
-            raise TooLarge
-    return parts[0] if len(parts) == 1 else b"".join(parts)
-
-
-def _json(body: bytes) -> Any:
-    if not body.strip():
-        return {}
-    try:
-        return _decode(body)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        detail = "" if isinstance(error, RecursionError) else f": {error}"
-        raise InvalidInput({}, f"the body is not valid JSON{detail[:120]}") from None
-
-
-def _request(answering: Answering, scope: Any, body: bytes) -> dict[str, Any]:
-    query = scope["query_string"].decode("latin-1")
-    client = scope.get("client")
-    return {
-        "id": f"{answering.prefix}{next(answering.counter):x}",
-        "method": scope["method"],
-        "path": scope["path"],
-        "url": scope["path"] + (f"?{query}" if query else ""),
-        "ip": client[0] if client else "",
-        "body": body.decode("utf-8", "replace"),
-    }

@@ -19,17 +19,19 @@ from bbops.runtime.flights import Flight, Flights
 from bbops.runtime.flow import Function, Shape
 from bbops.runtime.lasting import Lasting
 from bbops.runtime.masking import Mask
-from bbops.runtime.pipeline import Pipeline, Policy
-from bbops.runtime.shapes import compile_params, compile_query, compile_shape
+from bbops.runtime.pipeline import Pipeline, Policy, WithFolder
+from bbops.runtime.shapes import compile_form, compile_params, compile_query, compile_shape
+from bbops.runtime.sizes import MAX_BODY, size_bytes
 from bbops.runtime.statements import Statement
 from bbops.runtime.table import RouteTable
 from bbops.runtime.tokens import Tokens
+from bbops.runtime.uploads import Uploads
 
 FUEL = 100_000
 """Loop rounds and calls that one request may spend."""
 
 
-FORMAT = f"4 {MAGIC_NUMBER.hex()}"
+FORMAT = f"5 {MAGIC_NUMBER.hex()}"
 """Of artifacts: how they are laid out, and whose byte code is in them."""
 
 SLICE_SECONDS = 0.001
@@ -186,6 +188,7 @@ def _function(data: Mapping[str, Any]) -> tuple[Function, dict[str, Any]]:
         needs=frozenset(data["needs"]),
         unfolds=data["unfolds"],
         input=_shape(shapes["input"]),
+        from_form=None if shapes["input"] is None else compile_form(shapes["input"]),
         params=_shape(shapes["params"]),
         query=_shape(shapes["query"]),
         from_query=compile_query(shapes["query"] or {}),
@@ -235,6 +238,8 @@ def _pipeline(
     policy = Policy(
         method=route["method"],
         path=route["path"],
+        max_body_bytes=route["max_body_bytes"] or size_bytes(MAX_BODY),
+        uploads=Uploads(route["files"], route["max_body_bytes"]) if route["files"] else None,
         limit=lasting.limit(route["channel"], limit, answering.host.clock) if limit else None,
         timeout_seconds=route["timeout_seconds"],
         flights=lasting.flights,
@@ -243,4 +248,8 @@ def _pipeline(
         channel=route["channel"] or "",
         middleware=tuple(functions[name] for name in route["middleware"]),
     )
-    return Pipeline(functions[route["function"]], policy, answering)
+    pipeline, files = (
+        Pipeline(functions[route["function"]], policy, answering),
+        answering.host.files,
+    )
+    return pipeline if policy.uploads is None or files is None else WithFolder(pipeline, files)

@@ -61,21 +61,29 @@ def compile_query(spec: Spec) -> CheckTexts:
     Raises:
         FlowError: a pattern of the shape is wrong.
     """
-    readers = {name: _compile_reader(field) for name, field in spec.items()}
-    check_shape = compile_shape(spec)
+    read, check_shape = compile_form(spec), compile_shape(spec)
 
     def check(texts: Mapping[str, list[str]] | Mapping[str, str], errors: Errors) -> dict[str, Any]:
-        read: dict[str, Any] = {}
-        others: dict[str, Any] = {}
-        for name, given in texts.items():
-            many = [given] if type(given) is str else list(given)
-            if name in readers and many:
-                read[name] = readers[name](many)
-            elif many:
-                others[name] = many[0]
-        return {**others, **check_shape(read, "", errors)}
+        many = {name: [one] if type(one) is str else list(one) for name, one in texts.items()}
+        others = {name: given[0] for name, given in many.items() if given and name not in spec}
+        return {**others, **check_shape(read(many), "", errors)}
 
     return check
+
+
+def compile_form(spec: Spec) -> Callable[[Mapping[str, list[str]]], dict[str, Any]]:
+    """Return what reads the texts of a form, by name, as the values that `compile_shape` checks.
+
+    A list takes every text of a repeated name, any other type the first; others are dropped.
+    """
+    readers = {name: _compile_reader(field) for name, field in spec.items()}
+
+    def read(texts: Mapping[str, list[str]]) -> dict[str, Any]:
+        return {
+            name: readers[name](many) for name, many in texts.items() if many and name in readers
+        }
+
+    return read
 
 
 def compile_params(spec: Spec) -> CheckTexts:

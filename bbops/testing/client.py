@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from bbops.compile.release import build
 from bbops.database.migrate import apply
 from bbops.database.sqlite import Sqlite
 from bbops.errors import ProjectError
-from bbops.host import Database
+from bbops.host import Database, Files
 from bbops.runtime.release import Release, link
 from bbops.testing.host import fake_host
 from bbops.tree import Tree
@@ -44,16 +44,25 @@ class Client:
     async def ask(
         self, method: str, path: str, body: Any = None, *,
         headers: Mapping[str, str] | None = None, raw: bytes | None = None,
+        peer: str = "127.0.0.1", through: Callable[[Any], None] | None = None,
     ) -> Reply:  # fmt: skip
-        """Send one request and return its answer. `raw` is a body that is not JSON."""
+        """Send one request and return its answer.
+
+        Args:
+            raw: a body that is not JSON.
+            peer: the address that asks.
+            through: what a server does to a request before the release sees it.
+        """
         sent = raw if raw is not None else b"" if body is None else msgspec.json.encode(body)
         target, _, query = path.partition("?")
         given = {"content-length": str(len(sent)), **(headers or {})}
         scope = {
             "type": "http", "method": method, "path": target, "raw_path": target.encode(),
-            "query_string": query.encode(), "client": ("127.0.0.1", 1),
+            "query_string": query.encode(), "client": (peer, 1), "scheme": "http",
             "headers": [(k.lower().encode(), v.encode()) for k, v in given.items()],
         }  # fmt: skip
+        if through is not None:
+            through(scope)
         messages: list[dict[str, Any]] = []
 
         async def receive() -> dict[str, Any]:
@@ -70,11 +79,17 @@ class Client:
 
 @asynccontextmanager
 async def serve(
-    tree: Tree, database: Path, env: Mapping[str, str] | None = None, **options: Any
+    tree: Tree,
+    database: Path,
+    env: Mapping[str, str] | None = None,
+    *,
+    uploads: Files | None = None,
+    **options: Any,
 ) -> AsyncIterator[Client]:
     """Build a tree, migrate a database file to it, and yield a client of it.
 
     Args:
+        uploads: where files of requests go.
         options: those of `bbops.runtime.release.link`.
 
     Raises:
@@ -88,12 +103,9 @@ async def serve(
     try:
         declared = built.project.settings.model.env
         values = {name: variable.default for name, variable in declared.items()} | dict(env or {})
+        host = fake_host(door, files=uploads)
         yield Client(
-            link(
-                built.artifact, name="0123456789ab", host=fake_host(door), env=values,
-                **options,
-            ),
-            door,
-        )  # fmt: skip
+            link(built.artifact, name="0123456789ab", host=host, env=values, **options), door
+        )
     finally:
         await door.close()

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from bbops.host import Addons, Database, Host, Http, HttpRequest, HttpResponse
+from bbops.host import Addons, Database, Files, Host, Http, HttpRequest, HttpResponse
 from bbops.runtime.failures import Failure
 
 
@@ -95,15 +95,21 @@ class FakeHttp:
 
 
 def fake_host(
-    database: Database, addons: Addons | None = None, *, ids_from: int = 0, http: Http | None = None
+    database: Database,
+    addons: Addons | None = None,
+    *,
+    ids_from: int = 0,
+    http: Http | None = None,
+    files: Files | None = None,
 ) -> Host:
     """Return doors for a test: everything but the database stands still.
 
     Args:
         ids_from: generated ids are this number and on, clear of those that a test writes itself.
         http: other servers; without it each of them answers with what it was asked.
+        files: where uploads go.
     """
     return Host(
         StillClock(), CountingRandom(ids_from), database, KeptLog(), addons,
-        events=KeptEvents(), http=http or FakeHttp(),
+        events=KeptEvents(), http=http or FakeHttp(), files=files,
     )  # fmt: skip

@@ -35,14 +35,14 @@ _BATCH: Final = 2_000
 _TRIM_SECONDS: Final = 60.0
 # `began` is what the monotonic clock showed when the time was 1970.
 _CREATE: Final = """
-CREATE TABLE IF NOT EXISTS batches (
+CREATE TABLE IF NOT EXISTS answered (
   first INTEGER PRIMARY KEY, last INTEGER NOT NULL, written REAL NOT NULL, began REAL NOT NULL,
   requests BLOB NOT NULL
 )
 """
 _INSERT: Final = """
-INSERT INTO batches SELECT coalesce(max(last), 0) + 1, coalesce(max(last), 0) + ?, ?, ?, ?
-FROM batches
+INSERT INTO answered SELECT coalesce(max(last), 0) + 1, coalesce(max(last), 0) + ?, ?, ?, ?
+FROM answered
 """
 _ARRAY: Final = b"\xdd"
 """In MessagePack, before the number of an array's members in four bytes."""
@@ -101,9 +101,10 @@ class History:
         oldest = _now() - KEEP_DAYS * 86_400
         with closing(connect(self.path)) as connection:
             connection.execute(
-                "DELETE FROM batches WHERE last <= (SELECT max(last) FROM batches) - ?"
+                "DELETE FROM answered WHERE last <= (SELECT max(last) FROM answered) - ?"
                 # batches lie in the order of time: this looks no further than the first to stay
-                " OR first < (SELECT first FROM batches WHERE written >= ? ORDER BY first LIMIT 1)",
+                " OR first <"
+                " (SELECT first FROM answered WHERE written >= ? ORDER BY first LIMIT 1)",
                 (KEEP_ROWS, oldest),
             )
 
@@ -147,12 +148,13 @@ def find(
 
 
 def _newest_first(connection: sqlite3.Connection, after: int) -> Iterator[dict[str, Any]]:
-    sql = "SELECT first, began, requests FROM batches WHERE last > ? ORDER BY first DESC"
+    sql = "SELECT first, began, requests FROM answered WHERE last > ? ORDER BY first DESC"
     for first, began, packed in connection.execute(sql, (after,)):
         for number, row in reversed([*enumerate(_decode(packed), first)]):
             if number <= after:
                 return
-            request = dict(zip(ANSWERED, (*row, "", "", ""), strict=False))
+            request = dict(zip(ANSWERED, (*row, "", ""), strict=False))
+            request["request"] = request["request"].decode()
             request["milliseconds"] = round(request["milliseconds"], 3)
             at = datetime.fromtimestamp(began + request["at"], UTC)
             yield {"id": number, **request, "at": at.isoformat(timespec="milliseconds")}

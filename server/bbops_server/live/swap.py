@@ -21,6 +21,7 @@ from bbops.runtime.failures import Failure
 from bbops.runtime.lanes import Lanes
 from bbops.runtime.lasting import Lasting
 from bbops.runtime.release import Release, link_in_slices
+from bbops_server.host.run_folders import RunFolders
 from bbops_server.live.history import History
 from bbops_server.settings import Durability
 from bbops_server.wire import send_whole
@@ -49,6 +50,7 @@ class Live:
         self._lasting = Lasting(lanes)
         self._sweeping: asyncio.Task[None] | None = None
         self._histories: dict[Path, History] = {}
+        self._files: dict[Path, RunFolders] = {}
         self._drains: set[asyncio.Task[None]] = set()
         self._old: WeakSet[Release] = WeakSet()
         self._one_at_a_time = asyncio.Lock()
@@ -77,7 +79,8 @@ class Live:
             clock, random, log = self._doors
             self._lasting.scope = str(database)  # two projects may name a channel alike
             opened = await self._open(database, durability)
-            host = Host(clock, random, opened, log, http=self._http)
+            files = await self._keep_files(history.parent) if history else None
+            host = Host(clock, random, opened, log, http=self._http, files=files)
             try:
                 remember = self._remember(history) if history else None
                 release = await link_in_slices(
@@ -170,6 +173,8 @@ class Live:
         await asyncio.gather(*(database.close() for database in self._databases.values()))
         for history in self._histories.values():
             await asyncio.to_thread(history.close)
+        for files in self._files.values():
+            await asyncio.to_thread(files.close)
 
     async def _open(self, place: Place, durability: Durability) -> Opened:
         key = place, durability
@@ -182,6 +187,13 @@ class Live:
         if file not in self._histories:
             self._histories[file] = History(file)
         return self._histories[file].remember
+
+    async def _keep_files(self, state: Path) -> RunFolders:
+        """Return where runs keep files; what a process that died has left there is removed."""
+        if state not in self._files:
+            self._files[state] = RunFolders(state / "runs")
+            await asyncio.to_thread(self._files[state].sweep)
+        return self._files[state]
 
     def _drop_linked(self) -> None:
         if self._linked is not None:
