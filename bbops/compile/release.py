@@ -17,6 +17,7 @@ from bbops.check import validate
 from bbops.check._features import check_features
 from bbops.check.flows import check_flow
 from bbops.compile.function import code_key, compile_function
+from bbops.compile.wording import compile_wording
 from bbops.diagnostics import Diagnostic
 from bbops.project import Project, Route
 from bbops.resources.project import Engine, Refresh
@@ -130,6 +131,7 @@ def _artifact(project: Project, functions: list[bytes], dialect: Dialect) -> dic
         "functions": functions,  # each packed by itself, so that none is read before its turn
         "routes": [_route(route) for route in project.routes],
         "auth": _auth(project),
+        "wording": compile_wording(project),
         "addons": {name: one.model.enabled for name, one in project.addons.items()},
         "env": declared_env(project),
     }

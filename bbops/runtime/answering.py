@@ -28,6 +28,7 @@ from bbops.runtime.operators import text
 from bbops.runtime.table import RouteTable
 from bbops.runtime.tokens import Tokens
 from bbops.runtime.values import FUEL, check_size
+from bbops.runtime.wording import Wording
 
 MAX_BODY_BYTES = 1 << 20
 MAX_ANSWER = 10_000_000
@@ -91,14 +92,14 @@ class Answering:
         self, name: str, host: Any, env: Mapping[str, Any], tokens: Tokens | None, *,
         fuel: int, detailed: bool, history: Record | None = None,
         send_whole: SendWhole | None = None, mask: Mask | None = None,
-        addons: Mapping[str, bool] | None = None,
+        addons: Mapping[str, bool] | None = None, wording: Wording | None = None,
     ) -> None:  # fmt: skip
         self.host, self.tokens, self.fuel = host, tokens, fuel
         self.make_run = bound_run(host, env, tokens, addons or {})
         self.detailed, self.history, self.name = detailed, history, name
         self.send_whole = send_whole
         self.api_keys = ApiKeys(host.database, host.clock)
-        self.mask = mask or Mask()
+        self.mask, self.wording = mask or Mask(), wording or Wording({}, {}, host)
         self.complained: dict[str, float] = {}
         self.release = (b"x-release", name.encode())
         self.json_lines = b"%b: %b\r\n%b: %b\r\n" % (*_JSON, *self.release)
@@ -233,7 +234,8 @@ class Answering:
         status = error.status if isinstance(error, Failure) else 500
         if isinstance(error, TooLarge):  # the rest of the body is not read
             headers.append((b"connection", b"close"))
-        return status, encode({"error": body}), [*headers, _JSON]
+        status, value = self.wording.answer(status, body)
+        return status, encode(value), [*headers, _JSON]
 
     def explain(self, error: BaseException, scope: Any) -> tuple[dict[str, Any], Headers]:
         """Return the automatic body of an error, and its headers."""
@@ -247,7 +249,8 @@ class Answering:
             return {"code": error.code, "message": error.message, "fields": error.fields}, []
         if isinstance(error, DatabaseFailure):
             code = "conflict" if error.status == 409 else "invalidInput"
-            fields = {column: [error.message] for column in error.columns}
+            text = self.wording.say(error.code, None, error.message)
+            fields = {column: [text] for column in error.columns}
             return {"code": code, "message": error.message, "fields": fields}, []
         if isinstance(error, Unavailable):
             self.complain(error, scope)

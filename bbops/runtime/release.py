@@ -14,6 +14,7 @@ from typing import Any, Required, TypedDict, Unpack
 from bbops.runtime.answering import Answering, Record, SendWhole
 from bbops.runtime.cors import Cors
 from bbops.runtime.failures import FlowError
+from bbops.runtime.fields import Say
 from bbops.runtime.filters import FILTERS, FUNCTIONS
 from bbops.runtime.flights import Flight, Flights
 from bbops.runtime.flow import Function, Shape
@@ -24,12 +25,13 @@ from bbops.runtime.shapes import compile_params, compile_query, compile_shape
 from bbops.runtime.statements import Statement
 from bbops.runtime.table import RouteTable
 from bbops.runtime.tokens import Tokens
+from bbops.runtime.wording import Entry, Wording
 
 FUEL = 100_000
 """Loop rounds and calls that one request may spend."""
 
 
-FORMAT = f"4 {MAGIC_NUMBER.hex()}"
+FORMAT = f"5 {MAGIC_NUMBER.hex()}"
 """Of artifacts: how they are laid out, and whose byte code is in them."""
 
 SLICE_SECONDS = 0.001
@@ -135,18 +137,19 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
     data = marshal.loads(artifact)  # noqa: S302 - our own file, see bbops.compile.release
     if data["format"] != FORMAT:  # the byte code of another Python would crash this one
         raise FlowError("the release was made by another version, it must be published again")
+    wording = _wording(data["wording"], given["host"])
     functions: dict[str, Function] = {}
     spaces: list[tuple[Mapping[str, str], dict[str, Any]]] = []
     for packed in data["functions"]:
         each = marshal.loads(packed)  # noqa: S302 - a part of it
-        functions[each["name"]], space = _function(each)
+        functions[each["name"]], space = _function(each, wording.say)
         spaces.append((each["calls"], space))
         yield
     for calls, space in spaces:
         for local, callee in calls.items():
             space[local] = functions[callee]
     lasting = given.get("lasting") or Lasting()
-    answering = _answering(data, lasting, given)
+    answering = _answering(data, wording, lasting, given)
     table: RouteTable[Any] = RouteTable()
     for route in data["routes"]:
         target = _pipeline(route, functions, answering, lasting)
@@ -158,7 +161,9 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
     return release
 
 
-def _answering(data: Mapping[str, Any], lasting: Lasting, given: Given) -> Answering:
+def _answering(
+    data: Mapping[str, Any], wording: Wording, lasting: Lasting, given: Given
+) -> Answering:  # fmt: skip
     env = given["env"]
     secrets = [env.get(name) for name, declared in data["env"].items() if declared["secret"]]
     return Answering(
@@ -166,16 +171,34 @@ def _answering(data: Mapping[str, Any], lasting: Lasting, given: Given) -> Answe
         _tokens(data["auth"], env, given["host"], lasting),
         fuel=FUEL, detailed=given.get("detailed", False), history=given.get("history"),
         send_whole=given.get("send_whole"),
-        mask=Mask(secrets), addons=data["addons"],
+        mask=Mask(secrets), addons=data["addons"], wording=wording,
     )  # fmt: skip
 
 
-def _function(data: Mapping[str, Any]) -> tuple[Function, dict[str, Any]]:
+def _wording(data: Mapping[str, Any], host: Any) -> Wording:
+    entries = {
+        code: Entry(one["status"], _worded(one["value"])) for code, one in data["answers"].items()
+    }
+    messages = {rule: _worded(one) for rule, one in data["messages"].items()}
+    return Wording(entries, messages, host)
+
+
+def _worded(data: Mapping[str, Any] | None) -> Any:
+    if data is None:
+        return None
+    space: dict[str, Any] = {"__builtins__": {}}
+    space |= {local: resolve(target) for local, target in data["uses"].items()}
+    exec(data["code"], space)  # noqa: S102 - as a function's
+    return space["worded"]
+
+
+def _function(data: Mapping[str, Any], say: Say) -> tuple[Function, dict[str, Any]]:
     space: dict[str, Any] = {"__builtins__": {}}
     for local, target in data["uses"].items():
         space[local] = resolve(target)
     for local, (factory, arguments) in data["constants"].items():
-        space[local] = resolve(factory)(*arguments)
+        make = resolve(factory)
+        space[local] = make(*arguments, *((say,) if make is compile_shape else ()))
     exec(data["code"], space)  # noqa: S102 - code objects of our own compiler, without builtins
     flow: FunctionType = space["flow"]
     shapes = data["shapes"]
@@ -185,17 +208,17 @@ def _function(data: Mapping[str, Any]) -> tuple[Function, dict[str, Any]]:
         flow=flow,
         needs=frozenset(data["needs"]),
         unfolds=data["unfolds"],
-        input=_shape(shapes["input"]),
-        params=_shape(shapes["params"]),
-        query=_shape(shapes["query"]),
-        from_query=compile_query(shapes["query"] or {}),
-        from_params=compile_params(shapes["params"]) if shapes["params"] else None,
+        input=_shape(shapes["input"], say),
+        params=_shape(shapes["params"], say),
+        query=_shape(shapes["query"], say),
+        from_query=compile_query(shapes["query"] or {}, say),
+        from_params=compile_params(shapes["params"], say) if shapes["params"] else None,
     )
     return function, space
 
 
-def _shape(spec: Any) -> Shape | None:
-    return None if spec is None else compile_shape(spec)
+def _shape(spec: Any, say: Say) -> Shape | None:
+    return None if spec is None else compile_shape(spec, say)
 
 
 def resolve(target: str) -> Any:
