@@ -19,6 +19,7 @@ from bbops.check.flows import check_flow
 from bbops.compile.function import code_key, compile_function
 from bbops.compile.wording import compile_wording
 from bbops.diagnostics import Diagnostic
+from bbops.names import env_name
 from bbops.project import Project, Route
 from bbops.resources.project import Engine, Refresh
 from bbops.runtime.cursors import KEY_VARIABLE
@@ -190,4 +191,14 @@ def _auth(project: Project) -> dict[str, Any] | None:
         "issuer": auth.issuer,
         "audience": auth.audience,
         "user_id_type": "integer" if key in {"integer", "bigint"} else "text",
+        "schemes": [*auth.schemes],
+        "keys": [
+            {
+                "id": one.id,
+                "algorithm": one.algorithm,
+                "url": one.jwks_url,
+                "key": env_name(one.key) if one.key else None,
+            }
+            for one in auth.keys
+        ],
     }

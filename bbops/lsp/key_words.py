@@ -297,7 +297,7 @@ KEYS = {
 }
 
 LATER = frozenset({
-    "Auth.schemes", "Auth.keys", "Project.session", "Project.review",
+    "Project.session", "Project.review",
     "Project.frontend",
     "Function.output", "Endpoint.files", "Endpoint.maxBody", "Endpoint.idempotency",
     "Endpoint.history", "Task", "Trigger", "Realtime", "Agent", "Addon", "Emit", "Publish",

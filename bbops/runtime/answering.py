@@ -13,6 +13,7 @@ import msgspec
 
 from bbops.runtime.api_keys import ApiKeys
 from bbops.runtime.cors import is_preflight
+from bbops.runtime.credentials import Credentials
 from bbops.runtime.failures import (
     NOTHING,
     DatabaseFailure,
@@ -93,11 +94,13 @@ class Answering:
         fuel: int, detailed: bool, history: Record | None = None,
         send_whole: SendWhole | None = None, mask: Mask | None = None,
         addons: Mapping[str, bool] | None = None, wording: Wording | None = None,
+        credentials: Credentials | None = None,
     ) -> None:  # fmt: skip
         self.host, self.tokens, self.fuel = host, tokens, fuel
         self.make_run = bound_run(host, env, tokens, addons or {})
         self.detailed, self.history, self.name = detailed, history, name
         self.send_whole = send_whole
+        self.credentials = credentials or Credentials()
         self.api_keys = ApiKeys(host.database, host.clock)
         self.mask, self.wording = mask or Mask(), wording or Wording({}, {}, host)
         self.complained: dict[str, float] = {}
@@ -243,7 +246,7 @@ class Answering:
             code = error.code or code_of(error.status)
             headers = set_headers(error.headers)
             if error.status == 401:
-                headers.append((b"www-authenticate", b"Bearer"))
+                headers.append((b"www-authenticate", self.credentials.challenge))
             return {"code": code, "message": error.message or message_of(error.status)}, headers
         if isinstance(error, InvalidInput):
             return {"code": error.code, "message": error.message, "fields": error.fields}, []

@@ -54,7 +54,7 @@ class Pipeline:
     """One endpoint's way from request to answer; made once per release."""
 
     __slots__ = (
-        "admit", "admit_key", "answering", "cors", "flights", "from_params", "from_query",
+        "admit", "admit_later", "answering", "cors", "flights", "from_params", "from_query",
         "function", "has_shapes", "has_vars", "middleware", "needs_body", "needs_headers",
         "needs_query", "needs_request", "reads", "route", "shape", "timeout_seconds", "typed",
         "unfolds",
@@ -64,12 +64,14 @@ class Pipeline:
         self.function, self.answering = function, answering
         self.middleware, self.cors, self.route = policy.middleware, policy.cors, policy.path
         self.flights, self.timeout_seconds = policy.flights, policy.timeout_seconds
-        guard = Admission(policy.authentication, policy.limit, policy.channel, answering)
-        self.admit = guard.admit if guard.is_needed else None
-        self.admit_key = guard.admit_key if guard.needs_key else None
         every = (function, *policy.middleware)
         needs = frozenset().union(*(one.needs for one in every))
         has_body = policy.method in {"POST", "PUT", "PATCH"}
+        admission = Admission(
+            policy.authentication, policy.limit, policy.channel, answering,
+            shows_token="credential" in needs,
+        )  # fmt: skip
+        self.admit, self.admit_later = admission.admit, admission.admit_later
         self.shape = function.input if has_body else None
         self.unfolds = any(one.unfolds for one in every)
         self.typed = [
@@ -136,8 +138,8 @@ class Pipeline:
             run.vars = {}
         if self.admit is not None:
             self.admit(run, scope)
-        if self.admit_key is not None:
-            await self.admit_key(run, scope)
+        if self.admit_later is not None:
+            await self.admit_later(run, scope)
         texts, body = await self.read(run, scope, receive) if self.reads else _NOTHING_READ
         flight.is_read = True
         for function in self.middleware:

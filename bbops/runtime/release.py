@@ -12,7 +12,9 @@ from types import FunctionType
 from typing import Any, Required, TypedDict, Unpack
 
 from bbops.runtime.answering import Answering, Record, SendWhole
+from bbops.runtime.auth import link_tokens
 from bbops.runtime.cors import Cors
+from bbops.runtime.credentials import Credentials
 from bbops.runtime.failures import FlowError
 from bbops.runtime.fields import Say
 from bbops.runtime.filters import FILTERS, FUNCTIONS
@@ -24,7 +26,6 @@ from bbops.runtime.pipeline import Pipeline, Policy
 from bbops.runtime.shapes import compile_params, compile_query, compile_shape
 from bbops.runtime.statements import Statement
 from bbops.runtime.table import RouteTable
-from bbops.runtime.tokens import Tokens
 from bbops.runtime.wording import Entry, Wording
 
 FUEL = 100_000
@@ -67,6 +68,12 @@ class Release:
     def in_flight(self) -> int:
         """How many requests began here and are under way. O(requests under way)."""
         return sum(one.answering is self.answering for one in self.flights.flying)
+
+    async def prepare(self) -> None:
+        """Fetch the keys that others publish; where that fails, tokens of theirs are refused."""
+        tokens = self.answering.tokens
+        await asyncio.gather(*(one.look_again() for one in tokens.sets if not one.keys)
+                             if tokens else ())  # fmt: skip
 
     def statements(self) -> Iterator[str]:
         """Yield every SQL text of the release, for the smoke test."""
@@ -168,10 +175,11 @@ def _answering(
     secrets = [env.get(name) for name, declared in data["env"].items() if declared["secret"]]
     return Answering(
         given["name"], given["host"], dict(env),
-        _tokens(data["auth"], env, given["host"], lasting),
+        link_tokens(data["auth"], env, given["host"], lasting),
         fuel=FUEL, detailed=given.get("detailed", False), history=given.get("history"),
         send_whole=given.get("send_whole"),
         mask=Mask(secrets), addons=data["addons"], wording=wording,
+        credentials=Credentials(data["auth"]["schemes"]) if data["auth"] else None,
     )  # fmt: skip
 
 
@@ -231,21 +239,6 @@ def resolve(target: str) -> Any:
     if not module.startswith("bbops.runtime."):
         raise ImportError(f"compiled code may not use {target}")
     return getattr(import_module(module), name)
-
-
-def _tokens(
-    auth: Mapping[str, Any] | None, env: Mapping[str, str | None], host: Any, lasting: Lasting
-) -> Tokens | None:
-    key = env.get(auth["key"]) if auth else None
-    if auth is None or not key:
-        return None
-    options = {name: value for name, value in auth.items() if name != "key"}
-    try:
-        return lasting.tokens(
-            (key, *options.values()), lambda: Tokens(key, clock=host.clock, **options)
-        )
-    except ValueError as error:
-        raise FlowError(f"env variable '{auth['key']}' cannot sign tokens: {error}") from None
 
 
 def _pipeline(

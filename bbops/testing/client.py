@@ -14,7 +14,7 @@ from bbops.compile.release import build
 from bbops.database.migrate import apply
 from bbops.database.sqlite import Sqlite
 from bbops.errors import ProjectError
-from bbops.host import Database
+from bbops.host import Database, Http
 from bbops.runtime.release import Release, link
 from bbops.testing.host import fake_host
 from bbops.tree import Tree
@@ -70,11 +70,13 @@ class Client:
 
 @asynccontextmanager
 async def serve(
-    tree: Tree, database: Path, env: Mapping[str, str] | None = None, **options: Any
-) -> AsyncIterator[Client]:
+    tree: Tree, database: Path, env: Mapping[str, str] | None = None, *,
+    http: Http | None = None, **options: Any,
+) -> AsyncIterator[Client]:  # fmt: skip
     """Build a tree, migrate a database file to it, and yield a client of it.
 
     Args:
+        http: other servers.
         options: those of `bbops.runtime.release.link`.
 
     Raises:
@@ -90,7 +92,7 @@ async def serve(
         values = {name: variable.default for name, variable in declared.items()} | dict(env or {})
         yield Client(
             link(
-                built.artifact, name="0123456789ab", host=fake_host(door), env=values,
+                built.artifact, name="0123456789ab", host=fake_host(door, http=http), env=values,
                 **options,
             ),
             door,
