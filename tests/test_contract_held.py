@@ -33,7 +33,8 @@ PROJECTS = (TEMPLATE, ROOT / "tests/samples/blog", ROOT / "tests/samples/saas")
 EXAMPLES = 30
 """Requests of each operation, good ones and bad ones each."""
 NOT_SERVED = {
-    "me.avatar": "its addons are not served yet", "billing.subscribe": "its addon is not served yet",
+    "me.avatar": "its addons are not served yet",
+    "billing.subscribe": "its addon is not served yet",
 }  # fmt: skip
 OPERATIONS = [
     pytest.param(

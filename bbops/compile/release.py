@@ -17,7 +17,9 @@ from bbops.check import validate
 from bbops.check._features import check_features
 from bbops.check.flows import check_flow
 from bbops.compile.function import code_key, compile_function
+from bbops.compile.wording import compile_wording
 from bbops.diagnostics import Diagnostic
+from bbops.names import env_name
 from bbops.project import Project, Route
 from bbops.resources.endpoint import Upload
 from bbops.resources.project import Engine, Refresh
@@ -132,6 +134,7 @@ def _artifact(project: Project, functions: list[bytes], dialect: Dialect) -> dic
         "functions": functions,  # each packed by itself, so that none is read before its turn
         "routes": [_route(route) for route in project.routes],
         "auth": _auth(project),
+        "wording": compile_wording(project),
         "addons": {name: one.model.enabled for name, one in project.addons.items()},
         "env": declared_env(project),
     }
@@ -199,4 +202,14 @@ def _auth(project: Project) -> dict[str, Any] | None:
         "issuer": auth.issuer,
         "audience": auth.audience,
         "user_id_type": "integer" if key in {"integer", "bigint"} else "text",
+        "schemes": [*auth.schemes],
+        "keys": [
+            {
+                "id": one.id,
+                "algorithm": one.algorithm,
+                "url": one.jwks_url,
+                "key": env_name(one.key) if one.key else None,
+            }
+            for one in auth.keys
+        ],
     }

@@ -14,6 +14,7 @@ import msgspec
 from bbops.host import Folder
 from bbops.runtime.api_keys import ApiKeys
 from bbops.runtime.cors import is_preflight
+from bbops.runtime.credentials import Credentials
 from bbops.runtime.failures import (
     NOTHING,
     DatabaseFailure,
@@ -29,6 +30,7 @@ from bbops.runtime.operators import text
 from bbops.runtime.table import RouteTable
 from bbops.runtime.tokens import Tokens
 from bbops.runtime.values import FUEL, check_size
+from bbops.runtime.wording import Wording
 
 MAX_ANSWER = 10_000_000
 """Characters and members of an answer's value, all the way down."""
@@ -102,14 +104,16 @@ class Answering:
         self, name: str, host: Any, env: Mapping[str, Any], tokens: Tokens | None, *,
         fuel: int, detailed: bool, history: Record | None = None,
         send_whole: SendWhole | None = None, mask: Mask | None = None,
-        addons: Mapping[str, bool] | None = None,
+        addons: Mapping[str, bool] | None = None, wording: Wording | None = None,
+        credentials: Credentials | None = None,
     ) -> None:  # fmt: skip
         self.host, self.tokens, self.fuel = host, tokens, fuel
         self.make_run = bound_run(host, env, tokens, addons or {})
         self.detailed, self.history, self.name = detailed, history, name
         self.send_whole = send_whole
+        self.credentials = credentials or Credentials()
         self.api_keys = ApiKeys(host.database, host.clock)
-        self.mask = mask or Mask()
+        self.mask, self.wording = mask or Mask(), wording or Wording({}, {}, host)
         self.complained: dict[str, float] = {}
         self.standing: Headers = [(b"x-release", name.encode()), _AS_IT_SAYS]
         self.json_lines = write([_JSON, *self.standing])
@@ -262,7 +266,8 @@ class Answering:
         status = error.status if isinstance(error, Failure) else 500
         if isinstance(error, TooLarge):
             headers.append((b"connection", b"close"))
-        return status, encode({"error": body}), [*headers, _JSON]
+        status, value = self.wording.answer(status, body)
+        return status, encode(value), [*headers, _JSON]
 
     def explain(self, error: BaseException, scope: Any) -> tuple[dict[str, Any], Headers]:
         """Return the automatic body of an error, and its headers."""
@@ -270,13 +275,14 @@ class Answering:
             code = error.code or code_of(error.status)
             headers = set_headers(error.headers)
             if error.status == 401:
-                headers.append((b"www-authenticate", b"Bearer"))
+                headers.append((b"www-authenticate", self.credentials.challenge))
             return {"code": code, "message": error.message or message_of(error.status)}, headers
         if isinstance(error, InvalidInput):
             return {"code": error.code, "message": error.message, "fields": error.fields}, []
         if isinstance(error, DatabaseFailure):
             code = "conflict" if error.status == 409 else "invalidInput"
-            fields = {column: [error.message] for column in error.columns}
+            text = self.wording.say(error.code, None, error.message)
+            fields = {column: [text] for column in error.columns}
             return {"code": code, "message": error.message, "fields": fields}, []
         if isinstance(error, Unavailable):
             self.complain(error, scope)

@@ -44,7 +44,7 @@ class Pipeline:
     """One endpoint's way from request to answer; made once per release."""
 
     __slots__ = (
-        "admit", "admit_key", "answering", "apply_shapes", "cors", "flights", "function",
+        "admit", "admit_later", "answering", "apply_shapes", "cors", "flights", "function",
         "has_shapes", "has_vars", "middleware", "read", "reads", "receive", "route",
         "timeout_seconds", "typed", "unfolds",
     )  # fmt: skip
@@ -53,10 +53,13 @@ class Pipeline:
         self.function, self.answering = function, answering
         self.middleware, self.cors, self.route = policy.middleware, policy.cors, policy.path
         self.flights, self.timeout_seconds = policy.flights, policy.timeout_seconds
-        guard = Admission(policy.authentication, policy.limit, policy.channel, answering)
-        self.admit = guard.admit if guard.is_needed else None
-        self.admit_key = guard.admit_key if guard.needs_key else None
         every = (function, *policy.middleware)
+        needs = frozenset().union(*(one.needs for one in every))
+        admission = Admission(
+            policy.authentication, policy.limit, policy.channel, answering,
+            shows_token="credential" in needs,
+        )  # fmt: skip
+        self.admit, self.admit_later = admission.admit, admission.admit_later
         self.unfolds = any(one.unfolds for one in every)
         self.typed = [
             one for one in policy.middleware if one.params is not None or one.query is not None
@@ -122,8 +125,8 @@ class Pipeline:
             run.vars = {}
         if self.admit is not None:
             self.admit(run, scope)
-        if self.admit_key is not None:
-            await self.admit_key(run, scope)
+        if self.admit_later is not None:
+            await self.admit_later(run, scope)
         texts, body = await self.read(run, scope, receive) if self.reads else NOTHING_READ
         flight.is_read = self.receive is None
         for function in self.middleware:
