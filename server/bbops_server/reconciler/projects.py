@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from bbops_server.reconciler.events import Event, Tell
 from bbops_server.reconciler.loop import Reconciler
 from bbops_server.reconciler.status import Publication, ServerStatus, Stalled, Status, Written
 from bbops_server.reconciler.versions import Versions
+from bbops_server.reconciler.weighing import weigh
 from bbops_server.settings import ProjectSettings, WebhookEvent
 from bbops_server.webhooks.outbox import Outbox
 
@@ -126,6 +127,13 @@ class Projects:
         build = found.workshop.plane.build
         source = await live_source(found.source, found.board.applied, build)
         return await write_contract(found.workshop, source, form)
+
+    async def weigh(
+        self, name: str, tables: Mapping[str, Mapping[str, Any]], env: Sequence[str]
+    ) -> dict[str, Any] | None:
+        """Return what other tables would do to the live data; None when no project has the name."""
+        found = self._find(name)
+        return None if found is None else await weigh(found.workshop, tables, env)
 
     def wake(self, draft: str) -> None:
         """Let a draft answer that was asked for."""

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -214,6 +214,16 @@ class StatusSource(Protocol):
 
     def versions(self, name: str) -> VersionSource | None:
         """Return a project's history; None when no project has the name."""
+        ...
+
+    async def weigh(
+        self, name: str, tables: Mapping[str, Mapping[str, Any]], env: Sequence[str]
+    ) -> dict[str, Any] | None:
+        """Return what other tables would do to the live data; None when no project has the name.
+
+        Raises:
+            BbopsError: they have mistakes, or the database cannot be asked.
+        """
         ...
 
     async def contract(self, name: str, form: str) -> Written | None:
