@@ -1,7 +1,8 @@
 """What is true of a project right now, in conditions that people and machines can read.
 
 `Ready`: a release is served and it is the newest commit. `Reconciling`: an attempt is under way.
-`Stalled`: the newest commit is not live, and why; the last good release serves on.
+`Stalled`: the newest commit is not live, and why; the last good release serves on. It holds beside
+`Ready` where the newest commit is live, and publications are suspended.
 """
 
 from __future__ import annotations
@@ -356,7 +357,9 @@ class StatusBoard:
         self.diagnostics = stalled.diagnostics
         self.put("Reconciling", status=False, reason=stalled.reason, message="")
         self.put("Stalled", status=True, reason=stalled.reason, message=stalled.as_sentence())
-        self.put("Ready", status=False, reason=stalled.reason, message=self.serving())
+        is_newest = stalled.reason == "Suspended" and self.attempted == self.applied
+        told = f"{self.release} is live" if is_newest else self.serving()
+        self.put("Ready", status=is_newest, reason=stalled.reason, message=told)
         is_new = old is None or (old.reason, old.message) != (stalled.reason, stalled.message)
         if is_new and self.attempted:
             self.add(Publication(
