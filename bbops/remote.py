@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import ipaddress
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import httpx
 import msgspec
 
+from bbops.addresses import check_address, is_here
 from bbops.answers import (
     Draft,
     Login,
@@ -31,6 +32,7 @@ from bbops.errors import ServerError
 
 TIMEOUT_SECONDS = 10.0
 ROWS_SECONDS = 650.0
+PLAN_SECONDS = 130.0
 MERGE_SECONDS = 400.0
 """More than a server takes to test what it merges, and waits for it to be live."""
 
@@ -42,8 +44,8 @@ class Remote:
 
     def __init__(self, control_url: str, token: str = "") -> None:
         """Raises: ServerError: this is no address, or the token would be sent without https."""
-        self._url, self._has_token = _checked(control_url), bool(token)
-        if token and self._url.startswith("http:") and not _is_here(self._url):
+        self._url, self._has_token = check_address(control_url), bool(token)
+        if token and self._url.startswith("http:") and not is_here(self._url):
             raise ServerError(
                 f"a token is not sent to '{self._url}' without https",
                 hint="name its https address",
@@ -51,7 +53,7 @@ class Remote:
         headers = {"authorization": f"Bearer {token}"} if token else {}
         # A proxy for the internet must not be asked for this machine's own addresses.
         self._client = httpx.Client(
-            timeout=TIMEOUT_SECONDS, trust_env=not _is_here(self._url), headers=headers
+            timeout=TIMEOUT_SECONDS, trust_env=not is_here(self._url), headers=headers
         )
 
     def __enter__(self) -> Self:
@@ -103,6 +105,32 @@ class Remote:
             listed = ", ".join(names) or "none"
             raise ServerError(f"name a project; the server at '{self._url}' has {listed}")
         return names[0]
+
+    def likely_project(self, name: str) -> str:
+        """Return `name` where the server has such a project, else its only one's.
+
+        Raises:
+            ServerError: also when it has none, or several others.
+        """
+        found = any(one.name == name for one in self.projects())
+        return name if found else self.only_project()
+
+    def weigh(
+        self, name: str, tables: Mapping[str, Mapping[str, Any]], env: Sequence[str]
+    ) -> dict[str, Any]:
+        """Return what would become of the live data of a project if these were its tables.
+
+        Args:
+            name: the project's.
+            tables: as their files say them.
+            env: names of variables; the answer has those that have a value.
+
+        Raises:
+            ServerError: also when the tables have mistakes.
+        """
+        body = {"tables": tables, "env": list(env)}
+        path = f"/api/projects/{quote(name, safe='')}/plan"
+        return self._read(self._ask("POST", path, body, seconds=PLAN_SECONDS), dict[str, Any])
 
     def requests(self, name: str, **filters: Any) -> list[dict[str, Any]]:
         """Return the newest answered requests of a project, newest last.
@@ -315,28 +343,6 @@ class Remote:
         return ServerError(f"the server at '{self._url}' has no project '{name}'", hint=hint)
 
 
-def _checked(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        is_usable = parts.scheme in {"http", "https"} and bool(parts.hostname)
-        _ = parts.port
-    except ValueError:
-        is_usable = False
-    if not is_usable:
-        raise ServerError(
-            f"'{url}' is not the address of a server", hint="for example http://127.0.0.1:8001"
-        )
-    return url.rstrip("/")
-
-
-def _is_here(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
-
-
 def _reason(error: httpx.TransportError) -> str:
     cause: BaseException | None = error
     while cause is not None:
@@ -361,8 +367,8 @@ class Api:
     """A project's own API, asked as any client would."""
 
     def __init__(self, url: str) -> None:
-        self._url = _checked(url)
-        self._client = httpx.Client(timeout=TIMEOUT_SECONDS, trust_env=not _is_here(self._url))
+        self._url = check_address(url)
+        self._client = httpx.Client(timeout=TIMEOUT_SECONDS, trust_env=not is_here(self._url))
 
     def close(self) -> None:
         """Close the connections."""

@@ -142,10 +142,13 @@ def test_a_suspended_project_serves_on_and_goes_on_when_resumed(served: Served) 
     stalled = served.stalled()
     assert stalled["reason"] == "Suspended"
     assert "the fair" in stalled["message"]
+    assert [served.condition(kind)["status"] for kind in ("Ready", "Stalled")] == [True, True]
+    assert served.bbops("status").returncode == 0
     served.edit(LIST, PAGE, f"{PAGE}\n        later: true")
     commit = served.commit("Later")
     wait_for(lambda: str(served.status()["attempted_revision"]).endswith(commit))
     assert served.status()["applied_revision"] == live
+    assert served.condition("Ready")["status"] is False
     assert served.bbops("resume").stdout.endswith("go on\n")
     assert served.live_of(commit)
     assert served.bbops("resume").stdout.endswith("were not suspended\n")

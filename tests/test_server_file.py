@@ -15,7 +15,7 @@ from bbops_server.freezes import Once, Weekly
 from bbops_server.server_file.load import Read, load, read_file
 from bbops_server.server_file.settings import find_restarts, project_settings, server_settings
 from bbops_server.settings import (
-    WEBHOOK_EVENTS,
+    ATTEMPTED,
     Access,
     DraftSettings,
     ProjectSettings,
@@ -73,7 +73,7 @@ def test_values_come_from_the_environment_and_options_before_all(tmp_path: Path)
         egress=("10.1.0.0/16", "fd00::/8", "wiki.example.com"),
         webhooks=(
             Webhook("https://chat.example.com/hooks/1", frozenset({"stalled"}), "CHAT_SECRET"),
-            Webhook("http://127.0.0.1:9100/hook", frozenset(WEBHOOK_EVENTS), "OPS_SECRET"),
+            Webhook("http://127.0.0.1:9100/hook", frozenset(ATTEMPTED), "OPS_SECRET"),
         ),
     )  # fmt: skip
     given = server_settings(file, tmp_path, {"port": 0, "workers": 1})

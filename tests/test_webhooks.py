@@ -6,6 +6,8 @@ import base64
 import hashlib
 import hmac
 import json
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -20,8 +22,8 @@ from bbops.errors import ServerError
 from bbops_server.webhooks.message import Message, read_secret, sign
 from bbops_server.webhooks.queue import MOST_WAITING, Queue
 from tests.pushing import BAD
-from tests.served import git, wait_for
-from tests.small_project import write_project
+from tests.served import Served, environment, git, wait_for
+from tests.small_project import hello, write_project
 from tests.test_several_projects import Several
 
 KEY = bytes(range(32))
@@ -184,3 +186,92 @@ def test_what_waits_is_bounded_and_survives_damage(tmp_path: Path) -> None:
     assert again.first == message
     file.write_text("[{")
     assert Queue(tmp_path, "https://example.com").first is None
+
+
+def lone(url: str, events: str) -> str:
+    return (
+        "egress: { allow: [127.0.0.1] }\n"
+        f"webhooks: [{{ url: '{url}', secretEnv: {NAME}, events: [{events}] }}]\n"
+    )
+
+
+def test_proposals_and_drafts_of_a_server_of_one_repository_are_told(
+    folder: Path, receiver: Receiver
+) -> None:
+    events = "proposal.opened, proposal.commented, proposal.closed, draft.ready, draft.gone"
+    (folder / "own.yaml").write_text(lone(receiver.url, events))
+    settings, state = str(folder / "own.yaml"), str(folder / "state")
+    with Served(
+        folder / "one",
+        folder / "home",
+        "--settings",
+        settings,
+        "--state",
+        state,
+        env={NAME: SECRET},
+    ) as server:
+        server.live()
+        git(folder / "one", "switch", "-qc", "topic")
+        write_project(folder / "one", hello(2))
+        git(folder / "one", "commit", "-qam", "Greet twice")
+        sign_in(server, folder / "state")
+        api = server.control
+        at = "/api/projects/small/proposals"
+        assert api.post(at, json={"branch": "topic"}).status_code == 201
+        said = {"verdict": "commented", "text": "why twice?"}
+        assert api.post(f"{at}/1/review", json=said).status_code == 201
+        wait_for(lambda: "draft.ready" in types(receiver))
+        assert api.post(f"{at}/1/close", json={}).status_code == 200
+        wait_for(lambda: "draft.gone" in types(receiver))
+        (folder / "own.yaml").write_text("freeze: [{ days: [fri], reason: the fair }]\n")
+        wait_for(lambda: server.event("applied"))
+    opened, said, closed = (find(receiver, f"proposal.{one}") for one in WORDS)
+    assert (opened["proposal"], opened["title"], opened["by"]) == (1, "Greet twice", "local")
+    assert opened["page"].endswith("/projects/small/proposals/1")
+    assert (said["text"], closed["state"]) == ("why twice?", "closed")
+    ready = find(receiver, "draft.ready")
+    assert (ready["branch"], ready["commit"]) == ("proposal-1", opened["head"])
+    assert "/~drafts/proposal-1/" in ready["draft"]
+
+
+def sign_in(server: Served, state: Path) -> None:
+    key = json.loads((state / "control.json").read_text())["token"]
+    server.control.headers["authorization"] = f"Bearer {key}"
+
+
+WORDS = ("opened", "commented", "closed")
+
+
+def types(receiver: Receiver) -> list[str]:
+    return [one["type"] for one in receiver.taken]
+
+
+def find(receiver: Receiver, kind: str) -> dict[str, Any]:
+    (found,) = [one["data"] for one in receiver.taken if one["type"] == kind]
+    return dict(found)
+
+
+def test_a_draft_that_does_not_work_is_told_once(folder: Path, receiver: Receiver) -> None:
+    with serve(folder, receiver.url, ", events: [draft.failed]") as server:
+        server.until("live", "one")
+        git(folder / "one", "switch", "-qc", "topic")
+        write_project(folder / "one", BAD)
+        git(folder / "one", "commit", "-qam", "Break it")
+        sign_in(server, server.state)
+        at = "/api/projects/one/proposals"
+        assert server.control.post(at, json={"branch": "topic"}).status_code == 201
+        wait_for(lambda: receiver.taken)
+    (failed,) = receiver.taken
+    assert failed["type"] == "draft.failed"
+    assert "nobody" in failed["data"]["message"]
+
+
+def test_settings_of_one_repository_name_no_other(folder: Path) -> None:
+    (folder / "own.yaml").write_text("projects: { one: { repository: ./one } }\n")
+    command = [sys.executable, "-P", "-m", "bbops", "serve", "one", "--settings", "own.yaml"]
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False,
+        env=environment(folder / "home"),
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "names the repository of this server already" in done.stdout + done.stderr

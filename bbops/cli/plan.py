@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from bbops.cli._history import find_here
+from bbops.cli._server import of_server, open_remote
 from bbops.cli.validate import require_project
 from bbops.console import say, wants_color
 from bbops.diagnostics import has_errors
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from bbops.check import Cache
     from bbops.git.store import Store
     from bbops.plan.document import Document
-    from bbops.plan.plan import Plan
     from bbops.project import Project
     from bbops.tree import Tree
 
@@ -32,6 +32,10 @@ MAIN = "main"
 CHANGES = 2
 _MOST_BYTES = 16 << 20
 _FORMS = ("text", "markdown", "json")
+
+
+_Ask = Callable[["Project"], bytes | Mapping[str, Any]]
+"""What is known of the live data, for a project in its place: as `bbops db plan --json` says it."""
 
 
 @contextmanager
@@ -71,13 +75,22 @@ class _Command(click.Command):
     help="What 'bbops db plan --json' printed; '-' reads it from a pipe.",
 )  # fmt: skip
 @click.option(
+    "--live", is_flag=True, help="Ask the running server which rows are touched, and values miss."
+)
+@click.option(
+    "--project", metavar="NAME", default="",
+    help="What the server calls the project; as it calls itself if not given.",
+)  # fmt: skip
+@of_server
+@click.option(
     "form", "--format", type=click.Choice(_FORMS), default="text", show_default=True,
     help="How to print the plan.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 def command(
-    revisions: str, against: str, folder: Path, rows: IO[bytes] | None, form: str, *, as_json: bool
-) -> int:
+    revisions: str, against: str, folder: Path, rows: IO[bytes] | None, project: str, server: str,
+    form: str, *, live: bool, as_json: bool,
+) -> int:  # fmt: skip
     """Say what the change of this folder, or from commit A to B, will do.
 
     The folder is compared with the branch main as it is committed here (without one, with
@@ -85,14 +98,22 @@ def command(
     'bbops plan v1..v2'. Nothing is checked out, and nothing changes.
 
     It says which clients break, where access is loosened, what becomes of data and routes, and what
-    a review takes by the rules of the old project. Which rows are touched is known to the database
-    alone: 'bbops db plan --json | bbops plan --rows -'.
+    a review takes by the rules of the old project. Which rows are touched, and which values of env
+    are missing, is known to the server alone: --live asks it, and shows it tables and names of
+    variables, nothing else. Beside its state folder, 'bbops db plan --json | bbops plan --rows -'.
 
     Exits with 0 when nothing changes, with 2 when something does, and with 1 when it cannot be
     said: a project has errors, a revision is unknown.
     """
     base, head = _trees(folder, revisions, against)
-    document = _document(base, head, rows)
+    if rows is not None and live:
+        raise BbopsError("'--live' asks for what '--rows' gives", hint="say one of them")
+    ask = None
+    if rows is not None:
+        ask = _reading(rows)
+    elif live:
+        ask = _asking(server, project)
+    document = _document(base, head, ask)
     say(_rendered(document, "json" if as_json else form))
     return CHANGES if document.changes else 0
 
@@ -111,24 +132,36 @@ def _rendered(document: Document, form: str) -> str:
     return render_text(document, color=wants_color(sys.stdout))
 
 
-def _document(base: Tree, head: Tree, rows: IO[bytes] | None) -> Document:
+def _document(base: Tree, head: Tree, ask: _Ask | None) -> Document:
     from bbops.check import Cache  # noqa: PLC0415 - after --help
     from bbops.plan.document import describe  # noqa: PLC0415
     from bbops.plan.plan import plan  # noqa: PLC0415
 
     cache = Cache()
-    found = plan(_project(base, cache), _project(head, cache))
-    fingerprint = ""
-    if rows is not None:
-        found, fingerprint = _completed(found, rows)
-    return describe(found, base, head, fingerprint)
-
-
-def _completed(found: Plan, rows: IO[bytes]) -> tuple[Plan, str]:
+    before, after = _project(base, cache), _project(head, cache)
+    if ask is None:
+        return describe(plan(before, after), base, head)
     from bbops.plan.live import complete, read_answer  # noqa: PLC0415 - only for this
 
-    answer = read_answer(rows.read(_MOST_BYTES))
-    return complete(found, answer), answer.hash or ""
+    answer = read_answer(ask(after))
+    found = plan(before, after, values=answer.env)
+    return describe(complete(found, answer), base, head, answer.hash or "")
+
+
+def _reading(rows: IO[bytes]) -> _Ask:
+    return lambda _: rows.read(_MOST_BYTES)
+
+
+def _asking(server: str, name: str) -> _Ask:
+    def ask(project: Project) -> bytes | Mapping[str, Any]:
+        from bbops.plan.asking import read_question  # noqa: PLC0415 - only for this
+
+        question = read_question(project)
+        with open_remote(server) as remote:
+            called = name or remote.likely_project(project.settings.model.name)
+            return remote.weigh(called, question.tables, question.env)
+
+    return ask
 
 
 def _project(tree: Tree, cache: Cache) -> Project:

@@ -125,6 +125,6 @@ class Forge(Protocol):
         """Let the target hold what was prepared, if neither it nor the head has moved since."""
         ...
 
-    def close(self, number: int) -> Proposal:
+    def close(self, number: int, who: str) -> Proposal:
         """Close a proposal that is not wanted."""
         ...

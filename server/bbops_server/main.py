@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from socket import socket
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from bbops.errors import BbopsError
 from bbops_server.binding import bind, require_https
 from bbops_server.host.log import start_logging
 from bbops_server.live.plane import Plane
 from bbops_server.reconciler.status import StatusSource
-from bbops_server.settings import Settings
+from bbops_server.settings import Settings, WebhookEvent
 
 if TYPE_CHECKING:
     from bbops_server.control.opening import Control
@@ -30,6 +30,10 @@ class Following(StatusSource, Protocol):
 
     def reconcilers(self) -> Iterable[Reconciler]:
         """Return the loop of every project."""
+        ...
+
+    def inform(self, reconciler: Reconciler, event: WebhookEvent, told: Mapping[str, Any]) -> None:
+        """Let others know what happened to a project."""
         ...
 
     async def run(self) -> None:

@@ -12,8 +12,15 @@ from bbops.database.place import Place, PostgresPlace, fit_name
 from bbops_server.freezes import Freeze
 
 Durability = Literal["normal", "full"]
-WebhookEvent = Literal["published", "stalled"]
-WEBHOOK_EVENTS: Final[tuple[WebhookEvent, ...]] = get_args(WebhookEvent)
+Attempted = Literal["published", "stalled"]
+WebhookEvent = Literal[
+    Attempted,
+    "proposal.opened", "proposal.updated", "proposal.approved", "proposal.refused",
+    "proposal.commented", "proposal.merged", "proposal.closed",
+    "draft.ready", "draft.failed", "draft.gone",
+]  # fmt: skip
+ATTEMPTED: Final[tuple[Attempted, ...]] = get_args(Attempted)
+"""What a receiver is told of that names no events."""
 
 CONTROL_HOST = "127.0.0.1"
 """Where the control plane listens unless it is told otherwise."""

@@ -15,14 +15,16 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from bbops.compile.release import Built, build, check, declared_env
+from bbops.compile.release import Built, Cache, build, check, declared_env
 from bbops.database.copying import copy_rows
 from bbops.database.place import read_place
+from bbops.database.told import as_json
 from bbops.diagnostics import Diagnostic
 from bbops.disk import replace_file
 from bbops.errors import ProjectError, ServerError
 from bbops.git.checkout import is_dirty
 from bbops.git.command import end_all
+from bbops.plan.asking import Question, make_tree
 from bbops.project import Project
 from bbops.resources.project import Engine
 from bbops_server.build.contracts import Contracts
@@ -56,6 +58,8 @@ class Builder:
             )
         if self._tables.knows(request["do"]):
             return await self._tables.handle(request)
+        if request["do"] == "weigh":
+            return await self._weigh(request)
         if request["do"] == "propose":
             return await self._propose(request)
         if request["do"] == "copy rows":
@@ -170,6 +174,17 @@ class Builder:
             state, who = Path(request["state"]), request["agreed_by"]
             await asyncio.to_thread(agree, state, migration, who)
         return found
+
+    async def _weigh(self, request: Frame) -> Frame:
+        """Say what tables that are in no commit would do to the data."""
+        tree = make_tree(Question(request["tables"]))
+        loop = asyncio.get_running_loop()
+        look = partial(check, tree, Cache(), database=request["engine"], off=())
+        project, found = await loop.run_in_executor(self._thread, look)
+        if project is None:
+            raise ServerError(f"the tables have mistakes: {found[0].message}")
+        tables = {name: one.model for name, one in project.tables.items()}
+        return as_json(await self._tables.plan(read_place(request["database"]), tables))
 
     def _read(self, source: Source) -> tuple[Project | None, Sequence[Diagnostic]]:
         tree, cache = self._sources.open(source)

@@ -35,11 +35,17 @@ def run_project(
     *,
     as_json: bool,
     tips: str = "",
+    file: tuple[ServerFile, Options] | None = None,
 ) -> None:
     """Serve one project until SIGTERM or Ctrl-C, then drain and return.
 
     Args:
+        settings: of the server.
+        project: its settings.
+        source: what it follows.
+        as_json: whether events are told as JSON.
         tips: said once the first release is live.
+        file: the settings that are followed while it runs, and where they are.
 
     Raises:
         BbopsError: it cannot start; says what is in the way.
@@ -50,15 +56,25 @@ def run_project(
 
     def load() -> Make:
         from bbops_server.reconciler.attempt import Workshop  # noqa: PLC0415 - see above
+        from bbops_server.reconciler.following import FollowedSettings  # noqa: PLC0415
         from bbops_server.reconciler.projects import Projects  # noqa: PLC0415
+        from bbops_server.webhooks.outbox import Outbox  # noqa: PLC0415
 
         def make(plane: Plane) -> Projects:
             async def work(projects: Projects) -> None:
+                projects.outbox = Outbox(lambda: plane.settings)
+                followed = FollowedSettings(file[1], file[0], plane) if file else None
+                if followed is not None:
+                    await followed.begin(projects)
                 note_schema(project.state, project.schema)
                 projects.start(Workshop(project, source, plane, secrets))
                 await plane.opened.wait()
                 projects.announce(_serving(plane, source.shown, str(project.postgres or "")))
-                await asyncio.Event().wait()
+                going_on = [
+                    projects.outbox.run(),
+                    *([followed.follow(projects)] if followed else []),
+                ]
+                await asyncio.gather(*going_on)
 
             return Projects(tell, work)
 

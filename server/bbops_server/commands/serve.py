@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -19,8 +19,11 @@ from bbops_server.commands._options import (
 )
 from bbops_server.settings import CONTROL_HOST
 
+if TYPE_CHECKING:
+    from bbops_server.server_file.model import ServerFile
+
 _OF_SERVER = ("host", "port", "control_host", "control_port", "workers")
-_OF_PROJECT = ("branch", "path", "control_url", "schema")
+_OF_PROJECT = ("branch", "path", "control_url", "schema", "file")
 
 
 def check_schema(_: click.Context, __: click.Parameter, value: str) -> str:
@@ -62,12 +65,16 @@ def check_schema(_: click.Context, __: click.Parameter, value: str) -> str:
     "--schema", default="bbops", show_default=True, metavar="NAME", callback=check_schema,
     help="Where the data is kept in the PostgreSQL database of DATABASE_URL.",
 )  # fmt: skip
+@click.option(
+    "--settings", "file", metavar="FILE", type=click.Path(path_type=Path),
+    help="What server.yaml may say beside projects; followed while it runs.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON per event.")
 @click.pass_context
 def command(
-    context: click.Context, repository: str, host: str, port: int, control_port: int,
-    state: Path | None, branch: str, path: str, poll: float, control_host: str, control_url: str,
-    workers: int, schema: str, *, as_json: bool,
+    context: click.Context, /, repository: str, state: Path | None, branch: str, path: str,
+    poll: float, control_url: str, schema: str, file: Path | None, *, as_json: bool,
+    **_of_server: Any,
 ) -> None:  # fmt: skip
     """Serve REPOSITORY (by default this folder) and follow its branch.
 
@@ -87,13 +94,15 @@ def command(
     from bbops.git.address import Address, require_branch  # noqa: PLC0415 - after --help
     from bbops.git.store import require_git  # noqa: PLC0415 - as all below; --help needs no git
     from bbops_server.commands._run import run_project  # noqa: PLC0415
+    from bbops_server.reconciler.following import Options  # noqa: PLC0415
     from bbops_server.reconciler.remote import RemoteSource  # noqa: PLC0415
     from bbops_server.reconciler.sources import BranchSource, Source  # noqa: PLC0415
+    from bbops_server.server_file.settings import server_settings  # noqa: PLC0415
     from bbops_server.settings import ProjectSettings, Settings  # noqa: PLC0415
 
     require_git()
-    if (file := find_file(repository)) is not None:
-        serve_file(context, file, state, poll, as_json=as_json)
+    if (several := find_file(repository)) is not None:
+        serve_file(context, several, state, poll, as_json=as_json)
         return
     require_branch(branch)
     address = Address.parse(repository)
@@ -106,15 +115,30 @@ def command(
     else:
         state = state_folder(Path.cwd(), state)
         source = RemoteSource(address, branch, state / "mirror", path=path, every_seconds=poll)
-    settings = Settings(
-        state, host=host, port=port, control_host=control_host, control_port=control_port,
-        workers=workers, control_shown=control_url, schema=schema,
-        database_url=os.environ.get("DATABASE_URL", ""),
-    )  # fmt: skip
-    url = settings.database_url
-    postgres = read_url(url, schema) if url else None
+    given = given_options(context)
+    own: dict[str, Any] = {name: given[name] for name in _OF_SERVER if name in given}
+    own["schema"] = schema
+    if control_url:
+        own["control_shown"] = control_url
+    if url := os.environ.get("DATABASE_URL", ""):
+        own["database_url"] = url
+    followed = (read_settings(file), Options(file.absolute(), poll, own)) if file else None
+    settings = server_settings(followed[0], state, own) if followed else Settings(state, **own)
+    database = settings.database_url
+    postgres = read_url(database, schema) if database else None
     project = ProjectSettings(state, branch=branch, path=path, postgres=postgres)
-    run_project(settings, project, source, as_json=as_json)
+    run_project(settings, project, source, as_json=as_json, file=followed)
+
+
+def read_settings(path: Path) -> ServerFile:
+    """Read the settings of a server of one repository. Raises: ProjectError: with mistakes."""
+    from bbops_server.server_file.load import read_file  # noqa: PLC0415 - after --help
+    from bbops_server.server_file.model import LoneFile  # noqa: PLC0415
+
+    read = read_file(path, form=LoneFile)
+    if read.file is None:
+        raise ProjectError(read.diagnostics)
+    return read.file
 
 
 def find_file(given: str) -> Path | None:
@@ -145,8 +169,8 @@ def serve_file(
     given = given_options(context)
     for name in _OF_PROJECT:
         if name in given:
-            key = "urls.control" if name == "control_url" else name
-            option = name.replace("_", "-")
+            key = {"control_url": "urls.control", "file": "projects"}.get(name, name)
+            option = "settings" if name == "file" else name.replace("_", "-")
             raise BbopsError(
                 f"'--{option}' is an option of one project", hint=f"say '{key}' in '{path.name}'"
             )

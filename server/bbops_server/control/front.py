@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 
 from litestar import MediaType, Response
 from litestar.response import Template
 
+from bbops.render import from_json, render
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.routes import page
 from bbops_server.control.visit import Here
-from bbops_server.reconciler.status import ServerStatus, Status
+from bbops_server.reconciler.status import Condition, Publication, ServerStatus, Status
+
+State = Literal["live", "working", "starting", "stalled", "suspended"]
+_QUIET: Final = {"Ready", "Reconciling"}
+_KEPT: Final = {"cache-control": "public, max-age=300"}
 
 
 @page("/", Permission.KNOW_ONESELF)
@@ -22,7 +28,7 @@ async def show_front(visit: Here) -> Response[Any]:
     projects = [one for one in status.projects() if visit.may(Permission.READ_PROJECT, one.name)]
     if "text/html" not in visit.request.headers.get("accept", ""):
         return Response(render_text(server, projects), media_type=MediaType.TEXT)
-    told = [(one, render_project(one)) for one in projects]
+    told = [_line(one) for one in projects]
     setup_url = "" if await visit.desk.is_set_up() else visit.desk.setup_url
     return visit.page("front", server="".join(_server(server)), projects=told, setup_url=setup_url)
 
@@ -30,8 +36,46 @@ async def show_front(visit: Here) -> Response[Any]:
 @page("/style.css", Permission.BE_ANYBODY)
 async def show_style() -> Template:
     """Send the one stylesheet."""
-    headers = {"cache-control": "public, max-age=300"}
-    return Template("style.css", media_type="text/css", headers=headers)
+    return Template("style.css", media_type="text/css", headers=_KEPT)
+
+
+@page("/icon.svg", Permission.BE_ANYBODY)
+async def show_icon() -> Template:
+    """Send what stands before the name."""
+    return Template("icon.svg", media_type="image/svg+xml", headers=_KEPT)
+
+
+def find_state(status: Status) -> State:
+    """Return in a word how a project is."""
+    holds = {one.type: one for one in status.conditions if one.status}
+    if "Stalled" in holds:
+        return "suspended" if holds["Stalled"].reason == "Suspended" else "stalled"
+    if "Ready" in holds:
+        return "live"
+    return "working" if "Reconciling" in holds else "starting"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What the page says of a project: `told` are conditions worth a line, `newest` went live."""
+
+    status: Status
+    state: State
+    newest: Publication | None
+    told: Sequence[Condition]
+    wrong: str
+
+    @property
+    def name(self) -> str:
+        """The project's."""
+        return self.status.name
+
+
+def _line(status: Status) -> Line:
+    live = (one for one in reversed(status.publications) if one.outcome == "live")
+    told = [one for one in status.conditions if one.status and one.type not in _QUIET]
+    wrong = render([from_json(one) for one in status.diagnostics], "text")
+    return Line(status, find_state(status), next(live, None), told, wrong)
 
 
 def render_text(server: ServerStatus, projects: Sequence[Status]) -> str:
@@ -66,4 +110,4 @@ def _diagnostic(found: dict[str, Any]) -> str:
     return "  {file}:{line}:{column}: {severity}: {message} [{code}]".format_map(found)
 
 
-ROUTES = (show_front, show_style)
+ROUTES = (show_front, show_style, show_icon)

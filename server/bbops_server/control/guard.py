@@ -15,7 +15,7 @@ from bbops_server.settings import is_loopback
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 POLICY = (
-    "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; "
+    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'"
 )
 _HEADERS = {

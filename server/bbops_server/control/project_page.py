@@ -14,6 +14,7 @@ from litestar.params import FromPath
 from bbops.errors import BbopsError
 from bbops.render import from_json, render
 from bbops_server.accounts.rules import Permission
+from bbops_server.control.front import find_state
 from bbops_server.control.routes import form, page
 from bbops_server.control.versions import WayBack, find_versions, propose_going_back
 from bbops_server.control.visit import Here
@@ -32,8 +33,8 @@ async def show_project(visit: Here, name: FromPath[str]) -> Response[Any]:
     tried = _once_each(await visit.desk.ask(history.publications, MOST_SHOWN))
     wrong = render([from_json(one) for one in status.diagnostics], "text")
     return visit.page(
-        "project", project=name, status=status, tried=tried[::-1], wrong=wrong,
-        versions=await _list(history),
+        "project", project=name, status=status, state=find_state(status), tried=tried[::-1],
+        wrong=wrong, versions=await _list(history),
     )  # fmt: skip
 
 

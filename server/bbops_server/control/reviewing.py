@@ -143,7 +143,9 @@ class Reviewing:
         if not is_own and not self._visit.may(Permission.MERGE, self._name):
             raise PermissionDeniedException("only its author or a maintainer closes a proposal")
         try:
-            done = await self._visit.desk.ask(self.desk.forge.close, number)
+            done = await self._visit.desk.ask(
+                self.desk.forge.close, number, self._visit.caller.email
+            )
         except BbopsError as error:
             raise refuse(error) from None
         await self._note("close proposal", number)

@@ -10,6 +10,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.template import TemplateConfig
 
+_SIGNS: Final = {"+ ": "add", "- ": "gone", "~ ": "changed", "> ": "changed"}
+
 PAGES: Final = Path(__file__).parent / "pages"
 
 
@@ -20,9 +22,21 @@ def create_template_config() -> TemplateConfig[Any]:
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     environment.filters["moment"] = show_moment
+    environment.filters["plan_lines"] = mark_lines
     return TemplateConfig(instance=JinjaTemplateEngine.from_environment(environment))
 
 
 def show_moment(moment: datetime | None) -> str:
     """Return a time as people read it; the page says that all are UTC."""
     return "never" if moment is None else f"{moment:%Y-%m-%d %H:%M}"
+
+
+def mark_lines(text: str) -> list[tuple[str, str]]:
+    """Return the lines of a plan's text, each with what it is, for the stylesheet."""
+    return [(_kind_of(line), line) for line in text.splitlines()]
+
+
+def _kind_of(line: str) -> str:
+    if line[:1].strip():
+        return "head"
+    return "hint" if line.lstrip().startswith("hint:") else _SIGNS.get(line[2:4], "")

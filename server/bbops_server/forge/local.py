@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 from bbops.errors import GitError
 from bbops.git.address import require_branch
@@ -13,13 +14,35 @@ from bbops.git.proposals import PREVIEW, Candidate, Proposal, State, Verdict, Wi
 from bbops.git.store import Store
 from bbops.git.writing import NOTHING, Identity, make_commit, merge_trees, move_branch
 from bbops_server.accounts.proposals import Proposals
+from bbops_server.settings import WebhookEvent
+
+SAID: Final[Mapping[Verdict, WebhookEvent]] = {
+    "approved": "proposal.approved", "refused": "proposal.refused",
+    "commented": "proposal.commented",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """What happened to a proposal; `who` is empty where nobody is known to have done it."""
+
+    event: WebhookEvent
+    proposal: Proposal
+    who: str = ""
+    text: str = ""
+
+
+Tell = Callable[[Happened], None]
 
 
 class LocalForge:
     """Keeps the proposals of one project; a `bbops.git.proposals.Forge`."""
 
-    def __init__(self, place: Place, project: str, records: Proposals) -> None:
-        self._place, self._project, self._records = place, project, records
+    def __init__(
+        self, place: Place, project: str, records: Proposals, tell: Tell = lambda _: None
+    ) -> None:
+        """`tell` hears what happens to them, in whichever thread it does."""
+        self._place, self._project, self._records, self._tell = place, project, records, tell
 
     @property
     def project(self) -> str:
@@ -37,6 +60,7 @@ class LocalForge:
         except GitError:
             self._records.change(self._project, made.number, state="closed")
             raise
+        self._tell(Happened("proposal.opened", made, made.author))
         return made
 
     def find(self, wish: Wish) -> Proposal | None:
@@ -57,12 +81,16 @@ class LocalForge:
         self._show(number, wish.head, known.head)
         said = {"title": wish.title, "description": wish.description}
         words = {name: text for name, text in said.items() if text}
-        return self._records.change(self._project, number, head=wish.head, **words)
+        done = self._records.change(self._project, number, head=wish.head, **words)
+        self._tell(Happened("proposal.updated", done, wish.author))
+        return done
 
     def review(self, number: int, who: str, verdict: Verdict, text: str, plan: str) -> Proposal:
         """Keep what somebody says of it as it is now."""
         self._demand(number)
-        return self._records.say(self._project, number, who, verdict, text, plan)
+        said = self._records.say(self._project, number, who, verdict, text, plan)
+        self._tell(Happened(SAID[verdict], said, who, text))
+        return said
 
     def prepare(self, number: int) -> Candidate:
         """Return what a merge would make now; the commit is kept in `refs/pull/N/merge`."""
@@ -72,7 +100,8 @@ class LocalForge:
         if base is None:
             raise GitError(f"there is no branch '{known.target}'")
         if store.is_ancestor(known.head, base):
-            self._records.change(self._project, number, state="merged", merged=base)
+            done = self._records.change(self._project, number, state="merged", merged=base)
+            self._tell(Happened("proposal.merged", done))
             raise GitError(f"proposal #{number} is in '{known.target}' already")
         ref = f"refs/pull/{number}/merge"
         kept = self._find(ref)
@@ -101,12 +130,14 @@ class LocalForge:
         move_branch(self._place, known.target, candidate.base, candidate.commit, reason)
         done = self._records.change(self._project, number, state="merged", merged=candidate.commit)
         self._hide(number)
+        self._tell(Happened("proposal.merged", done, who))
         return done
 
-    def close(self, number: int) -> Proposal:
+    def close(self, number: int, who: str) -> Proposal:
         """Close a proposal that is not wanted; its code stays in `refs/pull`."""
         done = self._records.change(self._project, self._demand(number).number, state="closed")
         self._hide(number)
+        self._tell(Happened("proposal.closed", done, who))
         return done
 
     # ---- its refs

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from bbops.errors import GitError
 from bbops.git.place import Place
@@ -16,6 +16,7 @@ from bbops_server.reconciler.loop import Reconciler
 from bbops_server.reconciler.remote import RemoteSource
 from bbops_server.reconciler.sources import BranchSource
 from bbops_server.reconciler.status import DraftSource
+from bbops_server.settings import WebhookEvent
 
 
 class Projects(Protocol):
@@ -27,6 +28,10 @@ class Projects(Protocol):
 
     def drafts(self, name: str) -> DraftSource | None:
         """Return the drafts of a project."""
+        ...
+
+    def inform(self, reconciler: Reconciler, event: WebhookEvent, told: Mapping[str, Any]) -> None:
+        """Let others know what happened to a project."""
         ...
 
 
@@ -63,6 +68,11 @@ class Repository:
     def allows(self, caller: Caller, permission: Permission) -> bool:
         """Return whether somebody may do something with every project that follows it."""
         return all(may(caller, permission, one.name) for one in self.followers)
+
+    @property
+    def main(self) -> Reconciler:
+        """The loop of the project it was asked for as."""
+        return next(one.reconciler for one in self.followers if one.name == self.name)
 
     def of_branch(self, branch: str) -> tuple[Follower, ...]:
         """Return those that follow a branch."""

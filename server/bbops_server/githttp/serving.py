@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bbops.git.environment import scrubbed_environment
 from bbops_server.accounts.proposals import Proposals
@@ -20,6 +20,9 @@ from bbops_server.githttp.push import Push
 from bbops_server.githttp.repository import Projects, Repository
 from bbops_server.githttp.room import Room
 from bbops_server.processes import LivingChild
+
+if TYPE_CHECKING:
+    from bbops_server.forge.local import Happened
 
 SETTINGS: Final = (
     ("http.receivepack", "true"), ("http.uploadpack", "true"), ("http.getanyfile", "false"),
@@ -75,12 +78,22 @@ class GitHttp:
         mine = next(one for one in every if one.name == repository.name)
         others = [one for one in every
                   if one is not mine and one.source.branch == mine.source.branch]  # fmt: skip
-        forge = LocalForge(repository.place, mine.name, self._records)
+        loop = asyncio.get_running_loop()
+
+        def tell(happened: Happened) -> None:
+            loop.call_soon_threadsafe(inform, happened)
+
+        def inform(happened: Happened) -> None:
+            told = _describe(happened) | {"page": desk.page(happened.proposal.number)}
+            self.projects.inform(repository.main, happened.event, told)
+
+        forge = LocalForge(repository.place, mine.name, self._records, tell)
         bench = Bench(self._build, forge, self._trials, mine, others)
         drafts = self.projects.drafts(mine.name)
-        return Proposing(
+        desk = Proposing(
             forge, bench, lambda path: mine.at.plane.settings.control_url + path, drafts
         )
+        return desk
 
     async def stop(self) -> None:
         """End what is under way; a push is taken wholly or not."""
@@ -104,3 +117,13 @@ class GitHttp:
             "GIT_COMMITTER_NAME": caller.name or who, "GIT_COMMITTER_EMAIL": who,
             "REMOTE_USER": who,
         }  # fmt: skip
+
+
+def _describe(happened: Happened) -> dict[str, Any]:
+    """Return what others are told of a proposal."""
+    known = happened.proposal
+    return {
+        "proposal": known.number, "title": known.title, "author": known.author,
+        "target": known.target, "topic": known.topic, "state": known.state, "head": known.head,
+        "merged": known.merged, "by": happened.who, "text": happened.text,
+    }  # fmt: skip

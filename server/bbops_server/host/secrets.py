@@ -67,6 +67,10 @@ class Secrets:
         sealed = self._read()
         return self._decrypt(name, sealed) if name in sealed else None
 
+    def has(self, name: str) -> bool:
+        """Return whether somebody has given a value; what has a default needs none."""
+        return bool(self._environment.get(name)) or (name != _CHECK and name in self._read())
+
     def set(self, name: str, value: str) -> None:
         """Store a value; the key is made on the first one. Raises as `get`."""
         with self._changing() as sealed:

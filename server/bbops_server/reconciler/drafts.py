@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,10 +24,10 @@ from bbops_server.reconciler.attempt import Workshop
 from bbops_server.reconciler.contracts import write_contract
 from bbops_server.reconciler.draft_names import draft_name, key_of, slug_of
 from bbops_server.reconciler.draft_status import DraftStatus, State
-from bbops_server.reconciler.events import Event
+from bbops_server.reconciler.events import Event, Published
 from bbops_server.reconciler.loop import Reconciler
 from bbops_server.reconciler.status import Stalled, Written
-from bbops_server.settings import ProjectSettings
+from bbops_server.settings import ProjectSettings, WebhookEvent
 
 LOOK_SECONDS: Final = 0.5
 TELL_SECONDS: Final = 20.0
@@ -37,12 +37,17 @@ COPY_SECONDS: Final = 600.0
 WAKING_SECONDS: Final = 30.0
 _WAIT_SECONDS: Final = 0.02
 
+Inform = Callable[[WebhookEvent, Mapping[str, Any]], None]
+
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class _Draft:
-    """One branch; `reconciler` follows it while it is awake."""
+    """One branch; `reconciler` follows it while it is awake.
+
+    Others were `told` last of this commit, and this.
+    """
 
     branch: str
     commit: str
@@ -51,13 +56,15 @@ class _Draft:
     task: asyncio.Task[None] | None = None
     asked_at: float = 0.0
     renewed: str = ""
+    told: tuple[str, WebhookEvent] | None = None
 
 
 class Drafts:
     """Follows the branches of one project, and wakes, evicts and drops their drafts."""
 
-    def __init__(self, workshop: Workshop) -> None:
-        self.workshop = workshop
+    def __init__(self, workshop: Workshop, inform: Inform = lambda _, __: None) -> None:
+        """`inform` lets others know what becomes of drafts."""
+        self.workshop, self._inform = workshop, inform
         self.asked = asyncio.Event()
         self._drafts: dict[str, _Draft] = {}
         self._branches: Mapping[str, str] = {}
@@ -222,7 +229,7 @@ class Drafts:
         gone = [slug for slug in self._drafts if slug not in slugs]
         for slug in gone:
             await self._end(self._drafts[slug])
-            self._drafts.pop(slug)
+            self._tell("draft.gone", self._drafts.pop(slug))
         self._drafts = {slug: self._kept(slug, branch) for slug, branch in slugs.items()}
         await self._arrange()
         await asyncio.to_thread(self._clear)
@@ -275,13 +282,29 @@ class Drafts:
     def _hear(self, slug: str, event: Event) -> None:
         """Begin anew where rows stand in the way of a new commit: nothing in a draft is dear."""
         one = self._drafts.get(slug)
-        if one is None or not isinstance(event, Stalled):
+        if one is None:
             return
-        if event.reason == "MigrationRefused" and one.renewed != one.commit:
+        if isinstance(event, Published):
+            self._tell("draft.ready", one)
+        elif not isinstance(event, Stalled):
+            return
+        elif event.reason == "MigrationRefused" and one.renewed != one.commit:
             one.renewed = one.commit
             task = asyncio.create_task(self._renew(slug))
             self._renewing.add(task)
             task.add_done_callback(self._renewing.discard)
+        else:
+            self._tell("draft.failed", one, event.as_sentence())
+
+    def _tell(self, event: WebhookEvent, one: _Draft, message: str = "") -> None:
+        """Let others know, once of each commit: it may sleep and wake many times."""
+        if one.told == (one.commit, event):
+            return
+        one.told = one.commit, event
+        draft = self.workshop.plane.settings.url_of(one.settings) + "/"
+        self._inform(event, {
+            "branch": one.branch, "commit": one.commit, "draft": draft, "message": message,
+        })  # fmt: skip
 
     async def _renew(self, slug: str) -> None:
         with suppress(BbopsError):

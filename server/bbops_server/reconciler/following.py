@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from bbops.diagnostics import Diagnostic
 from bbops.errors import BbopsError
@@ -20,7 +20,7 @@ from bbops.git.address import Address
 from bbops.render import as_json
 from bbops_server.host.files import note_schema
 from bbops_server.host.secrets import Secrets
-from bbops_server.live.place import Place
+from bbops_server.live.place import EVERYWHERE, Place
 from bbops_server.live.plane import Arrangement, Plane
 from bbops_server.reconciler.attempt import Workshop
 from bbops_server.reconciler.events import Applied, Refused
@@ -29,7 +29,7 @@ from bbops_server.reconciler.remote import RemoteSource
 from bbops_server.reconciler.sources import BranchSource, Source
 from bbops_server.reconciler.status import ServerStatus
 from bbops_server.server_file.load import Read, read_file
-from bbops_server.server_file.model import ServedProject, ServerFile
+from bbops_server.server_file.model import LoneFile, ServedProject, ServerFile
 from bbops_server.server_file.settings import (
     access_settings,
     draft_settings,
@@ -60,6 +60,8 @@ class Options:
 class FollowedFile:
     """A server's file, what of it is in force, and the way from there to what it says now."""
 
+    form: ClassVar[type[ServerFile]] = ServerFile
+
     def __init__(self, options: Options, first: ServerFile, plane: Plane) -> None:
         self.options, self.first, self.plane = options, first, plane
         self.path = options.path
@@ -68,18 +70,30 @@ class FollowedFile:
 
     async def run(self, projects: Projects) -> None:
         """Keep the projects as the file says until cancelled. SIGHUP makes it look at once."""
+        await self.begin(projects)
+        await self.follow(projects)
+
+    async def begin(self, projects: Projects) -> None:
+        """Put in force what the file said when the server was started."""
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self.asked.set)
         projects.settings = ServerStatus(str(self.path))
         await self.apply(self.first, projects)
+
+    async def follow(self, projects: Projects) -> None:
+        """Put each change in force until cancelled."""
         seen: _Stamp = (
             None  # so that it is read once more: it may have changed since the first time
         )
         while True:
             seen = await self.wait(seen)
             try:
-                await self.take(await asyncio.to_thread(read_file, self.path), projects)
+                await self.take(await asyncio.to_thread(self.read), projects)
             except Exception:  # noqa: BLE001 - the projects serve on
                 _log.exception("a change of '%s' failed; what is served serves on", self.path)
+
+    def read(self) -> Read:
+        """Read what the file says now."""
+        return read_file(self.path, form=self.form)
 
     async def wait(self, seen: _Stamp) -> _Stamp:
         """Return the file's stamp once it is another one, and for a moment the same."""
@@ -132,7 +146,8 @@ class FollowedFile:
 
     def take_settings(self, new: ServerFile) -> None:
         """Tell people the addresses that the file names, let in whom it says, freeze, and tell."""
-        data, control = new.urls.data or "", new.urls.control or ""
+        data = new.urls.data or ""
+        control = self.options.given.get("control_shown") or new.urls.control or ""
         self.plane.settings = replace(
             self.plane.settings, data_shown=data, control_shown=control,
             access=access_settings(new), freezes=freeze_settings(new),
@@ -146,9 +161,12 @@ class FollowedFile:
             name: Place(one.hosts, one.prefix, (one.state / "publication.json").exists())
             for name, one in settings.items()
         }
+        await self.tell_plane(Arrangement(places, tuple(new.proxies), tuple(new.egress.allow)))
+
+    async def tell_plane(self, arrangement: Arrangement) -> None:
+        """Let the data processes know; one that does not answer is told when it does."""
         try:
-            allowed = tuple(new.egress.allow)
-            await self.plane.arrange(Arrangement(places, tuple(new.proxies), allowed))
+            await self.plane.arrange(arrangement)
         except BbopsError as error:
             _log.error("a process was not told of a change of '%s': %s", self.path, error)
 
@@ -167,6 +185,20 @@ class FollowedFile:
             address, served.branch, settings.state / "mirror", path=served.path,
             every_seconds=self.options.every_seconds,
         )  # fmt: skip
+
+
+class FollowedSettings(FollowedFile):
+    """The file of a server whose command line names its one repository: settings alone."""
+
+    form = LoneFile
+
+    async def apply(self, new: ServerFile, projects: Projects) -> Applied:  # noqa: ARG002 - it has one
+        """Put the settings in force."""
+        self.file = new
+        self.take_settings(new)
+        proxies, allowed = tuple(new.proxies), tuple(new.egress.allow)
+        await self.tell_plane(Arrangement({"": EVERYWHERE}, proxies, allowed))
+        return Applied([], [], [], [])
 
 
 def _compare(old: ServerFile, new: ServerFile) -> Applied:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -19,7 +20,8 @@ from bbops_server.reconciler.events import Event, Tell
 from bbops_server.reconciler.loop import Reconciler
 from bbops_server.reconciler.status import Publication, ServerStatus, Stalled, Status, Written
 from bbops_server.reconciler.versions import Versions
-from bbops_server.settings import ProjectSettings
+from bbops_server.reconciler.weighing import weigh
+from bbops_server.settings import ProjectSettings, WebhookEvent
 from bbops_server.webhooks.outbox import Outbox
 
 RESTART_SECONDS = 5.0
@@ -43,7 +45,7 @@ class Projects:
         """`work` starts them, and goes on until it is cancelled."""
         self.settings = ServerStatus()
         self.outbox: Outbox | None = None
-        """Who else is told of attempts."""
+        """Who else is told what happens."""
         self._tell, self._work = tell, work
         self._held: list[tuple[str, Event]] | None = []
         self._entries: dict[str, _Entry] = {}
@@ -64,9 +66,13 @@ class Projects:
 
     def notify(self, reconciler: Reconciler, publication: Publication) -> None:
         """Let the receivers of webhooks know of an attempt that ended."""
+        event: WebhookEvent = "published" if publication.outcome == "live" else "stalled"
+        self.inform(reconciler, event, msgspec.to_builtins(publication))
+
+    def inform(self, reconciler: Reconciler, event: WebhookEvent, told: Mapping[str, Any]) -> None:
+        """Let the receivers of webhooks know what happened to a project."""
         if self.outbox is not None:
-            event = "published" if publication.outcome == "live" else "stalled"
-            board, told = reconciler.board, msgspec.to_builtins(publication)
+            board = reconciler.board
             self.outbox.tell(event, {"project": board.name, "url": board.url, **told})
 
     def reconcilers(self) -> Iterator[Reconciler]:
@@ -122,6 +128,13 @@ class Projects:
         source = await live_source(found.source, found.board.applied, build)
         return await write_contract(found.workshop, source, form)
 
+    async def weigh(
+        self, name: str, tables: Mapping[str, Mapping[str, Any]], env: Sequence[str]
+    ) -> dict[str, Any] | None:
+        """Return what other tables would do to the live data; None when no project has the name."""
+        found = self._find(name)
+        return None if found is None else await weigh(found.workshop, tables, env)
+
     def wake(self, draft: str) -> None:
         """Let a draft answer that was asked for."""
         for entry in self._entries.values():
@@ -146,7 +159,7 @@ class Projects:
         reconciler = Reconciler(workshop, lambda event: self.tell(name, event))
         reconciler.ended = lambda publication: self.notify(reconciler, publication)
         task = asyncio.create_task(self._run(reconciler, self._ending.get(name)))
-        drafts = Drafts(workshop)
+        drafts = Drafts(workshop, lambda event, told: self.inform(reconciler, event, told))
         work = drafts.run() if workshop.mode == "serve" else asyncio.sleep(0)
         workshop.plane.wake = self.wake
         self._entries[name] = _Entry(reconciler, task, drafts, asyncio.create_task(work))

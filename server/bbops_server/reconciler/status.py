@@ -1,13 +1,14 @@
 """What is true of a project right now, in conditions that people and machines can read.
 
 `Ready`: a release is served and it is the newest commit. `Reconciling`: an attempt is under way.
-`Stalled`: the newest commit is not live, and why; the last good release serves on.
+`Stalled`: the newest commit is not live, and why; the last good release serves on. It holds beside
+`Ready` where the newest commit is live, and publications are suspended.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -216,6 +217,16 @@ class StatusSource(Protocol):
         """Return a project's history; None when no project has the name."""
         ...
 
+    async def weigh(
+        self, name: str, tables: Mapping[str, Mapping[str, Any]], env: Sequence[str]
+    ) -> dict[str, Any] | None:
+        """Return what other tables would do to the live data; None when no project has the name.
+
+        Raises:
+            BbopsError: they have mistakes, or the database cannot be asked.
+        """
+        ...
+
     async def contract(self, name: str, form: str) -> Written | None:
         """Return what the live commit publishes; None when no project has the name.
 
@@ -346,7 +357,9 @@ class StatusBoard:
         self.diagnostics = stalled.diagnostics
         self.put("Reconciling", status=False, reason=stalled.reason, message="")
         self.put("Stalled", status=True, reason=stalled.reason, message=stalled.as_sentence())
-        self.put("Ready", status=False, reason=stalled.reason, message=self.serving())
+        is_newest = stalled.reason == "Suspended" and self.attempted == self.applied
+        told = f"{self.release} is live" if is_newest else self.serving()
+        self.put("Ready", status=is_newest, reason=stalled.reason, message=told)
         is_new = old is None or (old.reason, old.message) != (stalled.reason, stalled.message)
         if is_new and self.attempted:
             self.add(Publication(

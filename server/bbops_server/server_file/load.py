@@ -39,7 +39,9 @@ class Read:
     document: Document | None = None
 
 
-def read_file(path: Path, env: Mapping[str, str] = os.environ) -> Read:
+def read_file(
+    path: Path, env: Mapping[str, str] = os.environ, form: type[ServerFile] = ServerFile
+) -> Read:
     """Read a server's file from disk; one that cannot be read is a diagnostic, too."""
     try:
         data = path.read_bytes()
@@ -47,16 +49,19 @@ def read_file(path: Path, env: Mapping[str, str] = os.environ) -> Read:
         reason = (error.strerror or "no reason given").lower()
         found = Diagnostic(FilePlace(path.name), "unreadable", f"the file cannot be read: {reason}")
         return Read(None, (found,))
-    return load(path.name, data, env)
+    return load(path.name, data, env, form)
 
 
-def load(name: str, data: bytes, env: Mapping[str, str]) -> Read:
+def load(
+    name: str, data: bytes, env: Mapping[str, str], form: type[ServerFile] = ServerFile
+) -> Read:
     """Return what a server's file says.
 
     Args:
         name: what diagnostics call the file.
         data: its bytes.
         env: where `${ env.NAME }` is looked up.
+        form: what it may say.
     """
     document = load_document(data)
     if document.problems:
@@ -71,16 +76,18 @@ def load(name: str, data: bytes, env: Mapping[str, str]) -> Read:
     found = list(_check_env(name, document, env))
     if found:
         return Read(None, tuple(found))
-    return _validate(name, document, env)
+    return _validate(name, document, env, form)
 
 
-def _validate(name: str, document: Document, env: Mapping[str, str]) -> Read:
+def _validate(
+    name: str, document: Document, env: Mapping[str, str], form: type[ServerFile]
+) -> Read:
     try:
-        file = ServerFile.model_validate(_filled(document.root, env))
+        file = form.model_validate(_filled(document.root, env))
     except ValidationError as error:
         from bbops.explain import explain  # noqa: PLC0415 - as in `place_of`
 
-        found = sorted(explain(name, document, ServerFile, error))
+        found = sorted(explain(name, document, form, error))
         return Read(None, tuple(found), document)
     found = [*_check_places(name, document, file), *_check_https(name, document, file)]
     return Read(None if has_errors(found) else file, tuple(found), document)

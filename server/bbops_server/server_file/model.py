@@ -143,6 +143,15 @@ def _number(value: Any) -> Any:
     return int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value) else value
 
 
+def _check_lone(projects: dict[str, Any]) -> dict[str, Any]:
+    if projects:
+        raise _wrong(
+            "the command line names the repository of this server already",
+            "'bbops serve FILE' serves the projects of a file",
+        )
+    return projects
+
+
 Url = Annotated[str, AfterValidator(_check_url)]
 ProjectName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,62}$")]
 
@@ -233,3 +242,9 @@ class ServerFile(Model):
     workers: Annotated[int, BeforeValidator(_number), Field(ge=1, le=MAX_WORKERS)] = 1
     database: Annotated[str, AfterValidator(_check_database)] = ""
     projects: dict[ProjectName, ServedProject]
+
+
+class LoneFile(ServerFile):
+    """The same of a server whose command line names its one repository."""
+
+    projects: Annotated[dict[str, ServedProject], AfterValidator(_check_lone)] = {}

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
 from bbops.model import Model
-from bbops_server.settings import WEBHOOK_EVENTS, Webhook, WebhookEvent, is_loopback
+from bbops_server.settings import ATTEMPTED, Webhook, WebhookEvent, is_loopback
 
 
 def _check_receiver(text: str) -> str:
@@ -36,7 +36,7 @@ class WrittenWebhook(Model):
     """Who is told what; the secret is a value of the environment, or a stored one."""
 
     url: Annotated[str, AfterValidator(_check_receiver)]
-    events: Annotated[list[WebhookEvent], Field(min_length=1)] = list(WEBHOOK_EVENTS)
+    events: Annotated[list[WebhookEvent], Field(min_length=1)] = list(ATTEMPTED)
     secret_env: Annotated[str, StringConstraints(pattern=r"^[A-Z_][A-Z0-9_]*$")]
 
 
