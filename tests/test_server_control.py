@@ -112,6 +112,7 @@ def test_it_describes_itself(ask: Ask) -> None:
         "/api/projects/{name}/drafts/{slug}/token", "/api/projects/{name}/drafts/{slug}/renew",
         "/api/projects/{name}/drafts/{slug}/rows", "/api/projects/{name}/contract",
         "/api/projects/{name}/drafts/{slug}/contract", "/api/projects/{name}/plan",
+        "/api/projects/{name}/frontends",
         "/api/projects/{name}/versions", "/api/projects/{name}/publications",
         "/api/projects/{name}/suspend", "/api/projects/{name}/resume",
         "/api/projects/{name}/rollback", "/api/projects/{name}/exempt",
