@@ -209,6 +209,15 @@ class RolledBack(msgspec.Struct, frozen=True):
     page: str = ""
 
 
+class PublishedFrontend(msgspec.Struct, frozen=True):
+    """A frontend that was published; `message` says why it is not live, where it is not."""
+
+    version: str
+    commit: str
+    is_live: bool
+    message: str
+
+
 class Merged(msgspec.Struct, frozen=True):
     """What became of a merge."""
 

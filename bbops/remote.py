@@ -21,6 +21,7 @@ from bbops.answers import (
     ProjectLine,
     Proposal,
     Publication,
+    PublishedFrontend,
     Reply,
     RolledBack,
     ServerStatus,
@@ -131,6 +132,20 @@ class Remote:
         body = {"tables": tables, "env": list(env)}
         path = f"/api/projects/{quote(name, safe='')}/plan"
         return self._read(self._ask("POST", path, body, seconds=PLAN_SECONDS), dict[str, Any])
+
+    def publish_frontend(self, name: str, archive: bytes, message: str) -> PublishedFrontend:
+        """Have the files of a zip archive published; answers when they are live.
+
+        Raises:
+            ServerError: also when the project takes none.
+        """
+        path = f"/api/projects/{quote(name, safe='')}/frontends?message={quote(message)}"
+        answer = self._send("POST", path, content=archive, seconds=PLAN_SECONDS + PLAN_SECONDS)
+        return self._read(answer, PublishedFrontend)
+
+    def frontends(self, name: str) -> list[dict[str, Any]]:
+        """Return the frontends that were published on their own. Raises as `status`."""
+        return self._read(self._ask_about("GET", name, "frontends"), list[dict[str, Any]])
 
     def requests(self, name: str, **filters: Any) -> list[dict[str, Any]]:
         """Return the newest answered requests of a project, newest last.
@@ -303,8 +318,11 @@ class Remote:
     def _ask(
         self, method: str, path: str, body: Any = None, seconds: float = TIMEOUT_SECONDS
     ) -> httpx.Response:
+        return self._send(method, path, seconds=seconds, json=body)
+
+    def _send(self, method: str, path: str, *, seconds: float, **body: Any) -> httpx.Response:
         try:
-            return self._client.request(method, self._url + path, json=body, timeout=seconds)
+            return self._client.request(method, self._url + path, timeout=seconds, **body)
         except httpx.TimeoutException:
             message = f"'{self._url}' did not answer within {seconds:g} seconds"
             raise ServerError(message) from None

@@ -71,6 +71,9 @@ class OneProject:
     def versions(self, name: str) -> OneHistory | None:
         return OneHistory() if name == "small" else None
 
+    def frontends(self, name: str) -> OneFrontend | None:
+        return OneFrontend() if name == "small" else None
+
     async def weigh(self, name: str, tables: Any, env: Sequence[str]) -> dict[str, Any] | None:
         return {"hash": None, "waits": False, "changes": [], "env": []} if name == "small" else None
 
@@ -99,6 +102,16 @@ class OneHistory:
 
     async def roll_back(self, version: str, only: list[str], who: str) -> dict[str, Any]:
         raise ServerError(f"there is no version '{version}'")
+
+
+class OneFrontend:
+    async def list(self) -> list[dict[str, Any]]:
+        return []
+
+    async def publish(
+        self, folder: Path, paths: Sequence[str], *, who: str, subject: str
+    ) -> dict[str, Any]:
+        raise ServerError("project.yaml names no frontend")
 
 
 class OneDraft:

@@ -23,7 +23,7 @@ SHOWN = {
     for path in (ROOT / "tests/golden").glob("*/*/expected.txt")
     for code in re.findall(r" \[([a-z-]+)\]$", path.read_text(), re.MULTILINE)
 }
-TESTED_BELOW = {"too-many-files", "not-a-file", "yaml-too-large"}
+TESTED_BELOW = {"too-many-files", "frontend-too-large", "not-a-file", "yaml-too-large"}
 TESTED_ELSEWHERE = {
     "needs-restart", "unreadable", "test-failed", "feature-off", "other-database",
 }  # fmt: skip

@@ -22,6 +22,7 @@ WITHOUT = {
     "no-project": "a file that is not there; tests/golden/check/no-project",
     "too-many-files": "20,001 files; tests/test_errors_page.py makes them",
     "not-a-file": "a link is no text; tests/test_errors_page.py makes one",
+    "frontend-too-large": "10,001 files; tests/test_frontend.py makes them",
     "yaml-too-large": "a mebibyte; tests/test_errors_page.py makes it",
     "yaml-too-deep": "65 levels; tests/golden/check/yaml-too-deep has them",
     "yaml-encoding": "bytes that no page of text can hold; tests/golden/check/yaml-encoding",

@@ -85,7 +85,8 @@ def test_the_front_page_is_text_or_safe_html(ask: Ask) -> None:
     assert "a.yaml:1:2: warning: odd [x]" in text.text
     html = ask("/", headers={"accept": "text/html"})
     assert html.headers["content-type"].startswith("text/html")
-    assert "&lt;b&gt;r1&lt;/b&gt; is live" in html.text
+    assert '<span class="pill live">live</span>' in html.text
+    assert "a.yaml:1:2: warning: odd [x]" in html.text
     assert "default-src 'none'" in html.headers["content-security-policy"]
 
 
@@ -110,7 +111,8 @@ def test_it_describes_itself(ask: Ask) -> None:
         "/api/projects/{name}/requests", "/api/projects/{name}/drafts",
         "/api/projects/{name}/drafts/{slug}/token", "/api/projects/{name}/drafts/{slug}/renew",
         "/api/projects/{name}/drafts/{slug}/rows", "/api/projects/{name}/contract",
-        "/api/projects/{name}/drafts/{slug}/contract",
+        "/api/projects/{name}/drafts/{slug}/contract", "/api/projects/{name}/plan",
+        "/api/projects/{name}/frontends",
         "/api/projects/{name}/versions", "/api/projects/{name}/publications",
         "/api/projects/{name}/suspend", "/api/projects/{name}/resume",
         "/api/projects/{name}/rollback", "/api/projects/{name}/exempt",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from bbops.check._again import take_over
+from bbops.check._frontend import check_frontend
 from bbops.diagnostics import Diagnostic, has_errors
 from bbops.load import Cache as LoadCache
 from bbops.load import load
@@ -39,7 +40,8 @@ def validate(
     loaded = load(tree, cache.files)
     if loaded.project is None:
         return None, loaded.diagnostics
-    found = tuple(sorted({*loaded.diagnostics, *check(loaded.project, cache.project)}))
+    rules = {*check(loaded.project, cache.project), *check_frontend(loaded.project, tree)}
+    found = tuple(sorted({*loaded.diagnostics, *rules}))
     cache.project = loaded.project
     return (None if has_errors(found) else loaded.project), found
 

@@ -40,7 +40,7 @@ _SETTINGS = {
     "http.lowSpeedLimit": "100",
     "http.lowSpeedTime": "30",
 }
-_VERSIONS = "refs/tags/v*"
+_VERSIONS = ("refs/tags/v*", "refs/tags/frontend/v*")
 _LEFT_BEHIND = ("*.lock", "refs/**/*.lock", "objects/pack/tmp_*", "objects/??/tmp_obj_*")
 _DISK = ("No space left on device", "Read-only file system", "File too large", "quota exceeded")
 _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?").fullmatch
@@ -71,7 +71,8 @@ class Mirror:
             return newest
         self._fetch(f"+{ref}:{ref}")
         if held is None:  # the versions there are, so that ours go on from them
-            self._fetch(f"+{_VERSIONS}:{_VERSIONS}")
+            for one in _VERSIONS:
+                self._fetch(f"+{one}:{one}")
         self._tidy()
         return self._held(ref)
 

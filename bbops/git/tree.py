@@ -19,11 +19,14 @@ class GitTree:
         algorithm = "sha1" if len(commit) == 40 else "sha256"
         self.revision = f"{branch}@{algorithm}:{commit}"
         self._store, self._commit, self._under = store, commit, under
+        self._entries: Sequence[Entry] | None = None
 
     def entries(self) -> Sequence[Entry]:
         """Return every file, sorted by path from `under`."""
-        listed = self._store.entries(self._commit, self._under)
-        return [entry for entry in listed if not is_local(entry.path)]
+        if self._entries is None:  # a commit never changes
+            listed = self._store.entries(self._commit, self._under)
+            self._entries = [entry for entry in listed if not is_local(entry.path)]
+        return self._entries
 
     def read(self, blobs: Sequence[BlobId]) -> dict[BlobId, bytes]:
         """Return the bytes behind each id; an id the repository does not hold is left out."""

@@ -114,6 +114,26 @@ def put_folder(place: Place, commit: str, folder: str, source: str) -> str:
         return _demand(_run(aside, ("write-tree",)), "write-tree")
 
 
+def write_tree(place: Place, folder: Path, paths: Sequence[str]) -> str:
+    """Return a tree of files that lie in a folder, byte for byte: no filter changes any.
+
+    Args:
+        place: the repository.
+        folder: where they lie.
+        paths: of the files from there; without quotes and control characters.
+    """
+    files = [str(folder / path) for path in paths]
+    written = _run(place, ("hash-object", "-w", "--no-filters", "--stdin-paths"), files)
+    blobs = _demand(written, "hash-object").split()
+    with tempfile.TemporaryDirectory(prefix="bbops-index-") as temporary:
+        aside = replace(place, index=Path(temporary) / "index")
+        lines = [
+            _index_line(path, ("100644", blob)) for path, blob in zip(paths, blobs, strict=True)
+        ]
+        _demand(_run(aside, ("update-index", "--add", "--index-info"), lines), "update-index")
+        return _demand(_run(aside, ("write-tree",)), "write-tree")
+
+
 def make_commit(
     place: Place, tree: str, parents: Sequence[str], message: str, who: Identity = BBOPS
 ) -> str:

@@ -40,6 +40,9 @@ FORMAT = f"5 {MAGIC_NUMBER.hex()}"
 SLICE_SECONDS = 0.001
 """How long linking keeps the event loop at a time."""
 
+Beside = Callable[[Any, Any], Awaitable[bool]]
+"""Answers a request, or returns False with nothing sent."""
+
 
 class Release:
     """What is served: immutable once linked, and named by its commit."""
@@ -54,6 +57,8 @@ class Release:
         self.name, self.table, self.functions = answering.name, table, functions
         self.answering, self.flights = answering, flights
         self.spaces: list[dict[str, Any]] = []
+        self.beside: Beside | None = None
+        """Is asked what no route answers, by any method."""
 
     def __call__(self, scope: Any, receive: Any, send: Any) -> Awaitable[None]:
         """Answer one request; a request that began here ends here, whatever is swapped."""
@@ -64,7 +69,13 @@ class Release:
         if target is not None:
             answer: Awaitable[None] = target(scope, receive, send, found)
             return answer
+        if self.beside is not None and not found:
+            return self._ask_beside(self.beside, scope, send, path)
         return self.answering.refuse(self.table, scope, send, path, tuple(found))
+
+    async def _ask_beside(self, beside: Beside, scope: Any, send: Any, path: str) -> None:
+        if not await beside(scope, send):
+            await self.answering.refuse(self.table, scope, send, path, ())
 
     @property
     def in_flight(self) -> int:

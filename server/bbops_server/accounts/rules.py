@@ -54,6 +54,7 @@ class Permission(StrEnum):
     ACCEPT = "accept a rewritten history"
     SUSPEND = "suspend publications, and resume them"
     ROLL_BACK = "roll back at once"
+    PUBLISH_FRONTEND = "publish a frontend"
     OPEN_DRAFT = "open a draft"
     RENEW_DRAFT = "let a draft begin anew"
     COPY_ROWS = "copy live rows into a draft"
@@ -96,6 +97,7 @@ RULES: Final[Mapping[Permission, Rule]] = {
     Permission.ACCEPT: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
     Permission.SUSPEND: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
     Permission.ROLL_BACK: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
+    Permission.PUBLISH_FRONTEND: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
     Permission.OPEN_DRAFT: Rule("project", Role.VIEWER, Scope.READ),
     Permission.RENEW_DRAFT: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
     Permission.COPY_ROWS: Rule("project", Role.MAINTAINER, Scope.DEPLOY),

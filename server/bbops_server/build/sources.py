@@ -18,7 +18,7 @@ from bbops.git.restoring import describe_restoring, restore_tree
 from bbops.git.store import Store
 from bbops.git.tree import GitTree
 from bbops.git.versions import add_version, find_version, read_versions
-from bbops.git.writing import Identity, make_commit, move_branch
+from bbops.git.writing import Identity, make_commit, move_branch, write_tree
 from bbops.tree import FolderTree, Tree
 
 Source = Mapping[str, Any]
@@ -82,6 +82,35 @@ class Sources:
         found = read_versions(self.store(repository).place, folder)
         return {"versions": [asdict(one) for one in found]}
 
+    def newest_frontend(self, source: Source) -> Tree | None:
+        """Return the files of the frontend that was published last; None where none was."""
+        store = self.store(source["repository"])
+        found = read_versions(store.place, frontend_scope(source["path"]))
+        return GitTree(store, found[0].commit, branch=found[0].name) if found else None
+
+    def publish_frontend(self, asked: Mapping[str, Any]) -> dict[str, str]:
+        """Keep files as a commit of their own, and tag it as the next frontend.
+
+        Args:
+            asked: `source` of the live commit, `from` the folder with the files, their `paths`
+                in it, `who` publishes them, and the `subject` of the commit.
+
+        Raises:
+            GitError: the repository cannot be written.
+        """
+        source = asked["source"]
+        store, scope = self.store(source["repository"]), frontend_scope(source["path"])
+        known = read_versions(store.place, scope)
+        tree = write_tree(store.place, Path(asked["from"]), asked["paths"])
+        parents = [known[0].commit] if known else []
+        who = Identity(asked["who"].partition("@")[0], asked["who"])
+        commit = make_commit(store.place, tree, parents, asked["subject"], who)
+        facts = {"Release": tree, "Author": asked["who"]}
+        return {
+            "version": add_version(store.place, commit, asked["subject"], facts, scope),
+            "commit": commit,
+        }
+
     def roll_back(self, asked: Mapping[str, Any]) -> dict[str, str]:
         """Make a commit that restores a version, and put it on its branch where it is to move.
 
@@ -134,6 +163,11 @@ class Sources:
             self._stores[repository] = Store.open(Path(repository))
         store = self._stores[repository]
         return store.beside(Path(quarantine)) if quarantine else store
+
+
+def frontend_scope(folder: str) -> str:
+    """Return what stands before the versions of a project's frontend in the names of tags."""
+    return f"{folder}/frontend" if folder else "frontend"
 
 
 @dataclass(slots=True)

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+from bbops.check._frontend import find_files
 from bbops.compile.release import Built, Cache, build, check, declared_env
 from bbops.database.copying import copy_rows
 from bbops.database.place import read_place
@@ -27,11 +28,13 @@ from bbops.git.command import end_all
 from bbops.plan.asking import Question, make_tree
 from bbops.project import Project
 from bbops.resources.project import Engine
+from bbops.tree import Tree
 from bbops_server.build.contracts import Contracts
+from bbops_server.build.frontend import find_secret, keep
 from bbops_server.build.gate import MOST_TOLD, Gate, Trial
 from bbops_server.build.proposing import agree, judge, read_pair, summarize
 from bbops_server.build.smoke import try_release
-from bbops_server.build.sources import Mirrors, Source, Sources
+from bbops_server.build.sources import Mirrors, Source, Sources, frontend_scope
 from bbops_server.build.tables import TablesAtWork
 from bbops_server.host.log import start_logging
 from bbops_server.messages import Channel, Frame, answer_all
@@ -112,6 +115,13 @@ class Builder:
                 request.get("off", ()),
                 request.get("engine", "sqlite"),
             ),
+            "find secret": lambda: {
+                "found": find_secret(Path(request["state"]), request["frontend"], request["values"])
+            },
+            "publish frontend": lambda: self._publish_frontend(request),
+            "frontends": lambda: self._sources.versions(
+                request["repository"], frontend_scope(request["folder"])
+            ),
             "is dirty": lambda: {
                 "is_dirty": is_dirty(Path(request["repository"]), request["branch"])
             },
@@ -147,6 +157,7 @@ class Builder:
             "author": self._sources.author(source),
             "compiled": built.compiled,
             **self._keep(built, artifacts),
+            "frontend": self._keep_frontend(built, artifacts.parent, tree, source),
         }
         return answer | {"milliseconds": round(1000 * (time.monotonic() - started))}
 
@@ -217,6 +228,31 @@ class Builder:
     def _compile(self, source: Source, *, off: Sequence[str], engine: Engine) -> Built:
         tree, cache = self._sources.open(source)
         return build(tree, cache, off=off, database=engine)
+
+    def _publish_frontend(self, request: Frame) -> Frame:
+        """Tag a frontend that comes without a commit of the project, where it would be served."""
+        tree, cache = self._sources.open(request["source"])
+        project, found = check(tree, cache, database=request["engine"], off=())
+        if project is None:
+            raise ProjectError(found)
+        settings = project.settings.model.frontend
+        if settings is None:
+            raise ServerError("project.yaml names no frontend", hint="write 'frontend: {}' there")
+        if any(find_files(tree, settings.directory)):
+            raise ServerError(
+                f"'{settings.directory}' is in the project's commits, which publish it",
+                hint="commit the new files, or take the folder out of git",
+            )
+        return dict(self._sources.publish_frontend(request))
+
+    def _keep_frontend(self, built: Built, state: Path, tree: Tree, source: Source) -> str:
+        if built.project is None:
+            return ""
+        settings = built.project.settings.model.frontend
+        folder = settings.directory if settings else ""
+        if settings and source["kind"] == "git" and not any(find_files(tree, folder)):
+            tree, folder = self._sources.newest_frontend(source) or tree, ""
+        return keep(state, built.project, tree, folder)
 
     def _keep(self, built: Built, artifacts: Path) -> Frame:
         """Write the artifact and remember its tables; return what a release needs besides."""

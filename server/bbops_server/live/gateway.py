@@ -14,6 +14,7 @@ from bbops.runtime.flow import code_of
 from bbops_server.live.directory import Directory
 from bbops_server.live.drafts import Drafts
 from bbops_server.live.forwarded import Proxies
+from bbops_server.live.frontend import CONFIG
 from bbops_server.live.swap import Live
 
 MAX_HEADERS = 100
@@ -58,7 +59,7 @@ class DataPlane(Litestar):
         if "/~" in scope["path"]:
             if self._drafts is not None and await self._drafts.answer(scope, receive, send):
                 return
-            if scope["path"].startswith("/~"):
+            if scope["path"].startswith("/~") and scope["path"] != CONFIG:
                 await super().__call__(scope, receive, send)
                 return
         if live is None and (live := self._directory.find(scope)) is None:

@@ -49,6 +49,8 @@ class Link:
     durability: Durability
     detailed: bool
     env: Mapping[str, str | None] = field(repr=False)
+    frontend: Path | None = None
+    url: str = ""
 
     def request(self) -> Frame:
         """Return it as a request."""
@@ -62,6 +64,8 @@ class Link:
             "durability": self.durability,
             "detailed": self.detailed,
             "env": dict(self.env),
+            "frontend": str(self.frontend or ""),
+            "url": self.url,
         }
 
     def swap(self) -> Frame:

@@ -22,6 +22,8 @@ from bbops.runtime.lanes import Lanes
 from bbops.runtime.lasting import Lasting
 from bbops.runtime.release import Release, link_in_slices
 from bbops_server.host.run_folders import RunFolders
+from bbops_server.live.assets import read_manifest
+from bbops_server.live.frontend import Contents, Frontend
 from bbops_server.live.history import History
 from bbops_server.settings import Durability
 from bbops_server.wire import send_whole
@@ -47,7 +49,7 @@ class Live:
         self._doors, self._http = (clock, random, log), http
         self._linked: tuple[Release, str] | None = None
         self._databases: dict[tuple[Place, Durability], Opened] = {}
-        self._lasting = Lasting(lanes)
+        self._lasting, self._contents = Lasting(lanes), Contents()
         self._sweeping: asyncio.Task[None] | None = None
         self._histories: dict[Path, History] = {}
         self._files: dict[Path, RunFolders] = {}
@@ -65,6 +67,8 @@ class Live:
         history: Path | None = None,
         durability: Durability = "normal",
         detailed: bool = False,
+        frontend: Path | None = None,
+        url: str = "",
     ) -> None:
         """Make a release of an artifact and keep it ready for `swap`, in place of one kept before.
 
@@ -90,8 +94,20 @@ class Live:
             except Failure as failure:
                 raise ServerError(failure.message) from None
             await release.prepare()
+            if frontend is not None:
+                release.beside = await asyncio.to_thread(self._open_frontend, frontend, name, url)
             self._drop_linked()
             self._linked = release, project
+
+    def _open_frontend(self, path: Path, release: str, url: str) -> Frontend:
+        """Raises: ServerError: it is gone or damaged."""
+        try:
+            manifest = read_manifest(path)
+        except (OSError, msgspec.MsgspecError):
+            raise ServerError(
+                f"frontend '{path}' is gone or damaged", hint="publish the commit again"
+            ) from None
+        return Frontend(manifest, path.parent / "files", self._contents, release, url)
 
     def swap(self, name: str) -> None:
         """Let the linked release answer from now on; requests under way end where they began.

@@ -17,6 +17,7 @@ from bbops_server.reconciler.attempt import Workshop
 from bbops_server.reconciler.contracts import live_source, write_contract
 from bbops_server.reconciler.drafts import Drafts
 from bbops_server.reconciler.events import Event, Tell
+from bbops_server.reconciler.frontends import Frontends
 from bbops_server.reconciler.loop import Reconciler
 from bbops_server.reconciler.status import Publication, ServerStatus, Stalled, Status, Written
 from bbops_server.reconciler.versions import Versions
@@ -118,6 +119,11 @@ class Projects:
         """Return the history of a project; None when no project has that name."""
         found = self._find(name)
         return Versions(found) if found is not None else None
+
+    def frontends(self, name: str) -> Frontends | None:
+        """Return the frontends of a project; None when no project has that name."""
+        found = self._find(name)
+        return Frontends(found) if found is not None else None
 
     async def contract(self, name: str, form: str) -> Written | None:
         """Return what the live commit publishes; None when no project has that name."""

@@ -10,8 +10,9 @@ import msgspec
 
 from bbops.disk import replace_file
 from bbops.errors import ServerError
+from bbops_server.live.recent_frontends import note_live
 from bbops_server.reconciler.attempt import Attempt, Workshop
-from bbops_server.reconciler.status import Stalled
+from bbops_server.reconciler.status import Stalled, now
 
 ARTIFACTS_KEPT = 20
 
@@ -28,6 +29,7 @@ async def record(attempt: Attempt, at: Workshop) -> None:
     try:
         replace_file(at.record, msgspec.json.encode(_describe(attempt, at)))
         at.intention.unlink(missing_ok=True)
+        note_live(at.project.state, attempt.built.get("frontend", ""), now())
         prune(at.artifacts, attempt.built["digest"])
     except OSError as error:
         raise Stalled(
@@ -73,6 +75,7 @@ def _describe(attempt: Attempt, at: Workshop) -> dict[str, Any]:
         "artifact": built["artifact"], "env": built["env"], "durability": built["durability"],
         "signs": built["signs"], "project": built["project"], "source": at.source.shown,
         "review": built.get("review", {}), "version": attempt.version,
+        "frontend": built.get("frontend", ""),
     }  # fmt: skip
 
 

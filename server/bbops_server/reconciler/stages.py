@@ -15,6 +15,7 @@ from typing import Any
 from bbops.errors import BbopsError, DatabaseError, MigrationRefused
 from bbops_server.accounts.features import read_features_off
 from bbops_server.approvals import read_waiting
+from bbops_server.live.assets import folder_of
 from bbops_server.live.plane import HOLD_SECONDS, Link
 from bbops_server.reconciler.attempt import Attempt, Stage, Workshop
 from bbops_server.reconciler.history import keep_history
@@ -25,6 +26,9 @@ BUILD_SECONDS = 120
 TEST_SECONDS = 150
 """More than the build process gives the tests, so that it says what is late."""
 MIGRATE_SECONDS = 600
+
+LEAST_SECRET = 8
+"""Letters of a value that is looked for in frontends: a shorter one may stand there by chance."""
 
 SWAP_SECONDS = 1.0
 """Of the time that requests wait, what is left for the swap when names and types have changed."""
@@ -78,6 +82,25 @@ async def fill_env(attempt: Attempt, at: Workshop) -> None:
         raise Stalled("EnvMissing", f"no value for {names}", cure)
 
 
+async def guard_frontend(attempt: Attempt, at: Workshop) -> None:
+    """Look for the values of secrets in the files that browsers get."""
+    secrets = {
+        name: value for name, how in attempt.built["env"].items()
+        if how["secret"] and (value := attempt.env.get(name)) and len(value) >= LEAST_SECRET
+    }  # fmt: skip
+    asked = {
+        "do": "find secret", "state": str(at.project.state), "values": secrets,
+        "frontend": attempt.built["frontend"],
+    }  # fmt: skip
+    answer = await at.plane.build.ask(asked, timeout_seconds=BUILD_SECONDS)
+    if answer["found"]:
+        file, name = answer["found"]
+        raise Stalled(
+            "SecretInFrontend", f"'{file}' of the frontend holds the value of '{name}'",
+            "every visitor reads it there: build it without, and give the secret another value",
+        )  # fmt: skip
+
+
 def _signed_by_itself(built: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a draft declares, with a signing key that is made up: it has no live one."""
     declared, signs = built["env"], built.get("signs", "")
@@ -112,6 +135,8 @@ async def link(attempt: Attempt, at: Workshop) -> None:
         built["durability"],
         at.tells_callers,
         attempt.env,
+        folder_of(at.project.state) / built["frontend"] if built.get("frontend") else None,
+        at.url,
     )
     try:
         await at.plane.link(attempt.link)
@@ -192,7 +217,8 @@ async def _switch(link: Link, attempt: Attempt, at: Workshop) -> None:
 
 BUILDING: tuple[tuple[str, Stage], ...] = (("Comparing", keep_history), ("Building", build))
 TESTING: tuple[tuple[str, Stage], ...] = (
-    ("Testing", test), ("Environment", fill_env), ("Rehearsing", rehearse),
+    ("Testing", test), ("Environment", fill_env), ("Searching", guard_frontend),
+    ("Rehearsing", rehearse),
 )  # fmt: skip
 """A newer commit ends these at once, and cancels an attempt up to here."""
 

@@ -182,6 +182,20 @@ class VersionSource(Protocol):
         ...
 
 
+class FrontendSource(Protocol):
+    """What the control plane asks about the frontends of one project."""
+
+    async def list(self) -> list[dict[str, Any]]:
+        """Return those that were published on their own, the newest first."""
+        ...
+
+    async def publish(
+        self, folder: Path, paths: Sequence[str], *, who: str, subject: str
+    ) -> dict[str, Any]:
+        """Tag files as the next frontend; return `version`, `commit`, `is_live`, `message`."""
+        ...
+
+
 class StatusSource(Protocol):
     """What the control plane asks."""
 
@@ -215,6 +229,10 @@ class StatusSource(Protocol):
 
     def versions(self, name: str) -> VersionSource | None:
         """Return a project's history; None when no project has the name."""
+        ...
+
+    def frontends(self, name: str) -> FrontendSource | None:
+        """Return a project's frontends; None when no project has the name."""
         ...
 
     async def weigh(

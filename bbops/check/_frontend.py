@@ -1,0 +1,68 @@
+"""The files of a frontend: which are served, and what keeps them from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from bbops.diagnostics import Diagnostic, Place
+from bbops.project import Project
+from bbops.tree import Entry, Tree
+
+MOST_FILES: Final = 10_000
+MOST_BYTES: Final = 256 << 20
+LARGEST_BYTES: Final = 32 << 20
+_SHOWN: Final = ".well-known"
+"""The one folder with a dot that the web asks for: RFC 8615."""
+
+
+def check_frontend(project: Project, tree: Tree) -> Iterator[Diagnostic]:
+    """Yield what keeps the files of a project's frontend from being served."""
+    settings = project.settings.model.frontend
+    if settings is None:
+        return
+    found = list(_entries(tree, settings.directory))
+    for _, entry in found:
+        if entry.kind != "file":
+            yield Diagnostic(
+                Place(entry.path), "not-a-file", f"a {entry.kind} is not served",
+                "put the file itself into the repository",
+            )  # fmt: skip
+        elif entry.size_bytes > LARGEST_BYTES:
+            yield Diagnostic(
+                Place(entry.path), "frontend-too-large",
+                f"the file has {entry.size_bytes:,} bytes, at most {LARGEST_BYTES:,} are served",
+                "keep what is larger in a storage, and link to it",
+            )  # fmt: skip
+    yield from _check_all(project, [entry for _, entry in found])
+
+
+def _check_all(project: Project, found: list[Entry]) -> Iterator[Diagnostic]:
+    at = project.settings.place("frontend", key=True)
+    size = sum(one.size_bytes for one in found)
+    if len(found) > MOST_FILES:
+        message = f"the frontend has {len(found):,} files, at most {MOST_FILES:,} are served"
+        yield Diagnostic(at, "frontend-too-large", message, "leave out what pages do not need")
+    if size > MOST_BYTES:
+        message = f"the frontend has {size:,} bytes, at most {MOST_BYTES:,} are served"
+        yield Diagnostic(at, "frontend-too-large", message, "keep large files in a storage")
+
+
+def find_files(tree: Tree, folder: str) -> Iterator[tuple[str, Entry]]:
+    """Yield the path that answers with each file, `/assets/app.js`, and the file.
+
+    Args:
+        tree: with the files.
+        folder: that is served; empty for all of the tree.
+    """
+    return ((path, one) for path, one in _entries(tree, folder) if one.kind == "file")
+
+
+def _entries(tree: Tree, folder: str) -> Iterator[tuple[str, Entry]]:
+    start = f"{folder}/" if folder else ""
+    for entry in tree.entries():
+        if entry.path.startswith(start):
+            path = entry.path[len(start) :]
+            parts = path.split("/")
+            if not any(part.startswith(".") and part != _SHOWN for part in parts):
+                yield f"/{path}", entry
