@@ -33,8 +33,9 @@ PROJECTS = (TEMPLATE, ROOT / "tests/samples/blog", ROOT / "tests/samples/saas")
 EXAMPLES = 30
 """Requests of each operation, good ones and bad ones each."""
 NOT_SERVED = {
-    "me.avatar": "its addons are not served yet", "billing.subscribe": "its addon is not served yet",
-}  # fmt: skip
+    "me.avatar": "its addons are not served yet",
+    "billing.subscribe": "its addon is not served yet",
+}
 OPERATIONS = [
     pytest.param(
         path, one.id, id=f"{path.name}-{one.id}",

@@ -26,6 +26,7 @@ from bbops.runtime.flow import Answer, Run, bound_run, code_of, message_of
 from bbops.runtime.headers import Headers, has_header, read_lines, set_headers, write
 from bbops.runtime.masking import Mask
 from bbops.runtime.operators import text
+from bbops.runtime.sparing import SMALL_BYTES, Parts, spare
 from bbops.runtime.table import RouteTable
 from bbops.runtime.tokens import Tokens
 from bbops.runtime.values import FUEL, check_size
@@ -160,11 +161,14 @@ class Answering:
                 break
         await self.send(send, scope, 204, b"", headers)
 
-    def send_json(self, send: Any, scope: Any, answer: Answer) -> bool:
-        """Send what nearly every function returns, JSON without headers; False: `send` must.
+    def send_json(self, send: Any, scope: Any, answer: Answer) -> Parts | None:
+        """Send what nearly every function returns, a little JSON without headers.
+
+        Returns:
+            None, or the answer where it is another one, or not sent: that is for `send`.
 
         Raises:
-            Failure: it cannot be written as JSON.
+            Failure: it cannot be sent.
         """
         status, value, headers, content_type = answer
         trace: Trace = scope["bbops"]
@@ -173,8 +177,10 @@ class Answering:
             or type(status) is not int or not 200 <= status <= 599
             or status in _BODYLESS or scope["method"] == "HEAD"
         ):  # fmt: skip
-            return False
+            return self.render(answer)
         body = encode(value)
+        if len(body) > SMALL_BYTES:
+            return status, body, [_JSON]
         name = trace.request
         if not name:  # `name_request` without a call
             name = trace.request = self.request_name % next(self.counter)
@@ -182,15 +188,17 @@ class Answering:
         if trace.user is not None:
             lines += _PRIVATE_LINE
         if not self.send_whole(send, status, lines, body):
-            return False
+            return status, body, [_JSON]
         trace.is_sent = True
         if self.history is not None:
             self.remember(scope, trace, status, len(body))
-        return True
+        return None
 
     async def send(self, send: Any, scope: Any, status: int, body: bytes, headers: Headers) -> None:
         """Send one whole answer; HEAD, 204 and 304 have no body."""
         trace: Trace = scope["bbops"]
+        if len(body) > SMALL_BYTES:
+            status, body, headers = await spare(scope, status, body, headers)
         standing = [one for one in self.standing if not has_header(headers, one[0])]
         every = [*headers, *standing, *read_lines(trace.lines)]
         every.append((b"x-request-id", self.name_request(trace)))
@@ -221,7 +229,7 @@ class Answering:
         )  # fmt: skip
         self.history((*known, trace.failure, trace.step) if trace.failure else known)
 
-    def render(self, answer: Answer) -> tuple[int, bytes, Headers]:
+    def render(self, answer: Answer) -> Parts:
         """Return status, body and headers of what a function returned.
 
         Raises:
@@ -253,7 +261,7 @@ class Answering:
             headers.append(_NOT_KEPT)
         await self.send(send, scope, status, body, headers)
 
-    def failure(self, error: BaseException, scope: Any) -> tuple[int, bytes, Headers]:
+    def failure(self, error: BaseException, scope: Any) -> Parts:
         """Return status, body and headers of a failure's answer."""
         if isinstance(error, Thrown) and error.value is not NOTHING:
             check_size(error.value, MAX_ANSWER)

@@ -10,7 +10,7 @@ from typing import Any
 
 from bbops.runtime.headers import Headers, write
 
-_EXPOSED = b"x-release, x-request-id, retry-after, ratelimit, ratelimit-policy"
+_EXPOSED = b"x-release, x-request-id, retry-after, ratelimit, ratelimit-policy, etag"
 
 
 class Cors:

@@ -80,8 +80,9 @@ class Pipeline:
         flights.flying.add(flight)
         try:
             answer = await self.run(scope, receive, params, flight)
-            if not answering.send_json(send, scope, answer):
-                await answering.send(send, scope, *answering.render(answer))
+            unsent = answering.send_json(send, scope, answer)
+            if unsent is not None:
+                await answering.send(send, scope, *unsent)
         except Gone:
             pass
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the last place

@@ -11,7 +11,7 @@ from bbops.runtime.answering import Answering, TooLarge
 from bbops.runtime.failures import InvalidInput, Thrown
 from bbops.runtime.flow import Function, Run
 from bbops.runtime.forms import MULTIPART, URL_ENCODED, read_multipart, read_pairs
-from bbops.runtime.headers import hide_cookies, read_media_type
+from bbops.runtime.headers import find_header, hide_cookies, read_media_type
 from bbops.runtime.uploads import Received, Uploads
 
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
@@ -91,7 +91,7 @@ class Reading:
             Unavailable: a file cannot be written.
         """
         assert self.uploads is not None  # noqa: S101 - or nobody calls it
-        kind, options = read_media_type(_header(scope, b"content-type"))
+        kind, options = read_media_type(find_header(scope["headers"], b"content-type"))
         if kind != MULTIPART:
             return await read_body(scope, receive, self.max_body_bytes)
         trace, most = scope["bbops"], self.uploads.max_body_bytes
@@ -198,7 +198,7 @@ async def body_chunks(
     scope: Any, receive: Callable[[], Any], most_bytes: int
 ) -> AsyncIterator[bytes]:
     """Yield a body as it comes, see `read_body`."""
-    length = _header(scope, b"content-length")
+    length = find_header(scope["headers"], b"content-length")
     if length.isdigit() and int(length[:12]) > most_bytes:
         raise TooLarge(most_bytes)
     size, is_more = 0, True
@@ -214,10 +214,6 @@ async def body_chunks(
         if data:
             yield data
         is_more = message.get("more_body", False)
-
-
-def _header(scope: Any, wanted: bytes) -> bytes:
-    return next((value for name, value in scope["headers"] if name == wanted), b"")
 
 
 def _json(body: bytes) -> Any:
