@@ -171,6 +171,7 @@ def _route(route: Route) -> dict[str, Any]:
         "middleware": list(route.middleware),
         "max_body_bytes": size_bytes(most) if most else None,
         "files": [_upload(name, one) for name, one in route.endpoint.model.files.items()],
+        "is_once": route.endpoint.model.idempotency and route.method != "GET",
         "timeout_seconds": seconds(timeout) if timeout else TIMEOUT_SECONDS,
         "channel": route.channel.name if route.channel else None,
         "rate_limit": route.channel.model.rate_limit if route.channel else 0,

@@ -135,6 +135,10 @@ def _before(project: Project, route: Route, *, has_body: bool) -> Iterator[tuple
         yield 429, "there were too many requests in this minute"
     if route.parameters:
         yield 404, "there is no such thing"
+    if route.endpoint.model.idempotency and route.method != "GET":
+        yield 400, "the Idempotency-Key is none"
+        yield 409, "the first request with this Idempotency-Key is under way, or was lost"
+        yield 422, "another request has used this Idempotency-Key"
     session = project.settings.model.session
     is_change = route.authentication == "JWT" and route.method != "GET"
     if session is not None and session.csrf_header is not None and is_change:

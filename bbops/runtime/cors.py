@@ -10,7 +10,9 @@ from typing import Any
 
 from bbops.runtime.headers import Headers, write
 
-_EXPOSED = b"x-release, x-request-id, retry-after, ratelimit, ratelimit-policy, etag"
+_EXPOSED = (
+    b"x-release, x-request-id, retry-after, ratelimit, ratelimit-policy, etag, idempotency-replayed"
+)
 
 
 class Cors:

@@ -113,8 +113,7 @@ async def invoke(run: Run, callee: Function, input: Any, params: Any, query: Any
         raise OutOfFuel(f"more than {MAX_DEPTH} functions call each other")
     inner = type(run)()
     inner.fuel, inner.depth, inner.vars = run.fuel, run.depth + 1, {}
-    if (host := WITHIN.get()) is not None:
-        inner.host = host
+    inner.host = WITHIN.get() or run.host
     errors: dict[str, list[str]] = {}
     inner.input = _shaped(callee.input, input, errors)
     inner.params = _shaped(callee.params, params, errors)

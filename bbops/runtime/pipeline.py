@@ -18,6 +18,7 @@ from bbops.runtime.failures import NOTHING, InvalidInput, Thrown
 from bbops.runtime.flights import Flight, Flights
 from bbops.runtime.flow import Answer, Function, Run
 from bbops.runtime.limits import Limit
+from bbops.runtime.once import Once
 from bbops.runtime.reading import NOTHING_READ, Gone, Reading
 from bbops.runtime.uploads import Uploads
 from bbops.runtime.values import check_size
@@ -31,6 +32,7 @@ class Policy:
     path: str
     max_body_bytes: int
     uploads: Uploads | None
+    is_once: bool
     timeout_seconds: float
     flights: Flights
     limit: Limit | None
@@ -45,7 +47,7 @@ class Pipeline:
 
     __slots__ = (
         "admit", "admit_key", "answering", "apply_shapes", "cors", "flights", "function",
-        "has_shapes", "has_vars", "middleware", "read", "reads", "receive", "route",
+        "has_shapes", "has_vars", "middleware", "once", "read", "reads", "receive", "route",
         "timeout_seconds", "typed", "unfolds",
     )  # fmt: skip
 
@@ -68,6 +70,10 @@ class Pipeline:
         )  # fmt: skip
         self.reads, self.has_shapes = reading.reads, reading.has_shapes
         self.read, self.apply_shapes = reading.read, reading.apply_shapes
+        name = f"{policy.method} {policy.path}"
+        self.once = (
+            Once(function, name, policy.timeout_seconds, answering) if policy.is_once else None
+        )
         self.receive = reading.receive if policy.uploads is not None else None
 
     async def __call__(self, scope: Any, receive: Any, send: Any, params: dict[str, str]) -> None:
@@ -140,7 +146,10 @@ class Pipeline:
                 flight.is_read = True
             if self.has_shapes:
                 self.apply_shapes(run, texts, body)
-            answer = await self.function.flow(run)
+            if self.once is None:
+                answer = await self.function.flow(run)
+            else:
+                answer = await self.once.run(run, scope)
         if self.unfolds:
             check_size(answer[1], MAX_ANSWER)
         return answer

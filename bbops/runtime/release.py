@@ -241,6 +241,7 @@ def _pipeline(
         max_body_bytes=route["max_body_bytes"] or size_bytes(MAX_BODY),
         uploads=Uploads(route["files"], route["max_body_bytes"]) if route["files"] else None,
         limit=lasting.limit(route["channel"], limit, answering.host.clock) if limit else None,
+        is_once=route["is_once"],
         timeout_seconds=route["timeout_seconds"],
         flights=lasting.flights,
         cors=Cors(cors, [route["method"]]) if cors else None,
