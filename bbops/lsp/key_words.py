@@ -297,7 +297,7 @@ KEYS = {
 }
 
 LATER = frozenset({
-    "Project.session", "Project.review",
+    "Project.review",
     "Project.frontend",
     "Function.output", "Endpoint.files", "Endpoint.maxBody", "Endpoint.idempotency",
     "Endpoint.history", "Task", "Trigger", "Realtime", "Agent", "Addon", "Emit", "Publish",

@@ -65,6 +65,7 @@ class Trace:
     request: str = ""
     headers: Written | None = None
     is_sent: bool = False
+    by_cookie: bool = False
 
 
 ANSWERED = (

@@ -70,6 +70,8 @@ class Run:
     api_key: Any = None
     credential: str | None = None
     """The request's token, for functions that look at it themselves."""
+    kept: str | None = None
+    """The refresh token among the request's cookies, for the endpoints that take it."""
     event: Any = None
     trigger: Any = None
     vars: dict[str, Any] = _NONE

@@ -22,6 +22,7 @@ from bbops.runtime.flights import Flight, Flights
 from bbops.runtime.flow import Answer, Function, Run
 from bbops.runtime.headers import hide_cookies
 from bbops.runtime.limits import Limit
+from bbops.runtime.session_cookies import SessionCookies
 from bbops.runtime.values import check_size
 
 MAX_QUERY_FIELDS = 1_000
@@ -48,16 +49,17 @@ class Policy:
     authentication: str
     channel: str
     middleware: tuple[Function, ...]
+    session: SessionCookies | None = None
 
 
 class Pipeline:
     """One endpoint's way from request to answer; made once per release."""
 
     __slots__ = (
-        "admit", "admit_later", "answering", "cors", "flights", "from_params", "from_query",
-        "function", "has_shapes", "has_vars", "middleware", "needs_body", "needs_headers",
-        "needs_query", "needs_request", "reads", "route", "shape", "timeout_seconds", "typed",
-        "unfolds",
+        "admit", "admit_later", "answering", "cors", "fills", "flights", "from_params",
+        "from_query", "function", "has_shapes", "has_vars", "keep", "middleware", "needs_body",
+        "needs_headers", "needs_query", "needs_request", "reads", "route", "shape",
+        "timeout_seconds", "typed", "unfolds",
     )  # fmt: skip
 
     def __init__(self, function: Function, policy: Policy, answering: Answering) -> None:
@@ -69,9 +71,13 @@ class Pipeline:
         has_body = policy.method in {"POST", "PUT", "PATCH"}
         admission = Admission(
             policy.authentication, policy.limit, policy.channel, answering,
-            shows_token="credential" in needs,
+            shows_token="credential" in needs, session=policy.session,
+            is_change=policy.method != "GET",
         )  # fmt: skip
         self.admit, self.admit_later = admission.admit, admission.admit_later
+        session = policy.session if policy.session is not None and policy.session.role else None
+        self.keep = session.keep if session is not None else None
+        self.fills = session.fills if session is not None else None
         self.shape = function.input if has_body else None
         self.unfolds = any(one.unfolds for one in every)
         self.typed = [
@@ -153,6 +159,8 @@ class Pipeline:
             if self.has_shapes:
                 self.apply_shapes(run, texts, body)
             answer = await self.function.flow(run)
+            if self.keep is not None:
+                answer = self.keep(scope, answer)
         if self.unfolds:
             check_size(answer[1], MAX_ANSWER)
         return answer
@@ -188,7 +196,10 @@ class Pipeline:
         if self.from_params is not None:
             run.params = self.from_params(run.params, errors)
         if self.shape is not None:
-            run.input = self.shape(_json(body), "", errors)
+            sent = _json(body)
+            if self.fills is not None and run.kept is not None and type(sent) is dict:
+                sent = {**sent, self.fills: sent.get(self.fills) or run.kept}
+            run.input = self.shape(sent, "", errors)
         if errors:
             raise InvalidInput(errors)
 
