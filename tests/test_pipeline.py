@@ -142,6 +142,21 @@ def test_the_scheme_of_a_token_may_be_written_in_any_case(ask: Ask) -> None:
     assert ask(routes("GET /x who JWT", who=WHO), "GET", "/x", headers=headers).status == 200
 
 
+@pytest.mark.parametrize(
+    ("word", "status"), [("Token", 200), ("JWT", 200), ("token", 200), ("Bearer", 401), ("", 401)]
+)
+def test_the_project_says_which_words_stand_before_a_token(
+    word: str, status: int, ask: Ask
+) -> None:
+    files = routes("GET /run who JWT", who=WHO)
+    files["project.yaml"] += "  schemes: [Token, JWT]\n"
+    found = token()["authorization"].removeprefix("Bearer")
+    reply = ask(files, "GET", "/run", headers={"authorization": word + found})
+    assert reply.status == status
+    if status == 401:
+        assert reply.headers["www-authenticate"] == "Token, JWT"
+
+
 def test_of_several_authorization_headers_the_first_counts(serving: Serving) -> None:
     good, bad = token()["authorization"], "Bearer bad"
 

@@ -17,7 +17,9 @@ from bbops.check import validate
 from bbops.check._features import check_features
 from bbops.check.flows import check_flow
 from bbops.compile.function import code_key, compile_function
+from bbops.compile.wording import compile_wording
 from bbops.diagnostics import Diagnostic
+from bbops.names import env_name
 from bbops.project import Project, Route
 from bbops.resources.endpoint import Upload
 from bbops.resources.project import Engine, Refresh
@@ -132,6 +134,8 @@ def _artifact(project: Project, functions: list[bytes], dialect: Dialect) -> dic
         "functions": functions,  # each packed by itself, so that none is read before its turn
         "routes": [_route(route) for route in project.routes],
         "auth": _auth(project),
+        "session": _session(project),
+        "wording": compile_wording(project),
         "addons": {name: one.model.enabled for name, one in project.addons.items()},
         "env": declared_env(project),
     }
@@ -200,4 +204,40 @@ def _auth(project: Project) -> dict[str, Any] | None:
         "issuer": auth.issuer,
         "audience": auth.audience,
         "user_id_type": "integer" if key in {"integer", "bigint"} else "text",
+        "schemes": [*auth.schemes],
+        "keys": [
+            {
+                "id": one.id,
+                "algorithm": one.algorithm,
+                "url": one.jwks_url,
+                "key": env_name(one.key) if one.key else None,
+            }
+            for one in auth.keys
+        ],
     }
+
+
+def _session(project: Project) -> dict[str, Any] | None:
+    """Return the rules of a project's cookies, and what its endpoints do about them."""
+    auth, session = project.settings.model.auth, project.settings.model.session
+    if auth is None or session is None or session.cookie is None:
+        return None
+    paths = {route.endpoint.name: route.path for route in project.routes}
+    refreshing = [paths[name] for name in (session.refresh, session.logout) if name in paths]
+    cookie = session.cookie
+    rules = {
+        "name": cookie.name,
+        "same_site": cookie.same_site,
+        "secure": cookie.secure,
+        "domain": cookie.domain,
+        "path": cookie.path,
+        "token_field": session.token_field,
+        "refresh_field": session.refresh_field,
+        "refresh_paths": [path.partition("/:")[0] for path in refreshing],
+        "csrf_header": session.csrf_header.lower() if session.csrf_header else None,
+        "expires_seconds": seconds(auth.expires_in),
+        "refresh_seconds": seconds((auth.refresh or Refresh()).expires_in),
+    }
+    named = {"logout": session.logout, "refresh": session.refresh, "begin": session.signup}
+    roles = {name: role for role, name in named.items() if name} | {session.login: "begin"}
+    return {"rules": rules, "roles": roles}

@@ -297,7 +297,7 @@ KEYS = {
 }
 
 LATER = frozenset({
-    "Auth.schemes", "Auth.keys", "Project.errors", "Project.session", "Project.review",
+    "Project.review",
     "Project.frontend",
     "Function.output", "Endpoint.history", "Task", "Trigger", "Realtime", "Agent", "Addon",
     "Emit", "Publish",

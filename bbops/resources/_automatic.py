@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from bbops.expressions.values import ValueField
+from bbops.expressions.values import Value, ValueField
 from bbops.model import Model
 
 
@@ -29,6 +29,13 @@ class Messages(Model):
     pattern: ValueField | None = None
     enum: ValueField | None = None
     unique: ValueField | None = None
+
+    @property
+    def given(self) -> dict[str, Value]:
+        """The texts that are given, by their keys."""
+        every = ((field.alias or name, getattr(self, name))
+                 for name, field in type(self).model_fields.items())  # fmt: skip
+        return {key: value for key, value in every if value is not None}
 
 
 class Errors(Model):

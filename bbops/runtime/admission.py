@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from bbops.runtime.answering import Answering
@@ -10,72 +10,133 @@ from bbops.runtime.api_keys import given_key
 from bbops.runtime.failures import Thrown
 from bbops.runtime.flow import Run
 from bbops.runtime.limits import Limit, Told
+from bbops.runtime.session_cookies import SessionCookies
+
+Admit = Callable[[Run, Any], None]
+AdmitLater = Callable[[Run, Any], Awaitable[None]]
 
 
 class Admission:
-    """What one endpoint asks of a request; made once per release."""
+    """What one endpoint asks of a request; made once per release.
 
-    __slots__ = ("answering", "authentication", "channel", "limit", "told")
+    Attributes:
+        admit: asks what can be answered at once; None where there is nothing to ask.
+        admit_later: asks what has to wait for the database, or for another server; likewise.
+    """
+
+    __slots__ = (
+        "_at_once",
+        "_authentication",
+        "_channel",
+        "_guard",
+        "_keys",
+        "_limit",
+        "_session",
+        "_tokens",
+        "_told",
+        "admit",
+        "admit_later",
+        "find",
+    )  # fmt: skip
 
     def __init__(
-        self, authentication: str, limit: Limit | None, channel: str, answering: Answering
-    ) -> None:
-        """Take what the endpoint and its channel say."""
-        self.authentication, self.limit, self.channel = authentication, limit, channel
-        self.answering = answering
-        self.told = Told(channel, limit.per_minute if limit else 0)
+        self, authentication: str, limit: Limit | None, channel: str, answering: Answering, *,
+        shows_token: bool, session: SessionCookies | None = None, is_change: bool = False,
+    ) -> None:  # fmt: skip
+        """Take what the endpoint and its channel say.
 
-    @property
-    def is_needed(self) -> bool:
-        """Whether there is anything to ask."""
-        return self.limit is not None or self.authentication != "None"
+        Args:
+            shows_token: a function of the endpoint looks at the request's token itself.
+            session: what it does about cookies, where the project keeps its sessions in them.
+            is_change: a request may change something.
+        """
+        self._authentication, self._limit, self._channel = authentication, limit, channel
+        self._told = Told(channel, limit.per_minute if limit else 0)
+        self._tokens, self._keys = answering.tokens, answering.api_keys
+        self.find, self._session = answering.credentials.find, session
+        self._guard = session.guard if session is not None and is_change else None
+        self._at_once = self._way(shows_token=shows_token)
+        self.admit, self.admit_later = self._at_once, self._later()
+        if self.admit_later == self._admit_user_of_others:
+            self.admit = None
 
-    @property
-    def needs_key(self) -> bool:
-        """Whether `admit_key` has to be asked, too."""
-        return self.authentication == "API Key"
+    def _way(self, *, shows_token: bool) -> Admit | None:
+        admit: Admit | None = None
+        if self._authentication == "JWT":
+            admit = self._admit_user
+        elif shows_token:
+            admit = self._admit_anyone
+        elif self._limit is not None:
+            admit = self._count
+        if self._session is not None and self._session.role:
+            return self._open_after(self._session, admit)
+        return admit
 
-    def admit(self, run: Run, scope: Any) -> None:
-        """Count the request against its channel's limit, and require its user.
+    def _later(self) -> AdmitLater | None:
+        if self._authentication == "API Key":
+            return self._admit_key
+        has_sets = self._tokens is not None and self._tokens.sets
+        return self._admit_user_of_others if has_sets and self._authentication == "JWT" else None
+
+    def _open_after(self, session: SessionCookies, admit: Admit | None) -> Admit:
+        def admit_and_open(run: Run, scope: Any) -> None:
+            if admit is not None:
+                admit(run, scope)
+            run.kept = session.open(scope)
+
+        return admit_and_open
+
+    def _admit_user(self, run: Run, scope: Any) -> None:
+        """Require a signed-in user, whom the channel's limit counts.
 
         Raises:
-            Thrown: 429 beyond the limit; 401 without a valid token.
+            Thrown: 429 beyond the limit; 401 without a valid token; 403 from another origin.
         """
-        claims = self.authenticate(scope) if self.authentication == "JWT" else None
-        if self.limit is not None:
-            check_limit(self.limit, self.told, claims, scope)
-        if self.authentication != "JWT":
-            return
+        token, tokens = self.find(scope), self._tokens
+        claims = tokens.verify(token) if token is not None and tokens is not None else None
+        if self._limit is not None:
+            check_limit(self._limit, self._told, claims, scope)
         if claims is None:
             raise Thrown(401)
-        run.auth, scope["bbops"].user = claims, claims["userId"]
+        if self._guard is not None:
+            self._guard(scope, token)
+        run.auth, run.credential, scope["bbops"].user = claims, token, claims["userId"]
 
-    async def admit_key(self, run: Run, scope: Any) -> None:
+    async def _admit_user_of_others(self, run: Run, scope: Any) -> None:
+        """Do as `_admit_user`, after looking for a key that is new to this server."""
+        token = self.find(scope)
+        if token is not None and self._tokens is not None:
+            await self._tokens.prepare(token)
+        assert self._at_once is not None  # noqa: S101 - a user is asked for
+        self._at_once(run, scope)
+
+    def _admit_anyone(self, run: Run, scope: Any) -> None:
+        """Keep the token for the function, valid or not. Raises as `_count`."""
+        self._count(run, scope)
+        run.credential = self.find(scope)
+        if self._guard is not None:
+            self._guard(scope, run.credential)
+
+    def _count(self, _: Run, scope: Any) -> None:
+        """Count the request against its channel's limit.
+
+        Raises:
+            Thrown: 429 beyond it.
+        """
+        if self._limit is not None:
+            check_limit(self._limit, self._told, None, scope)
+
+    async def _admit_key(self, run: Run, scope: Any) -> None:
         """Require a key that opens this channel.
 
         Raises:
             Thrown: 401 without one.
         """
         given = given_key(scope)
-        key = await self.answering.api_keys.verify(given, self.channel) if given else None
+        key = await self._keys.verify(given, self._channel) if given else None
         if key is None:
             raise Thrown(401, "a valid API key is needed")
         run.api_key, scope["bbops"].user = key, f"key:{key['id']}"
-
-    def authenticate(self, scope: Any) -> dict[str, Any] | None:
-        """Return the signed-in user, None without a valid token.
-
-        Of several `authorization` headers the first one counts.
-        """
-        tokens = self.answering.tokens
-        if tokens is None:
-            return None
-        for name, value in scope["headers"]:
-            if name == b"authorization":
-                if value[:7].lower() != b"bearer ":
-                    return None
-                return tokens.verify(value[7:].strip().decode("latin-1"))
-        return None
 
 
 def check_limit(

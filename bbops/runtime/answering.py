@@ -14,6 +14,7 @@ import msgspec
 from bbops.host import Folder
 from bbops.runtime.api_keys import ApiKeys
 from bbops.runtime.cors import is_preflight
+from bbops.runtime.credentials import Credentials
 from bbops.runtime.failures import (
     NOTHING,
     DatabaseFailure,
@@ -30,6 +31,7 @@ from bbops.runtime.sparing import SMALL_BYTES, Parts, spare
 from bbops.runtime.table import RouteTable
 from bbops.runtime.tokens import Tokens
 from bbops.runtime.values import FUEL, check_size
+from bbops.runtime.wording import Wording
 
 MAX_ANSWER = 10_000_000
 """Characters and members of an answer's value, all the way down."""
@@ -75,6 +77,7 @@ class Trace:
     """Headers of the answer that were known before it, as HTTP writes them."""
     folder: Folder | None = None
     is_sent: bool = False
+    by_cookie: bool = False
 
 
 ANSWERED = (
@@ -103,14 +106,16 @@ class Answering:
         self, name: str, host: Any, env: Mapping[str, Any], tokens: Tokens | None, *,
         fuel: int, detailed: bool, history: Record | None = None,
         send_whole: SendWhole | None = None, mask: Mask | None = None,
-        addons: Mapping[str, bool] | None = None,
+        addons: Mapping[str, bool] | None = None, wording: Wording | None = None,
+        credentials: Credentials | None = None,
     ) -> None:  # fmt: skip
         self.host, self.tokens, self.fuel = host, tokens, fuel
         self.make_run = bound_run(host, env, tokens, addons or {})
         self.detailed, self.history, self.name = detailed, history, name
         self.send_whole = send_whole
+        self.credentials = credentials or Credentials()
         self.api_keys = ApiKeys(host.database, host.clock)
-        self.mask = mask or Mask()
+        self.mask, self.wording = mask or Mask(), wording or Wording({}, {}, host)
         self.complained: dict[str, float] = {}
         self.standing: Headers = [(b"x-release", name.encode()), _AS_IT_SAYS]
         self.json_lines = write([_JSON, *self.standing])
@@ -185,7 +190,7 @@ class Answering:
         if not name:  # `name_request` without a call
             name = trace.request = self.request_name % next(self.counter)
         lines = self.json_lines % (name, len(body)) + trace.lines
-        if trace.user is not None:
+        if trace.user is not None and b"cache-control" not in trace.lines:
             lines += _PRIVATE_LINE
         if not self.send_whole(send, status, lines, body):
             return status, body, [_JSON]
@@ -197,13 +202,13 @@ class Answering:
     async def send(self, send: Any, scope: Any, status: int, body: bytes, headers: Headers) -> None:
         """Send one whole answer; HEAD, 204 and 304 have no body."""
         trace: Trace = scope["bbops"]
-        if len(body) > SMALL_BYTES:
-            status, body, headers = await spare(scope, status, body, headers)
-        standing = [one for one in self.standing if not has_header(headers, one[0])]
-        every = [*headers, *standing, *read_lines(trace.lines)]
-        every.append((b"x-request-id", self.name_request(trace)))
-        if trace.user is not None and not has_header(headers, b"cache-control"):
+        every = [*headers, *read_lines(trace.lines)]
+        if trace.user is not None and not has_header(every, b"cache-control"):
             every.append(_PRIVATE)
+        if len(body) > SMALL_BYTES:
+            status, body, every = await spare(scope, status, body, every)
+        every += [one for one in self.standing if not has_header(headers, one[0])]
+        every.append((b"x-request-id", self.name_request(trace)))
         if status in _BODYLESS:
             body = b""
         else:
@@ -257,7 +262,7 @@ class Answering:
             status, body, headers = self.failure(error, scope)
         except Failure as problem:  # the error's own value or headers cannot be sent
             status, body, headers = self.failure(problem.with_traceback(error.__traceback__), scope)
-        if not has_header(headers, b"cache-control"):
+        if not has_header([*headers, *read_lines(scope["bbops"].lines)], b"cache-control"):
             headers.append(_NOT_KEPT)
         await self.send(send, scope, status, body, headers)
 
@@ -270,7 +275,8 @@ class Answering:
         status = error.status if isinstance(error, Failure) else 500
         if isinstance(error, TooLarge):
             headers.append((b"connection", b"close"))
-        return status, encode({"error": body}), [*headers, _JSON]
+        status, value = self.wording.answer(status, body)
+        return status, encode(value), [*headers, _JSON]
 
     def explain(self, error: BaseException, scope: Any) -> tuple[dict[str, Any], Headers]:
         """Return the automatic body of an error, and its headers."""
@@ -278,13 +284,14 @@ class Answering:
             code = error.code or code_of(error.status)
             headers = set_headers(error.headers)
             if error.status == 401:
-                headers.append((b"www-authenticate", b"Bearer"))
+                headers.append((b"www-authenticate", self.credentials.challenge))
             return {"code": code, "message": error.message or message_of(error.status)}, headers
         if isinstance(error, InvalidInput):
             return {"code": error.code, "message": error.message, "fields": error.fields}, []
         if isinstance(error, DatabaseFailure):
             code = "conflict" if error.status == 409 else "invalidInput"
-            fields = {column: [error.message] for column in error.columns}
+            text = self.wording.say(error.code, None, error.message)
+            fields = {column: [text] for column in error.columns}
             return {"code": code, "message": error.message, "fields": fields}, []
         if isinstance(error, Unavailable):
             self.complain(error, scope)

@@ -22,6 +22,9 @@ Convert = Callable[[Any], Any]
 Rule = tuple[Callable[[Any], bool], str]
 """Whether a typed value keeps the rule, and what to say when it does not."""
 
+Say = Callable[[str, Any, str], str]
+"""What to say of a broken rule: its name, its limit and the usual text give the text."""
+
 UNREADABLE: Final = object()
 """Stands for a text that should have been JSON."""
 REQUIRED: Final = "is required"
@@ -30,48 +33,55 @@ _NUMBER_TYPES: Final = frozenset(("integer", "number"))
 _MAX_LISTED: Final = 500
 
 
-def compile_rules(spec: Spec) -> tuple[Rule, ...]:
+def say_plainly(_rule: str, _limit: Any, text: str) -> str:
+    """Return the usual text of a rule."""
+    return text
+
+
+def compile_rules(spec: Spec, say: Say = say_plainly) -> tuple[Rule, ...]:
     """Return the rules of a field that fit its type, in the order their messages appear.
 
     Raises:
         FlowError: the field's pattern is wrong.
     """
-    rules = [*_number_rules(spec)] if spec["type"] in _NUMBER_TYPES else []
+    rules = [*_number_rules(spec, say)] if spec["type"] in _NUMBER_TYPES else []
     if spec["type"] in TEXT_TYPES or spec["type"] == "list":
-        rules += _length_rules(spec)
+        rules += _length_rules(spec, say)
     if spec["type"] in TEXT_TYPES and "pattern" in spec:
-        rules.append(_pattern_rule(spec["pattern"]))
+        rules.append(_pattern_rule(spec["pattern"], say))
     if "enum" in spec:
-        rules.append(_enum_rule(spec["enum"]))
+        rules.append(_enum_rule(spec["enum"], say))
     return tuple(rules)
 
 
-def _number_rules(spec: Spec) -> list[Rule]:
-    rules: list[Rule] = [(_fits, "is too large")]
+def _number_rules(spec: Spec, say: Say) -> list[Rule]:
+    rules: list[Rule] = [(_fits, say("maximum", MAX_INTEGER, "is too large"))]
     if "minimum" in spec:
         least = spec["minimum"]
-        rules.append((lambda value: bool(value >= least), f"must be at least {_shown(least)}"))
+        text = say("minimum", least, f"must be at least {_shown(least)}")
+        rules.append((lambda value: bool(value >= least), text))
     if "maximum" in spec:
         most = spec["maximum"]
-        rules.append((lambda value: bool(value <= most), f"must be at most {_shown(most)}"))
+        text = say("maximum", most, f"must be at most {_shown(most)}")
+        rules.append((lambda value: bool(value <= most), text))
     return rules
 
 
-def _length_rules(spec: Spec) -> list[Rule]:
+def _length_rules(spec: Spec, say: Say) -> list[Rule]:
     word = "item" if spec["type"] == "list" else "character"
     rules: list[Rule] = []
     if "minLength" in spec:
         least = spec["minLength"]
-        rules.append(
-            (lambda value: len(value) >= least, f"must have at least {_count(least, word)}")
-        )
+        text = say("minLength", least, f"must have at least {_count(least, word)}")
+        rules.append((lambda value: len(value) >= least, text))
     if "maxLength" in spec:
         most = spec["maxLength"]
-        rules.append((lambda value: len(value) <= most, f"must have at most {_count(most, word)}"))
+        text = say("maxLength", most, f"must have at most {_count(most, word)}")
+        rules.append((lambda value: len(value) <= most, text))
     return rules
 
 
-def _pattern_rule(pattern: str) -> Rule:
+def _pattern_rule(pattern: str, say: Say) -> Rule:
     compile_pattern(pattern)
 
     def holds(value: str) -> bool:
@@ -80,13 +90,14 @@ def _pattern_rule(pattern: str) -> Rule:
         except FlowError:  # a text too long for the pattern does not have its form either
             return False
 
-    return holds, "has the wrong form"
+    return holds, say("pattern", pattern, "has the wrong form")
 
 
-def _enum_rule(allowed: list[Any]) -> Rule:
+def _enum_rule(allowed: list[Any], say: Say) -> Rule:
     listed = ", ".join(map(_shown, allowed))
     short = listed if len(listed) <= _MAX_LISTED else f"{listed[:_MAX_LISTED]}…"
-    return (lambda value: operators.is_in(value, allowed)), f"must be one of: {short}"
+    text = say("enum", allowed, f"must be one of: {short}")
+    return (lambda value: operators.is_in(value, allowed)), text
 
 
 def _shown(value: Any) -> str:

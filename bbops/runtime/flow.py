@@ -69,6 +69,10 @@ class Run:
     request: Any = _NONE
     auth: Any = None
     api_key: Any = None
+    credential: str | None = None
+    """The request's token, for functions that look at it themselves."""
+    kept: str | None = None
+    """The refresh token among the request's cookies, for the endpoints that take it."""
     event: Any = None
     trigger: Any = None
     vars: dict[str, Any] = _NONE
@@ -175,15 +179,12 @@ def issue_token(run: Run, user: Any, email: Any, role: Any, claims: Any, expires
     return run.tokens.issue(user, email=email, role=role, claims=claims, expires_seconds=lifetime)
 
 
-def verify_token(run: Run, headers: Any, token: Any, secret: Any, optional: Any) -> Any:
-    """Return what the token says; the request's own by default.
+async def verify_token(run: Run, token: Any, secret: Any, optional: Any) -> Any:
+    """Return what a token says.
 
     Raises:
         Thrown: 401, when it is bad, or missing and not optional.
     """
-    if token is None and headers:
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        token = given.strip() if scheme.lower() == "bearer" and given else None
     if token is None:
         if optional:
             return None
@@ -191,6 +192,8 @@ def verify_token(run: Run, headers: Any, token: Any, secret: Any, optional: Any)
     tokens = run.tokens if secret is None else _other_tokens(run, secret)
     if tokens is None:
         _no_key()
+    if tokens.sets and type(token) is str:
+        await tokens.prepare(token)
     claims = tokens.verify(token) if type(token) is str else None
     if claims is None:
         raise Thrown(401)
@@ -200,7 +203,10 @@ def verify_token(run: Run, headers: Any, token: Any, secret: Any, optional: Any)
 def _other_tokens(run: Run, secret: Any) -> Tokens:
     if type(secret) is not str or not secret:
         raise FlowError("'secret' needs a text")
-    return Tokens(secret, algorithm="HS256", expires_seconds=3600, clock=run.host.clock)
+    try:
+        return Tokens(secret, algorithm="HS256", expires_seconds=3600, clock=run.host.clock)
+    except ValueError as error:
+        raise FlowError(f"'secret' cannot verify tokens: {error}") from None
 
 
 def _no_key() -> NoReturn:

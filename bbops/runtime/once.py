@@ -49,6 +49,7 @@ _GIVE_UP: Final = (
 _FORGET: Final = "DELETE FROM _bbops_idempotency WHERE id = ? AND answer IS NULL"
 
 _encode = msgspec.json.Encoder(order="sorted").encode
+_decode = msgspec.json.Decoder().decode
 _pack = msgspec.msgpack.Encoder().encode
 _unpack = msgspec.msgpack.Decoder(tuple[int, bytes, dict[str, str], str | None]).decode
 
@@ -128,15 +129,20 @@ class Once:
         if first != request:
             raise Thrown(422, "another request has used this Idempotency-Key", code="keyReused")
         if answer is not None:
-            status, body, headers, content_type = _unpack(answer)
-            value = body if content_type else NOTHING
-            return status, value, headers | {REPLAYED: "true"}, content_type
+            return _replayed(*_unpack(answer))
         if now - began_at < self._lease_seconds:
             raise _under_way()
         raise Thrown(
             409, "nobody knows whether the first request with this Idempotency-Key was carried out:"
             " look, and use another key", code="outcomeUnknown",
         )  # fmt: skip
+
+
+def _replayed(status: int, body: bytes, headers: dict[str, str], kind: str | None) -> Answer:
+    headers |= {REPLAYED: "true"}
+    if kind == "application/json":  # a value again, for what follows the steps looks at it
+        return status, _decode(body), headers, None
+    return status, body if kind else NOTHING, headers, kind
 
 
 def _under_way() -> Thrown:

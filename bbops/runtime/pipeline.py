@@ -20,6 +20,7 @@ from bbops.runtime.flow import Answer, Function, Run
 from bbops.runtime.limits import Limit
 from bbops.runtime.once import Once
 from bbops.runtime.reading import NOTHING_READ, Gone, Reading
+from bbops.runtime.session_cookies import SessionCookies
 from bbops.runtime.uploads import Uploads
 from bbops.runtime.values import check_size
 
@@ -40,14 +41,15 @@ class Policy:
     authentication: str
     channel: str
     middleware: tuple[Function, ...]
+    session: SessionCookies | None = None
 
 
 class Pipeline:
     """One endpoint's way from request to answer; made once per release."""
 
     __slots__ = (
-        "admit", "admit_key", "answering", "apply_shapes", "cors", "flights", "function",
-        "has_shapes", "has_vars", "middleware", "once", "read", "reads", "receive", "route",
+        "admit", "admit_later", "answering", "apply_shapes", "cors", "flights", "function",
+        "has_shapes", "has_vars", "keep", "middleware", "once", "read", "reads", "receive", "route",
         "timeout_seconds", "typed", "unfolds",
     )  # fmt: skip
 
@@ -55,10 +57,15 @@ class Pipeline:
         self.function, self.answering = function, answering
         self.middleware, self.cors, self.route = policy.middleware, policy.cors, policy.path
         self.flights, self.timeout_seconds = policy.flights, policy.timeout_seconds
-        guard = Admission(policy.authentication, policy.limit, policy.channel, answering)
-        self.admit = guard.admit if guard.is_needed else None
-        self.admit_key = guard.admit_key if guard.needs_key else None
         every = (function, *policy.middleware)
+        admission = Admission(
+            policy.authentication, policy.limit, policy.channel, answering,
+            shows_token=any("credential" in one.needs for one in every), session=policy.session,
+            is_change=policy.method != "GET",
+        )  # fmt: skip
+        self.admit, self.admit_later = admission.admit, admission.admit_later
+        session = policy.session if policy.session is not None and policy.session.role else None
+        self.keep = session.keep if session is not None else None
         self.unfolds = any(one.unfolds for one in every)
         self.typed = [
             one for one in policy.middleware if one.params is not None or one.query is not None
@@ -66,7 +73,7 @@ class Pipeline:
         self.has_vars = any("vars" in one.needs for one in every)
         reading = Reading(
             policy.method, function, policy.middleware, answering, policy.max_body_bytes,
-            policy.uploads,
+            policy.uploads, session.fills if session is not None else None,
         )  # fmt: skip
         self.reads, self.has_shapes = reading.reads, reading.has_shapes
         self.read, self.apply_shapes = reading.read, reading.apply_shapes
@@ -129,8 +136,8 @@ class Pipeline:
             run.vars = {}
         if self.admit is not None:
             self.admit(run, scope)
-        if self.admit_key is not None:
-            await self.admit_key(run, scope)
+        if self.admit_later is not None:
+            await self.admit_later(run, scope)
         texts, body = await self.read(run, scope, receive) if self.reads else NOTHING_READ
         flight.is_read = self.receive is None
         for function in self.middleware:
@@ -150,6 +157,8 @@ class Pipeline:
                 answer = await self.function.flow(run)
             else:
                 answer = await self.once.run(run, scope)
+            if self.keep is not None:
+                answer = self.keep(scope, answer)
         if self.unfolds:
             check_size(answer[1], MAX_ANSWER)
         return answer

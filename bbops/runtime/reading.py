@@ -35,22 +35,24 @@ class Reading:
     """What one endpoint reads of its requests; made once per release."""
 
     __slots__ = (
-        "answering", "from_form", "from_params", "from_query", "has_middleware", "has_shapes",
-        "max_body_bytes", "needs_body", "needs_headers", "needs_query", "needs_request", "reads",
-        "shape", "uploads",
+        "answering", "fills", "from_form", "from_params", "from_query", "has_middleware",
+        "has_shapes", "max_body_bytes", "needs_body", "needs_headers",
+        "needs_query", "needs_request", "reads", "shape", "uploads",
     )  # fmt: skip
 
     def __init__(
         self, method: str, function: Function, middleware: Sequence[Function],
         answering: Answering, max_body_bytes: int, uploads: Uploads | None,
+        fills: str | None,
     ) -> None:  # fmt: skip
+        """`fills` is the field of the input that the refresh token of a cookie stands for."""
         every = (function, *middleware)
         needs = frozenset().union(*(one.needs for one in every))
         has_body = method in _WITH_BODY
         self.answering, self.max_body_bytes = answering, max_body_bytes
         self.has_middleware = bool(middleware)
         self.shape = function.input if has_body else None
-        self.uploads = uploads
+        self.uploads, self.fills = uploads, fills
         self.from_query, self.from_params = function.from_query, function.from_params
         self.from_form = function.from_form
         self.needs_query = "query" in needs or any(one.query is not None for one in every)
@@ -115,6 +117,8 @@ class Reading:
         if self.shape is not None:
             content_type, sent, _ = body
             given = _json(sent) if content_type in _PLAIN_JSON else self.read_other(body)
+            if self.fills is not None and run.kept is not None and type(given) is dict:
+                given = {**given, self.fills: given.get(self.fills) or run.kept}
             run.input = self.shape(given, "", errors)
         if self.uploads is not None:
             received = body[2] or Received()

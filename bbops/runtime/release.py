@@ -12,8 +12,10 @@ from types import FunctionType
 from typing import Any, Required, TypedDict, Unpack
 
 from bbops.runtime.answering import Answering, Record, SendWhole
+from bbops.runtime.auth import link_credentials, link_session, link_tokens
 from bbops.runtime.cors import Cors
 from bbops.runtime.failures import FlowError
+from bbops.runtime.fields import Say
 from bbops.runtime.filters import FILTERS, FUNCTIONS
 from bbops.runtime.flights import Flight, Flights
 from bbops.runtime.flow import Function, Shape
@@ -24,8 +26,8 @@ from bbops.runtime.shapes import compile_form, compile_params, compile_query, co
 from bbops.runtime.sizes import MAX_BODY, size_bytes
 from bbops.runtime.statements import Statement
 from bbops.runtime.table import RouteTable
-from bbops.runtime.tokens import Tokens
 from bbops.runtime.uploads import Uploads
+from bbops.runtime.wording import Entry, Wording
 
 FUEL = 100_000
 """Loop rounds and calls that one request may spend."""
@@ -67,6 +69,12 @@ class Release:
     def in_flight(self) -> int:
         """How many requests began here and are under way. O(requests under way)."""
         return sum(one.answering is self.answering for one in self.flights.flying)
+
+    async def prepare(self) -> None:
+        """Fetch the keys that others publish; where that fails, tokens of theirs are refused."""
+        tokens = self.answering.tokens
+        await asyncio.gather(*(one.look_again() for one in tokens.sets if not one.keys)
+                             if tokens else ())  # fmt: skip
 
     def statements(self) -> Iterator[str]:
         """Yield every SQL text of the release, for the smoke test."""
@@ -137,21 +145,22 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
     data = marshal.loads(artifact)  # noqa: S302 - our own file, see bbops.compile.release
     if data["format"] != FORMAT:  # the byte code of another Python would crash this one
         raise FlowError("the release was made by another version, it must be published again")
+    wording = _wording(data["wording"], given["host"])
     functions: dict[str, Function] = {}
     spaces: list[tuple[Mapping[str, str], dict[str, Any]]] = []
     for packed in data["functions"]:
         each = marshal.loads(packed)  # noqa: S302 - a part of it
-        functions[each["name"]], space = _function(each)
+        functions[each["name"]], space = _function(each, wording.say)
         spaces.append((each["calls"], space))
         yield
     for calls, space in spaces:
         for local, callee in calls.items():
             space[local] = functions[callee]
     lasting = given.get("lasting") or Lasting()
-    answering = _answering(data, lasting, given)
+    answering = _answering(data, wording, lasting, given)
     table: RouteTable[Any] = RouteTable()
     for route in data["routes"]:
-        target = _pipeline(route, functions, answering, lasting)
+        target = _pipeline(route, functions, answering, lasting, data["session"])
         table.add(route["method"], route["path"], target)
         answering.mask.add(route["path"])
         yield
@@ -160,24 +169,45 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
     return release
 
 
-def _answering(data: Mapping[str, Any], lasting: Lasting, given: Given) -> Answering:
+def _answering(
+    data: Mapping[str, Any], wording: Wording, lasting: Lasting, given: Given
+) -> Answering:  # fmt: skip
     env = given["env"]
     secrets = [env.get(name) for name, declared in data["env"].items() if declared["secret"]]
     return Answering(
         given["name"], given["host"], dict(env),
-        _tokens(data["auth"], env, given["host"], lasting),
+        link_tokens(data["auth"], env, given["host"], lasting),
         fuel=FUEL, detailed=given.get("detailed", False), history=given.get("history"),
         send_whole=given.get("send_whole"),
-        mask=Mask(secrets), addons=data["addons"],
+        mask=Mask(secrets), addons=data["addons"], wording=wording,
+        credentials=link_credentials(data["auth"], data["session"]),
     )  # fmt: skip
 
 
-def _function(data: Mapping[str, Any]) -> tuple[Function, dict[str, Any]]:
+def _wording(data: Mapping[str, Any], host: Any) -> Wording:
+    entries = {
+        code: Entry(one["status"], _worded(one["value"])) for code, one in data["answers"].items()
+    }
+    messages = {rule: _worded(one) for rule, one in data["messages"].items()}
+    return Wording(entries, messages, host)
+
+
+def _worded(data: Mapping[str, Any] | None) -> Any:
+    if data is None:
+        return None
+    space: dict[str, Any] = {"__builtins__": {}}
+    space |= {local: resolve(target) for local, target in data["uses"].items()}
+    exec(data["code"], space)  # noqa: S102 - as a function's
+    return space["worded"]
+
+
+def _function(data: Mapping[str, Any], say: Say) -> tuple[Function, dict[str, Any]]:
     space: dict[str, Any] = {"__builtins__": {}}
     for local, target in data["uses"].items():
         space[local] = resolve(target)
     for local, (factory, arguments) in data["constants"].items():
-        space[local] = resolve(factory)(*arguments)
+        make = resolve(factory)
+        space[local] = make(*arguments, *((say,) if make is compile_shape else ()))
     exec(data["code"], space)  # noqa: S102 - code objects of our own compiler, without builtins
     flow: FunctionType = space["flow"]
     shapes = data["shapes"]
@@ -187,18 +217,18 @@ def _function(data: Mapping[str, Any]) -> tuple[Function, dict[str, Any]]:
         flow=flow,
         needs=frozenset(data["needs"]),
         unfolds=data["unfolds"],
-        input=_shape(shapes["input"]),
+        input=_shape(shapes["input"], say),
         from_form=None if shapes["input"] is None else compile_form(shapes["input"]),
-        params=_shape(shapes["params"]),
-        query=_shape(shapes["query"]),
-        from_query=compile_query(shapes["query"] or {}),
-        from_params=compile_params(shapes["params"]) if shapes["params"] else None,
+        params=_shape(shapes["params"], say),
+        query=_shape(shapes["query"], say),
+        from_query=compile_query(shapes["query"] or {}, say),
+        from_params=compile_params(shapes["params"], say) if shapes["params"] else None,
     )
     return function, space
 
 
-def _shape(spec: Any) -> Shape | None:
-    return None if spec is None else compile_shape(spec)
+def _shape(spec: Any, say: Say) -> Shape | None:
+    return None if spec is None else compile_shape(spec, say)
 
 
 def resolve(target: str) -> Any:
@@ -213,28 +243,16 @@ def resolve(target: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def _tokens(
-    auth: Mapping[str, Any] | None, env: Mapping[str, str | None], host: Any, lasting: Lasting
-) -> Tokens | None:
-    key = env.get(auth["key"]) if auth else None
-    if auth is None or not key:
-        return None
-    options = {name: value for name, value in auth.items() if name != "key"}
-    try:
-        return lasting.tokens(
-            (key, *options.values()), lambda: Tokens(key, clock=host.clock, **options)
-        )
-    except ValueError as error:
-        raise FlowError(f"env variable '{auth['key']}' cannot sign tokens: {error}") from None
-
-
 def _pipeline(
     route: Mapping[str, Any],
     functions: Mapping[str, Function],
     answering: Answering,
     lasting: Lasting,
+    session: Mapping[str, Any] | None,
 ) -> Callable[..., Any]:
     limit, cors = route["rate_limit"], route["cors"]
+    csrf_header = session["rules"]["csrf_header"] if session else None
+    exposes = (csrf_header,) if csrf_header else ()
     policy = Policy(
         method=route["method"],
         path=route["path"],
@@ -244,10 +262,11 @@ def _pipeline(
         is_once=route["is_once"],
         timeout_seconds=route["timeout_seconds"],
         flights=lasting.flights,
-        cors=Cors(cors, [route["method"]]) if cors else None,
+        cors=Cors(cors, [route["method"]], exposes) if cors else None,
         authentication=route["authentication"],
         channel=route["channel"] or "",
         middleware=tuple(functions[name] for name in route["middleware"]),
+        session=link_session(session, route["endpoint"], cors),
     )
     pipeline, files = (
         Pipeline(functions[route["function"]], policy, answering),

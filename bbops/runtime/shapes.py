@@ -13,7 +13,16 @@ from typing import Any, Final
 import msgspec
 
 from bbops.runtime.failures import NOTHING
-from bbops.runtime.fields import REQUIRED, SCALARS, TEXT_TYPES, UNREADABLE, Spec, compile_rules
+from bbops.runtime.fields import (
+    REQUIRED,
+    SCALARS,
+    TEXT_TYPES,
+    UNREADABLE,
+    Say,
+    Spec,
+    compile_rules,
+    say_plainly,
+)
 from bbops.runtime.filters.numbers import parse_number
 from bbops.runtime.values import MAX_LIST
 
@@ -31,7 +40,9 @@ class _EnoughError(Exception):
     """MAX_ERRORS fields are wrong: the rest is not looked at."""
 
 
-def compile_shape(spec: Spec) -> Callable[[Any, str, Errors], dict[str, Any]]:
+def compile_shape(
+    spec: Spec, say: Say = say_plainly
+) -> Callable[[Any, str, Errors], dict[str, Any]]:  # fmt: skip
     """Return a check that gives a map's declared fields, typed; errors are added to the dict.
 
     A field left out has no key in the result, unless it has a default. Null in the place of the
@@ -41,7 +52,7 @@ def compile_shape(spec: Spec) -> Callable[[Any, str, Errors], dict[str, Any]]:
     Raises:
         FlowError: a pattern of the shape is wrong.
     """
-    check_map = _compile_map(spec)
+    check_map = _compile_map(spec, say)
 
     def check(value: Any, path: str, errors: Errors) -> dict[str, Any]:
         try:
@@ -53,7 +64,7 @@ def compile_shape(spec: Spec) -> Callable[[Any, str, Errors], dict[str, Any]]:
     return check
 
 
-def compile_query(spec: Spec) -> CheckTexts:
+def compile_query(spec: Spec, say: Say = say_plainly) -> CheckTexts:
     """Return a check for texts by name: declared ones arrive typed, others as their first text.
 
     A list takes every text of a repeated name, any other type the first.
@@ -61,7 +72,7 @@ def compile_query(spec: Spec) -> CheckTexts:
     Raises:
         FlowError: a pattern of the shape is wrong.
     """
-    read, check_shape = compile_form(spec), compile_shape(spec)
+    read, check_shape = compile_form(spec), compile_shape(spec, say)
 
     def check(texts: Mapping[str, list[str]] | Mapping[str, str], errors: Errors) -> dict[str, Any]:
         many = {name: [one] if type(one) is str else list(one) for name, one in texts.items()}
@@ -86,11 +97,12 @@ def compile_form(spec: Spec) -> Callable[[Mapping[str, list[str]]], dict[str, An
     return read
 
 
-def compile_params(spec: Spec) -> CheckTexts:
+def compile_params(spec: Spec, say: Say = say_plainly) -> CheckTexts:
     """Return a check for a path's parameters, one text each, as `compile_query` does."""
     fields = tuple(
-        (name, _compile_one_reader(spec[name]), *rest) for name, *rest in _compile_fields(spec)
+        (name, _compile_one_reader(spec[name]), *rest) for name, *rest in _compile_fields(spec, say)
     )
+    required = say("required", None, REQUIRED)
 
     def check(texts: Mapping[str, Any], errors: Errors) -> dict[str, Any]:
         typed: dict[str, Any] = {}
@@ -101,7 +113,7 @@ def compile_params(spec: Spec) -> CheckTexts:
                 elif default is not NOTHING:
                     typed[name] = check_field(default, name, errors)
                 elif not optional:
-                    _report(errors, name, REQUIRED)
+                    _report(errors, name, required)
         except _EnoughError:
             return {}
         return typed if typed.keys() == texts.keys() else {**texts, **typed}
@@ -109,19 +121,25 @@ def compile_params(spec: Spec) -> CheckTexts:
     return check
 
 
-def _compile_fields(spec: Spec) -> tuple[tuple[str, Check, Any, bool], ...]:
+def _compile_fields(spec: Spec, say: Say) -> tuple[tuple[str, Check, Any, bool], ...]:
     return tuple(
-        (name, _compile_field(field), field.get("default", NOTHING), field.get("optional", False))
+        (
+            name,
+            _compile_field(field, say),
+            field.get("default", NOTHING),
+            field.get("optional", False),
+        )
         for name, field in spec.items()
     )
 
 
-def _compile_map(spec: Spec) -> Check:
-    fields = _compile_fields(spec)
+def _compile_map(spec: Spec, say: Say) -> Check:
+    fields = _compile_fields(spec, say)
+    no_map, required = say("type", "object", SCALARS["object"][1]), say("required", None, REQUIRED)
 
     def check(value: Any, path: str, errors: Errors) -> dict[str, Any]:
         if type(value) is not dict:
-            _report(errors, path, SCALARS["object"][1])
+            _report(errors, path, no_map)
             return {}
         typed = {}
         for name, check_field, default, optional in fields:
@@ -129,41 +147,42 @@ def _compile_map(spec: Spec) -> Check:
             if given is not NOTHING:
                 typed[name] = check_field(given, f"{path}.{name}" if path else name, errors)
             elif not optional:
-                _report(errors, f"{path}.{name}" if path else name, REQUIRED)
+                _report(errors, f"{path}.{name}" if path else name, required)
         return typed
 
     return check
 
 
-def _compile_field(spec: Spec) -> Check:
+def _compile_field(spec: Spec, say: Say) -> Check:
     if spec["type"] == "list":
-        return _compile_whole(spec, _compile_list(spec))
+        return _compile_whole(spec, _compile_list(spec, say), say)
     if spec["type"] == "object" and "fields" in spec:
-        return _compile_whole(spec, _compile_map(spec["fields"]))
-    return _compile_scalar(spec)
+        return _compile_whole(spec, _compile_map(spec["fields"], say), say)
+    return _compile_scalar(spec, say)
 
 
-def _compile_whole(spec: Spec, check_parts: Check) -> Check:
-    nullable = spec.get("nullable", False)
+def _compile_whole(spec: Spec, check_parts: Check, say: Say) -> Check:
+    nullable, required = spec.get("nullable", False), say("required", None, REQUIRED)
 
     def check(value: Any, path: str, errors: Errors) -> Any:
         if value is None:
-            return None if nullable else _report(errors, path, REQUIRED)
+            return None if nullable else _report(errors, path, required)
         return check_parts(value, path, errors)
 
     return check
 
 
-def _compile_scalar(spec: Spec) -> Check:
-    convert, message = SCALARS[spec["type"]]
-    rules, nullable = compile_rules(spec), spec.get("nullable", False)
+def _compile_scalar(spec: Spec, say: Say) -> Check:
+    convert, usual = SCALARS[spec["type"]]
+    message, required = say("type", spec["type"], usual), say("required", None, REQUIRED)
+    rules, nullable = compile_rules(spec, say), spec.get("nullable", False)
     refuses_empty = spec["type"] in TEXT_TYPES and spec.get("minLength", 0) >= 1
 
     def check(value: Any, path: str, errors: Errors) -> Any:
         if value is None and nullable:
             return None
         if value is None or (refuses_empty and value == ""):
-            return _report(errors, path, REQUIRED)
+            return _report(errors, path, required)
         typed = convert(value)
         if typed is NOTHING:
             return _report(errors, path, message)
@@ -175,14 +194,15 @@ def _compile_scalar(spec: Spec) -> Check:
     return check
 
 
-def _compile_list(spec: Spec) -> Check:
-    check_item = _compile_field(spec["items"]) if "items" in spec else None
+def _compile_list(spec: Spec, say: Say) -> Check:
+    check_item = _compile_field(spec["items"], say) if "items" in spec else None
+    no_list = say("type", "list", "must be a list")
     most = min(spec.get("maxLength", MAX_LIST), MAX_LIST)
-    rules = compile_rules({**spec, "maxLength": most})
+    rules = compile_rules({**spec, "maxLength": most}, say)
 
     def check(value: Any, path: str, errors: Errors) -> Any:
         if type(value) is not list:
-            return _report(errors, path, "must be a list")
+            return _report(errors, path, no_list)
         for holds, broken in rules:
             if not holds(value):
                 _report(errors, path, broken)

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final, Literal
 
 import msgspec
 
 from bbops.host import Clock
 from bbops.runtime.failures import FlowError
+from bbops.runtime.key_sets import KeySet
+from bbops.runtime.keys import VerifyingKey, name_key, read_key
 from bbops.runtime.values import MAX_INTEGER, MAX_TEXT, MIN_INTEGER, check_size, kind, quoted
 
-ALGORITHMS: Final = frozenset(
-    (
-        "HS256", "HS384", "HS512", "RS256", "RS384", "RS512",
-        "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
-    )
-)  # fmt: skip
 MAX_BYTES: Final = 8 * 1024
 """The longest token."""
+MAX_TRIED: Final = 8
+"""Keys that one token is tried with."""
 _MAX_CACHED: Final = 10_000
+_MAX_KID: Final = 200
 _OURS: Final = frozenset(("sub", "iat", "exp", "nbf", "iss", "aud", "jti", "email", "role"))
 _LATEST: Final = 1e15
 _INTEGER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
@@ -52,14 +52,25 @@ class Tokens:
         clock: Clock,
         user_id_type: Literal["text", "integer"] = "text",
         refresh_seconds: float = 30 * 86_400,
+        others: Sequence[VerifyingKey] = (),
+        sets: Sequence[KeySet] = (),
     ) -> None:
         """Prepare the key; a sign-in that is not refreshed for `refresh_seconds` ends.
 
+        Args:
+            others: keys whose tokens count too.
+            sets: keys that others publish.
+
         Raises:
-            ValueError: the algorithm is unknown, or the key does not fit it or is too short.
+            ValueError: the algorithm is unknown, or the key does not fit it or is too weak.
         """
-        self._signing, self._verifying = _read_key(key, algorithm)
-        self._algorithm, self._issuer, self._audience = algorithm, issuer, audience
+        self._signing, verifying = read_key(key, algorithm)
+        self._name, self._algorithm = name_key(key), algorithm
+        self._known = (VerifyingKey(verifying, algorithm), *others)
+        self.sets = tuple(sets)
+        for one in self.sets:
+            one.on_change = self._forget
+        self._issuer, self._audience = issuer, audience
         self._expires_seconds, self._clock = expires_seconds, clock
         self.refresh_seconds = refresh_seconds
         self._is_integer = user_id_type == "integer"
@@ -94,9 +105,10 @@ class Tokens:
             "role": role,
         }
         payload = {name: value for name, value in given.items() if value is not None}
-        import jwt  # noqa: PLC0415 - takes 30 ms, and checking a project needs none of it
+        import jwt  # noqa: PLC0415 - see `bbops.runtime.keys`
 
-        token = jwt.encode({**_plain(claims or {}), **payload}, self._signing, self._algorithm)
+        whole = {**_plain(claims or {}), **payload}
+        token = jwt.encode(whole, self._signing, self._algorithm, headers={"kid": self._name})
         if len(token) > MAX_BYTES:
             raise FlowError(
                 f"the token is too long: its claims must leave it within {MAX_BYTES} bytes"
@@ -117,26 +129,52 @@ class Tokens:
         del self._verified[token]
         return None
 
+    async def prepare(self, token: str) -> None:
+        """Look for the key that a token names, if others may have published it since."""
+        named = _read_head(token) if token not in self._verified else None
+        if named is None:
+            return
+        for one in self.sets:
+            if one.algorithm == named[0] and not any(key.fits(*named) for key in one.keys):
+                await one.look_again()
+
     def _verify_unknown(self, token: str, now: float) -> dict[str, Any] | None:
-        if len(token) > MAX_BYTES:
+        named = _read_head(token)
+        if named is None:
             return None
+        for key in self._keys(*named):
+            payload = self._decode(token, key)
+            if payload is not None:
+                user = self._user(payload, now)
+                if user is not None:
+                    self._remember(token, float(payload["exp"]), user)
+                return user
+        return None
+
+    def _keys(self, algorithm: str, kid: str | None) -> Iterator[VerifyingKey]:
+        """Yield the keys that a token may be signed with, at most MAX_TRIED of them."""
+        for one in self.sets:
+            one.freshen()
+        every = (*self._known, *(key for one in self.sets for key in one.keys))
+        fitting = (key for key in every if key.fits(algorithm, kid))
+        return islice(fitting, MAX_TRIED)
+
+    def _decode(self, token: str, key: VerifyingKey) -> dict[str, Any] | None:
+        """Return what a token says that this key has signed, otherwise None."""
         import jwt  # noqa: PLC0415
 
         try:
-            payload = jwt.decode(
+            payload: dict[str, Any] = jwt.decode(
                 token,
-                self._verifying,
-                algorithms=[self._algorithm],
+                key.key,
+                algorithms=[key.algorithm],
                 options=_OPTIONS,
                 issuer=self._issuer,
                 audience=self._audience,
             )
         except Exception:  # noqa: BLE001 - a token is anybody's text: whatever it breaks, it is bad
             return None
-        user = self._user(payload, now)
-        if user is not None:
-            self._remember(token, float(payload["exp"]), user)
-        return user
+        return payload
 
     def _user(self, payload: dict[str, Any], now: float) -> dict[str, Any] | None:
         if not _is_time(payload["exp"]) or payload["exp"] <= now:
@@ -154,36 +192,35 @@ class Tokens:
             "claims": {name: value for name, value in payload.items() if name not in _OURS},
         }
 
+    def _forget(self) -> None:
+        """Verify every token anew: keys have changed."""
+        self._verified.clear()
+
     def _remember(self, token: str, expires: float, user: dict[str, Any]) -> None:
         if len(self._verified) >= _MAX_CACHED:
             del self._verified[next(iter(self._verified))]
         self._verified[token] = (expires, user)
 
 
-def _read_key(key: str, algorithm: str) -> tuple[Any, Any]:
-    """Return the key that signs, None for a public key, and the key that verifies."""
-    if algorithm not in ALGORITHMS:
-        raise ValueError(f"'{algorithm}' is not one of {quoted(sorted(ALGORITHMS))}")
+def _read_head(token: str) -> tuple[str, str | None] | None:
+    """Return the algorithm and the key that a token names; None for one that nobody may trust.
+
+    Nothing else of its head counts: not where its key would be, nor what would be critical.
+    """
+    if len(token) > MAX_BYTES:
+        return None
     import jwt  # noqa: PLC0415
 
     try:
-        prepared: Any = jwt.get_algorithm_by_name(algorithm).prepare_key(key)
-    except (jwt.PyJWTError, ValueError, TypeError):
-        raise ValueError(f"the signing key does not fit {algorithm}") from None
-    if type(prepared) is bytes:
-        _check_secret(prepared, algorithm)
-        return prepared, prepared
-    if hasattr(prepared, "public_key"):
-        return prepared, prepared.public_key()
-    return None, prepared
-
-
-def _check_secret(secret: bytes, algorithm: str) -> None:
-    least = int(algorithm.removeprefix("HS")) // 8  # RFC 7518 section 3.2
-    if len(secret) < least:
-        raise ValueError(
-            f"the signing key is too short for {algorithm}: {len(secret)} bytes, at least {least}"
-        )
+        head = jwt.get_unverified_header(token)
+    except Exception:  # noqa: BLE001 - as above
+        return None
+    algorithm, kid = head.get("alg"), head.get("kid")
+    if type(algorithm) is not str or "crit" in head or "b64" in head:
+        return None
+    if kid is not None and (type(kid) is not str or len(kid) > _MAX_KID):
+        return None
+    return algorithm, kid
 
 
 def _subject(user_id: Any) -> str:

@@ -59,14 +59,12 @@ class VerifyJwt(Step):
 
     def code(self, flow: Flow) -> list[ast.stmt]:
         given = self.verify_jwt
-        headers = flow.root("headers") if given.token is None else ast.Constant(None)
         return flow.store(
             self.as_,
             flow.expression(
-                "verify_token(run, headers, token, secret, optional)",
+                "await verify_token(run, token, secret, optional)",
                 verify_token="bbops.runtime.flow:verify_token",  # noqa: S106 - a target
-                headers=headers,
-                token=flow.value(given.token),
+                token=flow.value(given.token) if given.token else flow.root("credential"),
                 secret=flow.value(given.secret),
                 optional=ast.Constant(given.optional),
             ),

@@ -14,7 +14,7 @@ from bbops.compile.release import build
 from bbops.database.migrate import apply
 from bbops.database.sqlite import Sqlite
 from bbops.errors import ProjectError
-from bbops.host import Database, Files
+from bbops.host import Database, Files, Http
 from bbops.runtime.release import Release, link
 from bbops.testing.host import fake_host
 from bbops.tree import Tree
@@ -79,16 +79,13 @@ class Client:
 
 @asynccontextmanager
 async def serve(
-    tree: Tree,
-    database: Path,
-    env: Mapping[str, str] | None = None,
-    *,
-    uploads: Files | None = None,
-    **options: Any,
-) -> AsyncIterator[Client]:
+    tree: Tree, database: Path, env: Mapping[str, str] | None = None, *,
+    http: Http | None = None, uploads: Files | None = None, **options: Any,
+) -> AsyncIterator[Client]:  # fmt: skip
     """Build a tree, migrate a database file to it, and yield a client of it.
 
     Args:
+        http: other servers.
         uploads: where files of requests go.
         options: those of `bbops.runtime.release.link`.
 
@@ -103,7 +100,7 @@ async def serve(
     try:
         declared = built.project.settings.model.env
         values = {name: variable.default for name, variable in declared.items()} | dict(env or {})
-        host = fake_host(door, files=uploads)
+        host = fake_host(door, http=http, files=uploads)
         yield Client(
             link(built.artifact, name="0123456789ab", host=host, env=values, **options), door
         )

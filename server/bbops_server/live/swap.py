@@ -89,6 +89,7 @@ class Live:
                 )  # fmt: skip
             except Failure as failure:
                 raise ServerError(failure.message) from None
+            await release.prepare()
             self._drop_linked()
             self._linked = release, project
 

@@ -1,0 +1,95 @@
+"""Keys of tokens: each is fixed to one algorithm, and refused when it is too weak for it."""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import urlsafe_b64encode
+from dataclasses import dataclass
+from typing import Any, Final
+
+from bbops.runtime.values import quoted
+
+ALGORITHMS: Final = frozenset(
+    (
+        "HS256", "HS384", "HS512", "RS256", "RS384", "RS512",
+        "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
+    )
+)  # fmt: skip
+LEAST_RSA_BITS: Final = 2048
+"""NIST SP 800-131A; RFC 7518 section 3.3."""
+
+_CURVES: Final = {"ES256": "secp256r1", "ES384": "secp384r1", "ES512": "secp521r1"}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class VerifyingKey:
+    """What verifies tokens of one algorithm; without an `id`, whatever key a token names."""
+
+    key: Any
+    algorithm: str
+    id: str | None = None
+
+    def fits(self, algorithm: str, kid: str | None) -> bool:
+        """Return whether a token that names an algorithm and a key may be one of its own."""
+        return self.algorithm == algorithm and (
+            self.id is None or kid is None or self.id == kid
+        )  # fmt: skip
+
+
+def read_key(text: str, algorithm: str) -> tuple[Any, Any]:
+    r"""Return the key that signs, None for a public key, and the key that verifies.
+
+    A PEM may stand on one line, with `\n` for its breaks, as variables often hold it.
+
+    Raises:
+        ValueError: the algorithm is unknown, or the key does not fit it or is too weak.
+    """
+    if algorithm not in ALGORITHMS:
+        raise ValueError(f"'{algorithm}' is not one of {quoted(sorted(ALGORITHMS))}")
+    if text.startswith("-----BEGIN ") and "\n" not in text:
+        text = text.replace("\\n", "\n")
+    import jwt  # noqa: PLC0415 - takes 30 ms, and checking a project needs none of it
+
+    try:
+        prepared: Any = jwt.get_algorithm_by_name(algorithm).prepare_key(text)
+    except (jwt.PyJWTError, ValueError, TypeError):
+        raise ValueError(f"the key does not fit {algorithm}") from None
+    if type(prepared) is bytes:
+        check_secret(prepared, algorithm)
+        return prepared, prepared
+    check_strength(prepared, algorithm)
+    if hasattr(prepared, "public_key"):
+        return prepared, prepared.public_key()
+    return None, prepared
+
+
+def check_secret(secret: bytes, algorithm: str) -> None:
+    """Refuse a secret that is shorter than its hash: RFC 7518 section 3.2.
+
+    Raises:
+        ValueError: it is too short.
+    """
+    least = int(algorithm.removeprefix("HS")) // 8
+    if len(secret) < least:
+        raise ValueError(
+            f"the key is too short for {algorithm}: {len(secret)} bytes, at least {least};"
+            f" 'openssl rand -hex {least}' makes one"
+        )
+
+
+def check_strength(key: Any, algorithm: str) -> None:
+    """Refuse a key of RSA that is too short, and one of another curve than its algorithm's.
+
+    Raises:
+        ValueError: it is one of these.
+    """
+    if algorithm[:2] in {"RS", "PS"} and key.key_size < LEAST_RSA_BITS:
+        raise ValueError(f"the key has {key.key_size} bits, RSA needs at least {LEAST_RSA_BITS}")
+    if algorithm in _CURVES and key.curve.name != _CURVES[algorithm]:
+        raise ValueError(f"{algorithm} needs the curve {_CURVES[algorithm]}, not {key.curve.name}")
+
+
+def name_key(text: str) -> str:
+    """Return the `kid` of a project's own key: it tells keys apart, and nothing of the secret."""
+    digest = hashlib.sha256(b"bbops kid\0" + text.encode()).digest()
+    return urlsafe_b64encode(digest[:9]).decode()
