@@ -26,6 +26,7 @@ _PATTERNS = {
     "^[1-9][0-9]{0,6}(B": "a size such as 500KB or 5MB",
     "^[a-z][A-Za-z0-9_-]{0,62}\\.": "an event such as user.registered",
     "^[a-z][A-Za-z0-9_.-]": "the name of an event such as comment.created",
+    "^[a-z0-9](": "a host such as example.com",
     "^[a-z]+/": "a media type such as image/png",
     "^[2-5]": "a status such as 200",
     "^(?::": "a topic such as posts/:slug/comments, without a slash at either end",

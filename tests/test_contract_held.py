@@ -35,7 +35,7 @@ EXAMPLES = 30
 NOT_SERVED = {
     "me.avatar": "its addons are not served yet",
     "billing.subscribe": "its addon is not served yet",
-}  # fmt: skip
+}
 OPERATIONS = [
     pytest.param(
         path, one.id, id=f"{path.name}-{one.id}",

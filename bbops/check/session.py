@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from bbops.check.flows import check_flow
 from bbops.diagnostics import Diagnostic, suggest
 from bbops.project import Project
-from bbops.resources.project import Session
+from bbops.resources.project import Cookie, Session
 
 
 def check(project: Project) -> Iterator[Diagnostic]:
@@ -25,13 +25,38 @@ def check(project: Project) -> Iterator[Diagnostic]:
             settings.place("session", "refreshField"), "session",
             "'refreshField' needs the endpoint 'refresh'",
         )  # fmt: skip
-    cookie = session.cookie
-    if cookie is not None and cookie.same_site == "None" and not cookie.secure:
-        yield Diagnostic(
-            settings.place("session", "cookie", "sameSite"), "session",
-            "'sameSite: None' needs 'secure: true'", "browsers refuse the cookie otherwise",
-        )  # fmt: skip
+    if session.cookie is not None:
+        yield from _cookie(project, session, session.cookie)
     yield from _fields(project, session)
+
+
+def _cookie(project: Project, session: Session, cookie: Cookie) -> Iterator[Diagnostic]:
+    """Yield what browsers, or this server, would refuse of a cookie."""
+    settings, name = project.settings, cookie.name
+
+    def unlike(key: str, message: str, hint: str = "") -> Diagnostic:
+        return Diagnostic(settings.place("session", "cookie", key), "session", message, hint)
+
+    if settings.model.auth is None:
+        yield Diagnostic(
+            settings.place("session", "cookie"), "session", "a cookie needs tokens to keep",
+            "add 'auth:' with 'signingKey: ${ env.JWT_SECRET }' under it",
+        )  # fmt: skip
+    if cookie.same_site == "None" and not cookie.secure:
+        yield unlike("sameSite", "'sameSite: None' needs 'secure: true'",
+                      "browsers refuse the cookie otherwise")  # fmt: skip
+    if name.startswith(("__Host-", "__Secure-")) and not cookie.secure:
+        yield unlike("name", f"'{name}' needs 'secure: true'", _REFUSED)
+    if name.startswith("__Host-") and (cookie.domain is not None or cookie.path != "/"):
+        yield unlike("name", f"'{name}' goes with 'path: /' and without 'domain'", _REFUSED)
+    if name == "csrf" and session.csrf_header is not None:
+        yield unlike("name", "'csrf' is the cookie that 'csrfHeader' repeats",
+                      "call this one 'session'")  # fmt: skip
+    if name.lower().startswith("bbops"):
+        yield unlike("name", f"'{name}' is a name of the server's own", "call it 'session'")
+
+
+_REFUSED = "browsers refuse a cookie of such a name otherwise"
 
 
 def _fields(project: Project, session: Session) -> Iterator[Diagnostic]:

@@ -134,6 +134,7 @@ def _artifact(project: Project, functions: list[bytes], dialect: Dialect) -> dic
         "functions": functions,  # each packed by itself, so that none is read before its turn
         "routes": [_route(route) for route in project.routes],
         "auth": _auth(project),
+        "session": _session(project),
         "wording": compile_wording(project),
         "addons": {name: one.model.enabled for name, one in project.addons.items()},
         "env": declared_env(project),
@@ -174,6 +175,7 @@ def _route(route: Route) -> dict[str, Any]:
         "middleware": list(route.middleware),
         "max_body_bytes": size_bytes(most) if most else None,
         "files": [_upload(name, one) for name, one in route.endpoint.model.files.items()],
+        "is_once": route.endpoint.model.idempotency and route.method != "GET",
         "timeout_seconds": seconds(timeout) if timeout else TIMEOUT_SECONDS,
         "channel": route.channel.name if route.channel else None,
         "rate_limit": route.channel.model.rate_limit if route.channel else 0,
@@ -213,3 +215,29 @@ def _auth(project: Project) -> dict[str, Any] | None:
             for one in auth.keys
         ],
     }
+
+
+def _session(project: Project) -> dict[str, Any] | None:
+    """Return the rules of a project's cookies, and what its endpoints do about them."""
+    auth, session = project.settings.model.auth, project.settings.model.session
+    if auth is None or session is None or session.cookie is None:
+        return None
+    paths = {route.endpoint.name: route.path for route in project.routes}
+    refreshing = [paths[name] for name in (session.refresh, session.logout) if name in paths]
+    cookie = session.cookie
+    rules = {
+        "name": cookie.name,
+        "same_site": cookie.same_site,
+        "secure": cookie.secure,
+        "domain": cookie.domain,
+        "path": cookie.path,
+        "token_field": session.token_field,
+        "refresh_field": session.refresh_field,
+        "refresh_paths": [path.partition("/:")[0] for path in refreshing],
+        "csrf_header": session.csrf_header.lower() if session.csrf_header else None,
+        "expires_seconds": seconds(auth.expires_in),
+        "refresh_seconds": seconds((auth.refresh or Refresh()).expires_in),
+    }
+    named = {"logout": session.logout, "refresh": session.refresh, "begin": session.signup}
+    roles = {name: role for role, name in named.items() if name} | {session.login: "begin"}
+    return {"rules": rules, "roles": roles}

@@ -8,6 +8,7 @@ from typing import Final
 
 from pydantic.alias_generators import to_pascal
 
+from bbops.contract.kept import is_guarded
 from bbops.contract.outputs import type_of
 from bbops.contract.requests import PARTS
 from bbops.contract.schema import Schema, type_schema
@@ -135,10 +136,12 @@ def _before(project: Project, route: Route, *, has_body: bool) -> Iterator[tuple
         yield 429, "there were too many requests in this minute"
     if route.parameters:
         yield 404, "there is no such thing"
-    session = project.settings.model.session
-    is_change = route.authentication == "JWT" and route.method != "GET"
-    if session is not None and session.csrf_header is not None and is_change:
-        yield 403, f"a request by cookie needs '{session.csrf_header}'"
+    if route.endpoint.model.idempotency and route.method != "GET":
+        yield 400, "the Idempotency-Key is none"
+        yield 409, "the first request with this Idempotency-Key is under way, or was lost"
+        yield 422, "another request has used this Idempotency-Key"
+    if is_guarded(project, route):
+        yield 403, "a request by cookie comes from a page that may not send it"
 
 
 def _inside(functions: list[Resource[Function]]) -> Iterator[tuple[int, str]]:

@@ -10,8 +10,9 @@ from typing import Final
 import msgspec
 
 from bbops.contract.answers import answers, running
-from bbops.contract.contract import Contract, Operation, Page, Parameter
+from bbops.contract.contract import Contract, Operation, Page
 from bbops.contract.examples import examples
+from bbops.contract.kept import answers_by_cookie, body_by_cookie, csrf, examples_by_cookie
 from bbops.contract.requests import body, parameters
 from bbops.contract.sessions import operation_id, schemes, schemes_of, session
 from bbops.contract.shared import share
@@ -70,9 +71,11 @@ def _text(data: bytes) -> str:
 def _operation(project: Project, route: Route) -> Operation:
     endpoint, channel = route.endpoint, route.channel
     security, is_open = schemes_of(project, route, running(project, route))
-    takes = (*parameters(project, route), *_csrf(project, route))
-    sent = body(project, route)
+    takes = (*parameters(project, route), *csrf(project, route))
+    sent = body_by_cookie(project, route, body(project, route))
     given = answers(project, route, has_body=sent is not None)
+    given = answers_by_cookie(project, route, given)
+    shown = examples(project, route, takes, sent, given)
     return Operation(
         id=operation_id(endpoint.name),
         tag=endpoint.name.rpartition("/")[0] or (channel.name if channel else "api"),
@@ -86,16 +89,5 @@ def _operation(project: Project, route: Route) -> Operation:
         parameters=takes,
         body=sent,
         answers=given,
-        examples=examples(project, route, takes, sent, given),
+        examples=examples_by_cookie(project, route, shown),
     )
-
-
-def _csrf(project: Project, route: Route) -> tuple[Parameter, ...]:
-    given = project.settings.model.session
-    if given is None or given.csrf_header is None or route.authentication != "JWT":
-        return ()
-    if route.method == "GET":
-        return ()
-    about = "the value of the cookie 'csrf'; needed where the session's cookie says who asks"
-    header = given.csrf_header
-    return (Parameter(header, "header", False, {"type": "string"}, about),)  # noqa: FBT003

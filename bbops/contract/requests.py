@@ -15,10 +15,13 @@ PARTS = ("input", "query", "params")
 JSON = "application/json"
 FORM = "multipart/form-data"
 _TEXT: Schema = {"type": "string"}
+_KEY = "idempotency-key"
+_KEY_SCHEMA: Schema = {**_TEXT, "minLength": 1, "maxLength": 255, "pattern": "^[!#-~]+$"}
+_ONCE = "made up by the client: the same request with the same key is carried out once in 24 hours"
 _WITHOUT_BODY = frozenset({"GET", "DELETE"})
 _KNOWN_HEADERS = frozenset({
     "accept", "authorization", "content-length", "content-type", "cookie", "host", "origin",
-    "user-agent", "x-api-key",
+    "user-agent", "x-api-key", "idempotency-key",
 })  # fmt: skip
 """What clients send by themselves, or what the schemes of a route say."""
 
@@ -62,6 +65,8 @@ def parameters(project: Project, route: Route) -> Iterator[Parameter]:
     known = {name.rstrip("?") for name in query}
     for name in sorted(_read(project, route, "query") - known):
         yield _parameter(name, "query", dict(_TEXT), required=False)
+    if route.endpoint.model.idempotency and route.method != "GET":
+        yield Parameter(_KEY, "header", required=False, schema=dict(_KEY_SCHEMA), description=_ONCE)
     for name in sorted(_read(project, route, "headers") - _KNOWN_HEADERS):
         yield _parameter(name, "header", dict(_TEXT), required=False)
 

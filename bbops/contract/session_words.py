@@ -54,4 +54,7 @@ def _cookie(cookie: Cookie) -> str:
 def _csrf(session: Session) -> str:
     if session.csrf_header is None:
         return "none"
-    return f"`{session.csrf_header}`, with the value of the cookie `csrf`, where something changes"
+    return (
+        f"`{session.csrf_header}`, with the value of the cookie `csrf`, where something changes;"
+        " the answer that signs in has the same header"
+    )

@@ -18,6 +18,12 @@ CREATE TABLE IF NOT EXISTS _bbops_api_keys (
   channels TEXT, claims TEXT, created_at REAL NOT NULL, expires_at REAL, revoked_at REAL
 ) STRICT, WITHOUT ROWID
 """
+# What is packed of an answer: status, body, headers and type. Null: it has none yet.
+_IDEMPOTENCY: Final = """
+CREATE TABLE IF NOT EXISTS _bbops_idempotency (
+  id TEXT PRIMARY KEY, request TEXT NOT NULL, began_at REAL NOT NULL, answer BLOB
+) STRICT, WITHOUT ROWID
+"""
 _RECORD: Final = (
     "CREATE TABLE IF NOT EXISTS _bbops_schema (id INTEGER PRIMARY KEY CHECK (id = 1),"
     " hash TEXT NOT NULL, spec TEXT NOT NULL, applied_at TEXT NOT NULL) STRICT"
@@ -38,4 +44,8 @@ def make_own_tables(live: sqlite3.Connection) -> None:
             f" ON _bbops_refresh_tokens ({column})"
         )
     live.execute(_API_KEYS)
+    live.execute(_IDEMPOTENCY)
+    live.execute(
+        "CREATE INDEX IF NOT EXISTS _bbops_idempotency_began_at ON _bbops_idempotency (began_at)"
+    )
     live.execute(_NOTES)

@@ -297,9 +297,9 @@ KEYS = {
 }
 
 LATER = frozenset({
-    "Project.session", "Project.review",
+    "Project.review",
     "Project.frontend",
-    "Function.output", "Endpoint.idempotency",
-    "Endpoint.history", "Task", "Trigger", "Realtime", "Agent", "Addon", "Emit", "Publish",
+    "Function.output", "Endpoint.history", "Task", "Trigger", "Realtime", "Agent", "Addon",
+    "Emit", "Publish",
 })  # fmt: skip
 """Keys, kinds and steps that are checked and kept, and that this version does nothing with yet."""

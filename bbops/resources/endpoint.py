@@ -47,6 +47,10 @@ class Endpoint(Model):
     - A body is JSON, or a form (`application/x-www-form-urlencoded`, `multipart/form-data`) whose
       texts are typed by the shape as those of a query are; another type is 415, another charset
       than UTF-8 too. `maxBody` bounds all of it, files included where it is given.
+    - With `idempotency: true` a request may have the header `Idempotency-Key`: the same again, by
+      the same user within 24 hours, runs nothing and has the first answer, with
+      `idempotency-replayed`. Another request with that key is 422, one beside the first 409. The
+      answer is kept as it is: this is not for secrets.
     - What is declared under `files` stands in `input` as `{path, name, size, contentType}`, with
       `many` as a list of them; `name?` may be left out.
     """

@@ -13,6 +13,7 @@ from bbops.resources._one_of import need_one_of
 from bbops.resources.channel import HeaderName
 
 Scheme = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,40}$")]
+Host = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$")]
 CookieName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,100}$")]
 _PART = r"[A-Za-z0-9_-][A-Za-z0-9_.-]*"
 Folder = Annotated[str, StringConstraints(pattern=rf"^{_PART}(/{_PART})*$")]
@@ -74,17 +75,27 @@ class Auth(Model):
 
 
 class Cookie(Model):
-    """The HttpOnly cookie that holds the token."""
+    """The HttpOnly cookie that holds the token; that of the refresh token is `<name>-refresh`.
+
+    With `name: __Host-session` no other host can plant one; it goes with `path: /`, no `domain`.
+    """
 
     name: CookieName = "session"
     same_site: Literal["Strict", "Lax", "None"] = "Lax"
     secure: bool = True
-    domain: str | None = None
-    path: Annotated[str, StringConstraints(pattern="^/")] = "/"
+    domain: Host | None = None
+    path: Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._~/-]*$")] = "/"
 
 
 class Session(Model):
-    """What a frontend has to know of signing in: names of endpoints, and fields of answers."""
+    """What a frontend has to know of signing in: names of endpoints, and fields of answers.
+
+    With `cookie` the answers of `login`, `signup` and `refresh` carry `tokenField` and
+    `refreshField` in cookies instead; that of the refresh token goes to `refresh` and `logout`
+    alone and fills the field there, and `logout` clears them all. JWT endpoints take the cookie
+    where there is no `Authorization` header. A change by cookie is 403 without `csrfHeader`, where
+    that is given, and from a page of an origin that the channel does not list with `credentials`.
+    """
 
     login: str
     signup: str | None = None

@@ -10,6 +10,7 @@ from bbops.runtime.api_keys import given_key
 from bbops.runtime.failures import Thrown
 from bbops.runtime.flow import Run
 from bbops.runtime.limits import Limit, Told
+from bbops.runtime.session_cookies import SessionCookies
 
 Admit = Callable[[Run, Any], None]
 AdmitLater = Callable[[Run, Any], Awaitable[None]]
@@ -24,10 +25,13 @@ class Admission:
     """
 
     __slots__ = (
+        "_at_once",
         "_authentication",
         "_channel",
+        "_guard",
         "_keys",
         "_limit",
+        "_session",
         "_tokens",
         "_told",
         "admit",
@@ -37,20 +41,26 @@ class Admission:
 
     def __init__(
         self, authentication: str, limit: Limit | None, channel: str, answering: Answering, *,
-        shows_token: bool,
+        shows_token: bool, session: SessionCookies | None = None, is_change: bool = False,
     ) -> None:  # fmt: skip
         """Take what the endpoint and its channel say.
 
         Args:
             shows_token: a function of the endpoint looks at the request's token itself.
+            session: what it does about cookies, where the project keeps its sessions in them.
+            is_change: a request may change something.
         """
         self._authentication, self._limit, self._channel = authentication, limit, channel
         self._told = Told(channel, limit.per_minute if limit else 0)
         self._tokens, self._keys = answering.tokens, answering.api_keys
-        self.find = answering.credentials.find
-        self.admit, self.admit_later = self._ways(shows_token=shows_token)
+        self.find, self._session = answering.credentials.find, session
+        self._guard = session.guard if session is not None and is_change else None
+        self._at_once = self._way(shows_token=shows_token)
+        self.admit, self.admit_later = self._at_once, self._later()
+        if self.admit_later == self._admit_user_of_others:
+            self.admit = None
 
-    def _ways(self, *, shows_token: bool) -> tuple[Admit | None, AdmitLater | None]:
+    def _way(self, *, shows_token: bool) -> Admit | None:
         admit: Admit | None = None
         if self._authentication == "JWT":
             admit = self._admit_user
@@ -58,17 +68,29 @@ class Admission:
             admit = self._admit_anyone
         elif self._limit is not None:
             admit = self._count
+        if self._session is not None and self._session.role:
+            return self._open_after(self._session, admit)
+        return admit
+
+    def _later(self) -> AdmitLater | None:
         if self._authentication == "API Key":
-            return admit, self._admit_key
-        if self._authentication == "JWT" and self._tokens is not None and self._tokens.sets:
-            return None, self._admit_user_of_others
-        return admit, None
+            return self._admit_key
+        has_sets = self._tokens is not None and self._tokens.sets
+        return self._admit_user_of_others if has_sets and self._authentication == "JWT" else None
+
+    def _open_after(self, session: SessionCookies, admit: Admit | None) -> Admit:
+        def admit_and_open(run: Run, scope: Any) -> None:
+            if admit is not None:
+                admit(run, scope)
+            run.kept = session.open(scope)
+
+        return admit_and_open
 
     def _admit_user(self, run: Run, scope: Any) -> None:
         """Require a signed-in user, whom the channel's limit counts.
 
         Raises:
-            Thrown: 429 beyond the limit; 401 without a valid token.
+            Thrown: 429 beyond the limit; 401 without a valid token; 403 from another origin.
         """
         token, tokens = self.find(scope), self._tokens
         claims = tokens.verify(token) if token is not None and tokens is not None else None
@@ -76,6 +98,8 @@ class Admission:
             check_limit(self._limit, self._told, claims, scope)
         if claims is None:
             raise Thrown(401)
+        if self._guard is not None:
+            self._guard(scope, token)
         run.auth, run.credential, scope["bbops"].user = claims, token, claims["userId"]
 
     async def _admit_user_of_others(self, run: Run, scope: Any) -> None:
@@ -83,12 +107,15 @@ class Admission:
         token = self.find(scope)
         if token is not None and self._tokens is not None:
             await self._tokens.prepare(token)
-        self._admit_user(run, scope)
+        assert self._at_once is not None  # noqa: S101 - a user is asked for
+        self._at_once(run, scope)
 
     def _admit_anyone(self, run: Run, scope: Any) -> None:
         """Keep the token for the function, valid or not. Raises as `_count`."""
         self._count(run, scope)
         run.credential = self.find(scope)
+        if self._guard is not None:
+            self._guard(scope, run.credential)
 
     def _count(self, _: Run, scope: Any) -> None:
         """Count the request against its channel's limit.

@@ -27,6 +27,7 @@ from bbops.runtime.flow import Answer, Run, bound_run, code_of, message_of
 from bbops.runtime.headers import Headers, has_header, read_lines, set_headers, write
 from bbops.runtime.masking import Mask
 from bbops.runtime.operators import text
+from bbops.runtime.sparing import SMALL_BYTES, Parts, spare
 from bbops.runtime.table import RouteTable
 from bbops.runtime.tokens import Tokens
 from bbops.runtime.values import FUEL, check_size
@@ -76,6 +77,7 @@ class Trace:
     """Headers of the answer that were known before it, as HTTP writes them."""
     folder: Folder | None = None
     is_sent: bool = False
+    by_cookie: bool = False
 
 
 ANSWERED = (
@@ -164,11 +166,14 @@ class Answering:
                 break
         await self.send(send, scope, 204, b"", headers)
 
-    def send_json(self, send: Any, scope: Any, answer: Answer) -> bool:
-        """Send what nearly every function returns, JSON without headers; False: `send` must.
+    def send_json(self, send: Any, scope: Any, answer: Answer) -> Parts | None:
+        """Send what nearly every function returns, a little JSON without headers.
+
+        Returns:
+            None, or the answer where it is another one, or not sent: that is for `send`.
 
         Raises:
-            Failure: it cannot be written as JSON.
+            Failure: it cannot be sent.
         """
         status, value, headers, content_type = answer
         trace: Trace = scope["bbops"]
@@ -177,29 +182,33 @@ class Answering:
             or type(status) is not int or not 200 <= status <= 599
             or status in _BODYLESS or scope["method"] == "HEAD"
         ):  # fmt: skip
-            return False
+            return self.render(answer)
         body = encode(value)
+        if len(body) > SMALL_BYTES:
+            return status, body, [_JSON]
         name = trace.request
         if not name:  # `name_request` without a call
             name = trace.request = self.request_name % next(self.counter)
         lines = self.json_lines % (name, len(body)) + trace.lines
-        if trace.user is not None:
+        if trace.user is not None and b"cache-control" not in trace.lines:
             lines += _PRIVATE_LINE
         if not self.send_whole(send, status, lines, body):
-            return False
+            return status, body, [_JSON]
         trace.is_sent = True
         if self.history is not None:
             self.remember(scope, trace, status, len(body))
-        return True
+        return None
 
     async def send(self, send: Any, scope: Any, status: int, body: bytes, headers: Headers) -> None:
         """Send one whole answer; HEAD, 204 and 304 have no body."""
         trace: Trace = scope["bbops"]
-        standing = [one for one in self.standing if not has_header(headers, one[0])]
-        every = [*headers, *standing, *read_lines(trace.lines)]
-        every.append((b"x-request-id", self.name_request(trace)))
-        if trace.user is not None and not has_header(headers, b"cache-control"):
+        every = [*headers, *read_lines(trace.lines)]
+        if trace.user is not None and not has_header(every, b"cache-control"):
             every.append(_PRIVATE)
+        if len(body) > SMALL_BYTES:
+            status, body, every = await spare(scope, status, body, every)
+        every += [one for one in self.standing if not has_header(headers, one[0])]
+        every.append((b"x-request-id", self.name_request(trace)))
         if status in _BODYLESS:
             body = b""
         else:
@@ -225,7 +234,7 @@ class Answering:
         )  # fmt: skip
         self.history((*known, trace.failure, trace.step) if trace.failure else known)
 
-    def render(self, answer: Answer) -> tuple[int, bytes, Headers]:
+    def render(self, answer: Answer) -> Parts:
         """Return status, body and headers of what a function returned.
 
         Raises:
@@ -253,11 +262,11 @@ class Answering:
             status, body, headers = self.failure(error, scope)
         except Failure as problem:  # the error's own value or headers cannot be sent
             status, body, headers = self.failure(problem.with_traceback(error.__traceback__), scope)
-        if not has_header(headers, b"cache-control"):
+        if not has_header([*headers, *read_lines(scope["bbops"].lines)], b"cache-control"):
             headers.append(_NOT_KEPT)
         await self.send(send, scope, status, body, headers)
 
-    def failure(self, error: BaseException, scope: Any) -> tuple[int, bytes, Headers]:
+    def failure(self, error: BaseException, scope: Any) -> Parts:
         """Return status, body and headers of a failure's answer."""
         if isinstance(error, Thrown) and error.value is not NOTHING:
             check_size(error.value, MAX_ANSWER)

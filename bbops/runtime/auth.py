@@ -1,14 +1,16 @@
-"""Link `auth` of project.yaml: keys from the environment and from addresses become Tokens."""
+"""Link `auth` and `session` of project.yaml: keys become Tokens, cookies have their rules."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from bbops.runtime.credentials import Credentials
 from bbops.runtime.failures import FlowError
 from bbops.runtime.key_sets import KeySet
 from bbops.runtime.keys import VerifyingKey, read_key
 from bbops.runtime.lasting import Lasting
+from bbops.runtime.session_cookies import CookieCredentials, CookieRules, SessionCookies
 from bbops.runtime.tokens import Tokens
 
 Env = Mapping[str, str | None]
@@ -43,6 +45,35 @@ def link_tokens(
 
     known = [(*one.values(), env.get(one["key"] or "")) for one in listed]
     return lasting.tokens((key, *options.values(), *known), make)
+
+
+def link_credentials(
+    auth: Mapping[str, Any] | None, session: Mapping[str, Any] | None
+) -> Credentials:  # fmt: skip
+    """Return where requests of a project carry their tokens."""
+    schemes = auth["schemes"] if auth else ("Bearer",)
+    if session is None:
+        return Credentials(schemes)
+    return CookieCredentials(schemes, session["rules"]["name"])
+
+
+def link_session(
+    session: Mapping[str, Any] | None, endpoint: str, cors: Mapping[str, Any] | None
+) -> SessionCookies | None:
+    """Return what an endpoint does about cookies; None where sessions are kept in none.
+
+    Args:
+        session: as the artifact has it.
+        endpoint: the name of it.
+        cors: of its channel, whose listed origins may send cookies.
+    """
+    if session is None:
+        return None
+    origins: Sequence[str] = cors["origins"] if cors is not None and cors["credentials"] else ()
+    listed = frozenset() if "*" in origins else frozenset(one.lower().encode() for one in origins)
+    return SessionCookies(
+        CookieRules(**session["rules"]), session["roles"].get(endpoint, ""), listed
+    )
 
 
 _OPTIONS = (

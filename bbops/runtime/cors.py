@@ -10,7 +10,10 @@ from typing import Any
 
 from bbops.runtime.headers import Headers, write
 
-_EXPOSED = b"x-release, x-request-id, retry-after, ratelimit, ratelimit-policy"
+_EXPOSED = (
+    "x-release", "x-request-id", "retry-after", "ratelimit", "ratelimit-policy", "etag",
+    "idempotency-replayed",
+)  # fmt: skip
 
 
 class Cors:
@@ -18,11 +21,16 @@ class Cors:
 
     __slots__ = ("any_origin", "credentials", "exposed", "origins", "preflight", "written")
 
-    def __init__(self, policy: Mapping[str, Any], methods: Sequence[str]) -> None:
-        """Take a channel's `cors`; `methods` are what the route answers."""
+    def __init__(
+        self, policy: Mapping[str, Any], methods: Sequence[str], exposes: Sequence[str] = ()
+    ) -> None:  # fmt: skip
+        """Take a channel's `cors`; `methods` are what the route answers.
+
+        `exposes` are headers of answers that pages may read besides those of every answer.
+        """
         origins = policy["origins"]
         self.any_origin = "*" in origins
-        self.origins = frozenset(origin.encode() for origin in origins)
+        self.origins = frozenset(origin.lower().encode() for origin in origins)
         self.credentials = bool(policy["credentials"])
         allowed = policy["methods"] or methods
         self.preflight: Headers = [
@@ -33,7 +41,8 @@ class Cors:
             listed = ", ".join(policy["headers"]).encode()
             self.preflight.append((b"access-control-allow-headers", listed))
         self.written: dict[bytes | None, bytes] = {}
-        self.exposed = (b"access-control-expose-headers", _EXPOSED)
+        shown = ", ".join((*_EXPOSED, *exposes))
+        self.exposed = (b"access-control-expose-headers", shown.encode())
 
     def lines(self, scope: Any) -> bytes:
         """Return the header lines with which a page of the request's origin may read an answer."""
@@ -46,10 +55,10 @@ class Cors:
         return found
 
     def _headers(self, origin: bytes | None) -> Headers:
-        if self.any_origin and not self.credentials:
+        if self.any_origin:  # then nobody's cookies count, whatever is listed beside it
             return [(b"access-control-allow-origin", b"*"), self.exposed] if origin else []
         vary = (b"vary", b"origin")
-        if origin is None or not (self.any_origin or origin in self.origins):
+        if origin is None or origin not in self.origins:
             return [vary]
         found = [(b"access-control-allow-origin", origin), vary, self.exposed]
         if self.credentials:

@@ -71,6 +71,8 @@ class Run:
     api_key: Any = None
     credential: str | None = None
     """The request's token, for functions that look at it themselves."""
+    kept: str | None = None
+    """The refresh token among the request's cookies, for the endpoints that take it."""
     event: Any = None
     trigger: Any = None
     vars: dict[str, Any] = _NONE
@@ -115,8 +117,7 @@ async def invoke(run: Run, callee: Function, input: Any, params: Any, query: Any
         raise OutOfFuel(f"more than {MAX_DEPTH} functions call each other")
     inner = type(run)()
     inner.fuel, inner.depth, inner.vars = run.fuel, run.depth + 1, {}
-    if (host := WITHIN.get()) is not None:
-        inner.host = host
+    inner.host = WITHIN.get() or run.host
     errors: dict[str, list[str]] = {}
     inner.input = _shaped(callee.input, input, errors)
     inner.params = _shaped(callee.params, params, errors)

@@ -51,6 +51,11 @@ def has_header(headers: Headers, name: bytes) -> bool:
     return any(name == other for other, _ in headers)
 
 
+def find_header(headers: Headers, name: bytes) -> bytes:
+    """Return the value of the first header of this name; empty without one."""
+    return next((value for other, value in headers if name == other), b"")
+
+
 def can_set(header: str) -> bool:
     """Return whether a function may set a header: it is a name, and not one of the server's."""
     return _HEADER(header) is not None and header.lower() not in _OURS

@@ -18,7 +18,9 @@ from bbops.runtime.failures import NOTHING, InvalidInput, Thrown
 from bbops.runtime.flights import Flight, Flights
 from bbops.runtime.flow import Answer, Function, Run
 from bbops.runtime.limits import Limit
+from bbops.runtime.once import Once
 from bbops.runtime.reading import NOTHING_READ, Gone, Reading
+from bbops.runtime.session_cookies import SessionCookies
 from bbops.runtime.uploads import Uploads
 from bbops.runtime.values import check_size
 
@@ -31,6 +33,7 @@ class Policy:
     path: str
     max_body_bytes: int
     uploads: Uploads | None
+    is_once: bool
     timeout_seconds: float
     flights: Flights
     limit: Limit | None
@@ -38,6 +41,7 @@ class Policy:
     authentication: str
     channel: str
     middleware: tuple[Function, ...]
+    session: SessionCookies | None = None
 
 
 class Pipeline:
@@ -45,7 +49,7 @@ class Pipeline:
 
     __slots__ = (
         "admit", "admit_later", "answering", "apply_shapes", "cors", "flights", "function",
-        "has_shapes", "has_vars", "middleware", "read", "reads", "receive", "route",
+        "has_shapes", "has_vars", "keep", "middleware", "once", "read", "reads", "receive", "route",
         "timeout_seconds", "typed", "unfolds",
     )  # fmt: skip
 
@@ -54,12 +58,14 @@ class Pipeline:
         self.middleware, self.cors, self.route = policy.middleware, policy.cors, policy.path
         self.flights, self.timeout_seconds = policy.flights, policy.timeout_seconds
         every = (function, *policy.middleware)
-        needs = frozenset().union(*(one.needs for one in every))
         admission = Admission(
             policy.authentication, policy.limit, policy.channel, answering,
-            shows_token="credential" in needs,
+            shows_token=any("credential" in one.needs for one in every), session=policy.session,
+            is_change=policy.method != "GET",
         )  # fmt: skip
         self.admit, self.admit_later = admission.admit, admission.admit_later
+        session = policy.session if policy.session is not None and policy.session.role else None
+        self.keep = session.keep if session is not None else None
         self.unfolds = any(one.unfolds for one in every)
         self.typed = [
             one for one in policy.middleware if one.params is not None or one.query is not None
@@ -67,10 +73,14 @@ class Pipeline:
         self.has_vars = any("vars" in one.needs for one in every)
         reading = Reading(
             policy.method, function, policy.middleware, answering, policy.max_body_bytes,
-            policy.uploads,
+            policy.uploads, session.fills if session is not None else None,
         )  # fmt: skip
         self.reads, self.has_shapes = reading.reads, reading.has_shapes
         self.read, self.apply_shapes = reading.read, reading.apply_shapes
+        name = f"{policy.method} {policy.path}"
+        self.once = (
+            Once(function, name, policy.timeout_seconds, answering) if policy.is_once else None
+        )
         self.receive = reading.receive if policy.uploads is not None else None
 
     async def __call__(self, scope: Any, receive: Any, send: Any, params: dict[str, str]) -> None:
@@ -83,8 +93,9 @@ class Pipeline:
         flights.flying.add(flight)
         try:
             answer = await self.run(scope, receive, params, flight)
-            if not answering.send_json(send, scope, answer):
-                await answering.send(send, scope, *answering.render(answer))
+            unsent = answering.send_json(send, scope, answer)
+            if unsent is not None:
+                await answering.send(send, scope, *unsent)
         except Gone:
             pass
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the last place
@@ -142,7 +153,12 @@ class Pipeline:
                 flight.is_read = True
             if self.has_shapes:
                 self.apply_shapes(run, texts, body)
-            answer = await self.function.flow(run)
+            if self.once is None:
+                answer = await self.function.flow(run)
+            else:
+                answer = await self.once.run(run, scope)
+            if self.keep is not None:
+                answer = self.keep(scope, answer)
         if self.unfolds:
             check_size(answer[1], MAX_ANSWER)
         return answer

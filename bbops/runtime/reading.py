@@ -11,7 +11,7 @@ from bbops.runtime.answering import Answering, TooLarge
 from bbops.runtime.failures import InvalidInput, Thrown
 from bbops.runtime.flow import Function, Run
 from bbops.runtime.forms import MULTIPART, URL_ENCODED, read_multipart, read_pairs
-from bbops.runtime.headers import hide_cookies, read_media_type
+from bbops.runtime.headers import find_header, hide_cookies, read_media_type
 from bbops.runtime.uploads import Received, Uploads
 
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
@@ -35,22 +35,24 @@ class Reading:
     """What one endpoint reads of its requests; made once per release."""
 
     __slots__ = (
-        "answering", "from_form", "from_params", "from_query", "has_middleware", "has_shapes",
-        "max_body_bytes", "needs_body", "needs_headers", "needs_query", "needs_request", "reads",
-        "shape", "uploads",
+        "answering", "fills", "from_form", "from_params", "from_query", "has_middleware",
+        "has_shapes", "max_body_bytes", "needs_body", "needs_headers",
+        "needs_query", "needs_request", "reads", "shape", "uploads",
     )  # fmt: skip
 
     def __init__(
         self, method: str, function: Function, middleware: Sequence[Function],
         answering: Answering, max_body_bytes: int, uploads: Uploads | None,
+        fills: str | None,
     ) -> None:  # fmt: skip
+        """`fills` is the field of the input that the refresh token of a cookie stands for."""
         every = (function, *middleware)
         needs = frozenset().union(*(one.needs for one in every))
         has_body = method in _WITH_BODY
         self.answering, self.max_body_bytes = answering, max_body_bytes
         self.has_middleware = bool(middleware)
         self.shape = function.input if has_body else None
-        self.uploads = uploads
+        self.uploads, self.fills = uploads, fills
         self.from_query, self.from_params = function.from_query, function.from_params
         self.from_form = function.from_form
         self.needs_query = "query" in needs or any(one.query is not None for one in every)
@@ -91,7 +93,7 @@ class Reading:
             Unavailable: a file cannot be written.
         """
         assert self.uploads is not None  # noqa: S101 - or nobody calls it
-        kind, options = read_media_type(_header(scope, b"content-type"))
+        kind, options = read_media_type(find_header(scope["headers"], b"content-type"))
         if kind != MULTIPART:
             return await read_body(scope, receive, self.max_body_bytes)
         trace, most = scope["bbops"], self.uploads.max_body_bytes
@@ -115,6 +117,8 @@ class Reading:
         if self.shape is not None:
             content_type, sent, _ = body
             given = _json(sent) if content_type in _PLAIN_JSON else self.read_other(body)
+            if self.fills is not None and run.kept is not None and type(given) is dict:
+                given = {**given, self.fills: given.get(self.fills) or run.kept}
             run.input = self.shape(given, "", errors)
         if self.uploads is not None:
             received = body[2] or Received()
@@ -142,6 +146,8 @@ class Reading:
         if kind == "application/json" or kind.endswith("+json"):
             return _json(sent)
         assert self.from_form is not None  # noqa: S101 - there is a shape
+        if kind == URL_ENCODED and sent.lstrip()[:1] == b"{":
+            return _json(sent)  # curl calls whatever it sends a form; one never begins like this
         if kind == URL_ENCODED:
             return self.from_form(read_pairs(sent, "the form"))
         if kind == MULTIPART:
@@ -198,7 +204,7 @@ async def body_chunks(
     scope: Any, receive: Callable[[], Any], most_bytes: int
 ) -> AsyncIterator[bytes]:
     """Yield a body as it comes, see `read_body`."""
-    length = _header(scope, b"content-length")
+    length = find_header(scope["headers"], b"content-length")
     if length.isdigit() and int(length[:12]) > most_bytes:
         raise TooLarge(most_bytes)
     size, is_more = 0, True
@@ -214,10 +220,6 @@ async def body_chunks(
         if data:
             yield data
         is_more = message.get("more_body", False)
-
-
-def _header(scope: Any, wanted: bytes) -> bytes:
-    return next((value for name, value in scope["headers"] if name == wanted), b"")
 
 
 def _json(body: bytes) -> Any:

@@ -12,9 +12,8 @@ from types import FunctionType
 from typing import Any, Required, TypedDict, Unpack
 
 from bbops.runtime.answering import Answering, Record, SendWhole
-from bbops.runtime.auth import link_tokens
+from bbops.runtime.auth import link_credentials, link_session, link_tokens
 from bbops.runtime.cors import Cors
-from bbops.runtime.credentials import Credentials
 from bbops.runtime.failures import FlowError
 from bbops.runtime.fields import Say
 from bbops.runtime.filters import FILTERS, FUNCTIONS
@@ -172,7 +171,7 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
     answering = _answering(data, wording, lasting, given)
     table: RouteTable[Any] = RouteTable()
     for route in data["routes"]:
-        target = _pipeline(route, functions, answering, lasting)
+        target = _pipeline(route, functions, answering, lasting, data["session"])
         table.add(route["method"], route["path"], target)
         answering.mask.add(route["path"])
         yield
@@ -192,7 +191,7 @@ def _answering(
         fuel=FUEL, detailed=given.get("detailed", False), history=given.get("history"),
         send_whole=given.get("send_whole"),
         mask=Mask(secrets), addons=data["addons"], wording=wording,
-        credentials=Credentials(data["auth"]["schemes"]) if data["auth"] else None,
+        credentials=link_credentials(data["auth"], data["session"]),
     )  # fmt: skip
 
 
@@ -260,20 +259,25 @@ def _pipeline(
     functions: Mapping[str, Function],
     answering: Answering,
     lasting: Lasting,
+    session: Mapping[str, Any] | None,
 ) -> Callable[..., Any]:
     limit, cors = route["rate_limit"], route["cors"]
+    csrf_header = session["rules"]["csrf_header"] if session else None
+    exposes = (csrf_header,) if csrf_header else ()
     policy = Policy(
         method=route["method"],
         path=route["path"],
         max_body_bytes=route["max_body_bytes"] or size_bytes(MAX_BODY),
         uploads=Uploads(route["files"], route["max_body_bytes"]) if route["files"] else None,
         limit=lasting.limit(route["channel"], limit, answering.host.clock) if limit else None,
+        is_once=route["is_once"],
         timeout_seconds=route["timeout_seconds"],
         flights=lasting.flights,
-        cors=Cors(cors, [route["method"]]) if cors else None,
+        cors=Cors(cors, [route["method"]], exposes) if cors else None,
         authentication=route["authentication"],
         channel=route["channel"] or "",
         middleware=tuple(functions[name] for name in route["middleware"]),
+        session=link_session(session, route["endpoint"], cors),
     )
     pipeline, files = (
         Pipeline(functions[route["function"]], policy, answering),

@@ -80,13 +80,13 @@ class Client:
 @asynccontextmanager
 async def serve(
     tree: Tree, database: Path, env: Mapping[str, str] | None = None, *,
-    uploads: Files | None = None, http: Http | None = None, **options: Any,
+    http: Http | None = None, uploads: Files | None = None, **options: Any,
 ) -> AsyncIterator[Client]:  # fmt: skip
     """Build a tree, migrate a database file to it, and yield a client of it.
 
     Args:
-        uploads: where files of requests go.
         http: other servers.
+        uploads: where files of requests go.
         options: those of `bbops.runtime.release.link`.
 
     Raises:
@@ -100,7 +100,7 @@ async def serve(
     try:
         declared = built.project.settings.model.env
         values = {name: variable.default for name, variable in declared.items()} | dict(env or {})
-        host = fake_host(door, files=uploads, http=http)
+        host = fake_host(door, http=http, files=uploads)
         yield Client(
             link(built.artifact, name="0123456789ab", host=host, env=values, **options), door
         )

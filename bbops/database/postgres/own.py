@@ -33,6 +33,13 @@ CREATE TABLE IF NOT EXISTS _bbops_api_keys (
   revoked_at double precision
 )
 """,
+    # What is packed of an answer: status, body, headers and type. Null: it has none yet.
+    """
+CREATE TABLE IF NOT EXISTS _bbops_idempotency (
+  id text PRIMARY KEY, request text NOT NULL, began_at double precision NOT NULL, answer bytea
+)
+""",
+    "CREATE INDEX IF NOT EXISTS _bbops_idempotency_began_at ON _bbops_idempotency (began_at)",
     "CREATE TABLE IF NOT EXISTS _bbops_notes (name text PRIMARY KEY, text text NOT NULL)",
 )
 

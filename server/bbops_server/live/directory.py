@@ -56,6 +56,7 @@ class Directory:
                     # a prefix is plain ASCII: it is as long decoded as it was sent
                     scope["raw_path"] = path[end:] or b"/"
                     scope["path"] = scope["path"][end:] or "/"
+                    scope["root_path"] = path[:end].decode("ascii")
                     return live
         return None
 

@@ -133,6 +133,7 @@ class Drafts:
             cut = len(draft.place.prefix)  # plain ASCII: as long decoded as it was sent
             inner["path"] = scope["path"][cut:] or "/"
             inner["raw_path"] = (scope.get("raw_path") or b"")[cut:] or b"/"
+            inner["root_path"] = draft.place.prefix
             inner["headers"] = _without_token(scope["headers"])
             await live.release(inner, receive, sending)
 

@@ -1,0 +1,22 @@
+"""Pages of any origin may read answers, or those of some may send cookies: never both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bbops.diagnostics import Diagnostic
+from bbops.project import Project
+
+
+def check(project: Project) -> Iterator[Diagnostic]:
+    """Yield channels that would let every page of the internet act as its reader."""
+    for channel in project.channels.values():
+        cors = channel.model.cors
+        if cors.credentials and "*" in cors.origins:
+            is_listed = "origins" in cors.model_fields_set
+            yield Diagnostic(
+                channel.place("cors", "origins" if is_listed else "credentials"), "any-origin",
+                "'credentials: true' goes with listed origins, not with '*'",
+                "write 'origins: [https://app.example.com]': each of them may act as whoever reads"
+                " its pages",
+            )  # fmt: skip
