@@ -51,6 +51,7 @@ class Release:
         self.name, self.table, self.functions = answering.name, table, functions
         self.answering, self.flights = answering, flights
         self.spaces: list[dict[str, Any]] = []
+        self.key_channels = frozenset[str]()
 
     def __call__(self, scope: Any, receive: Any, send: Any) -> Awaitable[None]:
         """Answer one request; a request that began here ends here, whatever is swapped."""
@@ -164,6 +165,9 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
         yield
     release = Release(table, functions, answering, lasting.flights)
     release.spaces = [space for _, space in spaces]
+    release.key_channels = frozenset(
+        route["channel"] for route in data["routes"] if route["authentication"] == "API Key"
+    )
     return release
 
 
