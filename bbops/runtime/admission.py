@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from bbops.runtime.answering import Answering
 from bbops.runtime.api_keys import given_key
 from bbops.runtime.failures import Thrown
 from bbops.runtime.flow import Run
 from bbops.runtime.limits import Limit
+from bbops.runtime.secret_texts import hash_secret
 from bbops.runtime.session_cookies import SessionCookies
+
+NAMES: Final = ("email", "username", "user", "login", "phone")
+"""Fields that say who wants to sign in; the first that is there counts."""
 
 Admit = Callable[[Run, Any], None]
 AdmitLater = Callable[[Run, Any], Awaitable[None]]
@@ -135,7 +139,28 @@ def check_limit(limit: Limit, claims: Mapping[str, Any] | None, scope: Any) -> N
         Thrown: 429 with `retry-after`.
     """
     client = scope.get("client")
-    key = f"user:{claims['userId']}" if claims else f"ip:{client[0] if client else ''}"
+    count(limit, f"user:{claims['userId']}" if claims else f"ip:{client[0] if client else ''}")
+
+
+def check_name(limit: Limit, given: Any) -> None:
+    """Count an attempt to sign in against the name it is for, in any spelling of its case.
+
+    Raises:
+        Thrown: 429 with `retry-after`.
+    """
+    for field in NAMES:
+        name = given.get(field) if type(given) is dict else None
+        if type(name) is str:
+            count(limit, f"name:{hash_secret(name.strip().casefold())}")
+            return
+
+
+def count(limit: Limit, key: str) -> None:
+    """Count one request of a key.
+
+    Raises:
+        Thrown: 429 with `retry-after`.
+    """
     if not limit.allow(key):
         wait = limit.retry_after_seconds(key)
         raise Thrown(429, f"try again in {wait} s", headers={"retry-after": str(wait)})

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from bbops.runtime.admission import Admission
+from bbops.runtime.admission import Admission, check_name
 from bbops.runtime.answering import MAX_ANSWER, MAX_BODY_BYTES, Answering, TooLarge
 from bbops.runtime.cors import Cors
 from bbops.runtime.failures import NOTHING, InvalidInput, Thrown
@@ -50,13 +50,14 @@ class Policy:
     channel: str
     middleware: tuple[Function, ...]
     session: SessionCookies | None = None
+    by_name: Limit | None = None
 
 
 class Pipeline:
     """One endpoint's way from request to answer; made once per release."""
 
     __slots__ = (
-        "admit", "admit_later", "answering", "cors", "fills", "flights", "from_params",
+        "admit", "admit_later", "answering", "by_name", "cors", "fills", "flights", "from_params",
         "from_query", "function", "has_shapes", "has_vars", "keep", "middleware", "needs_body",
         "needs_headers", "needs_query", "needs_request", "reads", "route", "shape",
         "timeout_seconds", "typed", "unfolds",
@@ -75,6 +76,7 @@ class Pipeline:
             is_change=policy.method != "GET",
         )  # fmt: skip
         self.admit, self.admit_later = admission.admit, admission.admit_later
+        self.by_name = policy.by_name
         session = policy.session if policy.session is not None and policy.session.role else None
         self.keep = session.keep if session is not None else None
         self.fills = session.fills if session is not None else None
@@ -158,6 +160,8 @@ class Pipeline:
         else:
             if self.has_shapes:
                 self.apply_shapes(run, texts, body)
+            if self.by_name is not None:
+                check_name(self.by_name, run.input)
             answer = await self.function.flow(run)
             if self.keep is not None:
                 answer = self.keep(scope, answer)
