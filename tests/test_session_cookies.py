@@ -386,3 +386,30 @@ def test_the_contract_says_what_is_answered() -> None:
         one.id for one in operations.values() for each in one.parameters if each.name == "X-CSRF"
     }
     assert marked == {"change", "put", "patch", "delete", "refresh", "logout"}
+
+
+# ---- guessing
+def test_who_guesses_passwords_is_slowed_down(serving: Serving) -> None:
+    async def story(client: Client) -> list[int]:
+        clock: Any = client.release.answering.host.clock
+
+        async def attempt(user: str) -> int:
+            return (await client.ask("POST", "/api/login", {"user": user})).status
+
+        guesses = [await attempt(name) for name in ["nobody"] * 10 + ["Nobody", " nobody"]]
+        others = [await attempt(f"u{number}") for number in range(20)]
+        clock.moment += timedelta(minutes=2)
+        return [*guesses, others.count(200), others.count(429), await attempt("nobody")]
+
+    found = talk(serving, project(), story)
+    assert found == [401] * 10 + [429, 429] + [18, 2, 401]
+
+
+def test_a_limit_of_the_channel_stands_in_its_place(serving: Serving) -> None:
+    async def story(client: Client) -> list[int]:
+        asked = [await client.ask("POST", "/api/login", {"user": "nobody"}) for _ in range(15)]
+        return [one.status for one in asked]
+
+    files = project()
+    files["channels/web.yaml"] += "rateLimit: 14\n"
+    assert talk(serving, files, story) == [401] * 14 + [429]

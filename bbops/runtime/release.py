@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import marshal
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import MAGIC_NUMBER
 from time import perf_counter
 from types import FunctionType
 from typing import Any, Required, TypedDict, Unpack
 
+from bbops.host import Clock
 from bbops.runtime.answering import Answering, Record, SendWhole
 from bbops.runtime.auth import link_credentials, link_session, link_tokens
 from bbops.runtime.cors import Cors
@@ -20,6 +21,7 @@ from bbops.runtime.filters import FILTERS, FUNCTIONS
 from bbops.runtime.flights import Flight, Flights
 from bbops.runtime.flow import Function, Shape
 from bbops.runtime.lasting import Lasting
+from bbops.runtime.limits import SIGN_INS_PER_ADDRESS, SIGN_INS_PER_NAME, Limit
 from bbops.runtime.masking import Mask
 from bbops.runtime.pipeline import Pipeline, Policy, WithFolder
 from bbops.runtime.shapes import compile_form, compile_params, compile_query, compile_shape
@@ -58,6 +60,7 @@ class Release:
         self.spaces: list[dict[str, Any]] = []
         self.beside: Beside | None = None
         """Is asked what no route answers, by any method."""
+        self.key_channels = frozenset[str]()
 
     def __call__(self, scope: Any, receive: Any, send: Any) -> Awaitable[None]:
         """Answer one request; a request that began here ends here, whatever is swapped."""
@@ -171,12 +174,15 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
     answering = _answering(data, wording, lasting, given)
     table: RouteTable[Any] = RouteTable()
     for route in data["routes"]:
-        target = _pipeline(route, functions, answering, lasting, data["session"])
+        target = _pipeline(route, functions, answering, lasting, data)
         table.add(route["method"], route["path"], target)
         answering.mask.add(route["path"])
         yield
     release = Release(table, functions, answering, lasting.flights)
     release.spaces = [space for _, space in spaces]
+    release.key_channels = frozenset(
+        route["channel"] for route in data["routes"] if route["authentication"] == "API Key"
+    )
     return release
 
 
@@ -259,9 +265,10 @@ def _pipeline(
     functions: Mapping[str, Function],
     answering: Answering,
     lasting: Lasting,
-    session: Mapping[str, Any] | None,
+    data: Mapping[str, Any],
 ) -> Callable[..., Any]:
-    limit, cors = route["rate_limit"], route["cors"]
+    cors, session = route["cors"], data["session"]
+    limit, by_name = _limits(route, data["sign_ins"], lasting, answering.host.clock)
     csrf_header = session["rules"]["csrf_header"] if session else None
     exposes = (csrf_header,) if csrf_header else ()
     policy = Policy(
@@ -269,8 +276,9 @@ def _pipeline(
         path=route["path"],
         max_body_bytes=route["max_body_bytes"] or size_bytes(MAX_BODY),
         uploads=Uploads(route["files"], route["max_body_bytes"]) if route["files"] else None,
-        limit=lasting.limit(route["channel"], limit, answering.host.clock) if limit else None,
         is_once=route["is_once"],
+        limit=limit,
+        by_name=by_name,
         timeout_seconds=route["timeout_seconds"],
         flights=lasting.flights,
         cors=Cors(cors, [route["method"]], exposes) if cors else None,
@@ -284,3 +292,16 @@ def _pipeline(
         answering.host.files,
     )
     return pipeline if policy.uploads is None or files is None else WithFolder(pipeline, files)
+
+
+def _limits(
+    route: Mapping[str, Any], sign_ins: Sequence[str], lasting: Lasting, clock: Clock
+) -> tuple[Limit | None, Limit | None]:
+    """Return what counts the requests of a client, and the sign-ins under one name."""
+    if route["rate_limit"]:
+        return lasting.limit(route["channel"], route["rate_limit"], clock), None
+    if route["endpoint"] not in sign_ins:
+        return None, None
+    # no channel has a name with a blank
+    by_address = lasting.limit(f"sign in {route['endpoint']}", SIGN_INS_PER_ADDRESS, clock)
+    return by_address, lasting.limit(f"name of {route['endpoint']}", SIGN_INS_PER_NAME, clock)
