@@ -17,19 +17,25 @@ NAMES = (
     "chromium", "chromium-browser", "google-chrome",
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 )  # fmt: skip
+ARGUMENTS = ["--no-sandbox"]
 INSTALL = "apt-get install chromium"
 
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     """The browser of this machine; a test that needs it fails where there is none."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+def find_chromium() -> str:
+    """Return where it is; fails the test where there is none."""
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
         pytest.fail(f"no Chromium is installed: {INSTALL}")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield browser
-        browser.close()
+    return found
 
 
 @contextmanager

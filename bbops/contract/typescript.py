@@ -216,9 +216,10 @@ class _Writer:
             pairs = ", ".join(_pair(one.name, variables[one.name]) for one in path)
             given.append(f"params: {{ {pairs} }}")
         if body is not None:
-            takes.append(
-                f"body: {own[operation.id, 'Input']}" + ("" if body.required else " | undefined")
-            )
+            is_last = not any(one.required for one in operation.parameters if one.place != "path")
+            mark = "" if body.required or not is_last else "?"
+            takes.append(f"body{mark}: {own[operation.id, 'Input']}")
+            takes[-1] += "" if body.required or is_last else " | undefined"
             given.append("body")
         if query := at(operation, "query"):
             optional = not any(one.required for one in query)
