@@ -218,7 +218,9 @@ def test_a_project_chooses_what_its_cookie_is(serving: Serving) -> None:
         return await browser.ask("POST", "/api/login", {"user": "ada"})
 
     cookie = "{ name: sid, sameSite: Strict, secure: false, domain: example.com, path: /api }"
-    (one,) = tell(serving, story, project(cookie, "")).cookies["sid"]
+    seen = tell(serving, story, project(cookie))
+    (one,) = seen.cookies["sid"]
+    assert seen.cookies["csrf"][0]["path"] == "/"  # where the page is that reads it
     assert (one["domain"], one["path"], one["samesite"]) == ("example.com", "/api", "Strict")
     assert not one["secure"]
 
