@@ -232,3 +232,14 @@ class Reply(msgspec.Struct, frozen=True):
     status: int
     release: str
     value: Any
+
+
+def error_text(content: bytes) -> str:
+    """Return a server's own words: of `{"error": "…"}` or `{"error": {"message": "…"}}`."""
+    try:
+        body: Any = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""
+    error = body.get("error") if isinstance(body, dict) else None
+    text = error.get("message") if isinstance(error, dict) else error
+    return text if isinstance(text, str) else ""

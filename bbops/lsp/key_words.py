@@ -298,7 +298,6 @@ KEYS = {
 
 LATER = frozenset({
     "Auth.schemes", "Auth.keys", "Project.errors", "Project.session", "Project.review",
-    "Project.frontend",
     "Function.output", "Endpoint.files", "Endpoint.maxBody", "Endpoint.idempotency",
     "Endpoint.history", "Task", "Trigger", "Realtime", "Agent", "Addon", "Emit", "Publish",
 })  # fmt: skip
