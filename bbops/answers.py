@@ -256,3 +256,14 @@ class ApiKey(msgspec.Struct, frozen=True):
     def has_ended(self, now: float) -> bool:
         """Return whether it opens nothing any more."""
         return self.revoked_at is not None or (self.expires_at or now + 1) <= now
+
+
+def error_text(content: bytes) -> str:
+    """Return a server's own words: of `{"error": "…"}` or `{"error": {"message": "…"}}`."""
+    try:
+        body: Any = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""
+    error = body.get("error") if isinstance(body, dict) else None
+    text = error.get("message") if isinstance(error, dict) else error
+    return text if isinstance(text, str) else ""

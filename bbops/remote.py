@@ -27,6 +27,7 @@ from bbops.answers import (
     ServerStatus,
     Standing,
     Status,
+    error_text,
 )
 from bbops.diagnostics import suggest
 from bbops.errors import ServerError
@@ -348,7 +349,7 @@ class Remote:
             raise self._odd(answer)
 
     def _odd(self, answer: httpx.Response) -> ServerError:
-        said = _error_text(answer)
+        said = error_text(answer.content)
         if said and answer.status_code == httpx.codes.UNAUTHORIZED:
             what = "this token no longer" if self._has_token else "you for nobody"
             return ServerError(f"'{self._url}' takes {what}", hint=f"bbops login {self._url}")
@@ -372,17 +373,6 @@ def _reason(error: httpx.TransportError) -> str:
             return cause.strerror.lower()
         cause = cause.__cause__ or cause.__context__
     return str(error).lower() or type(error).__name__
-
-
-def _error_text(answer: httpx.Response) -> str:
-    """Return the server's own words: `{"error": "…"}` or `{"error": {"message": "…"}}`."""
-    try:
-        body: Any = answer.json()
-    except ValueError:
-        return ""
-    error = body.get("error") if isinstance(body, dict) else None
-    text = error.get("message") if isinstance(error, dict) else error
-    return text if isinstance(text, str) else ""
 
 
 class Api:

@@ -31,6 +31,7 @@ BUILT = {
     "frontend/dist/assets/plain.css": "body { color: teal }\n",
     "frontend/dist/docs/index.html": "<title>Docs</title>",
     "frontend/dist/odd name é.txt": "odd",
+    "frontend/dist/packed.js": SCRIPT,
     "frontend/dist/.env": "no",
     "frontend/dist/.git-like/file.txt": "no",
     "frontend/dist/.well-known/security.txt": "yes",
@@ -42,6 +43,9 @@ SETTINGS = FILES["project.yaml"] + "frontend: { spa: true }\n"
 
 def make(folder: Path, files: dict[str, str]) -> Path:
     write_project(folder, {"project.yaml": SETTINGS} | files)
+    if files:
+        (folder / "frontend/dist/packed.js.gz").write_bytes(PACKED)
+        (folder / "frontend/dist/packed.js.br").write_bytes(b"brotli")
     git(folder, "init", "-q", "-b", "main")
     git(folder, "add", "-A", "-f")
     git(folder, "commit", "-qm", "Start")
@@ -52,6 +56,9 @@ def commit(server: Served, files: dict[str, str]) -> None:
     write_project(server.repository, {"project.yaml": SETTINGS} | files)
     git(server.repository, "add", "-A", "-f")
     git(server.repository, "commit", "-qm", "Change")
+
+
+PACKED = gzip.compress(SCRIPT.encode(), mtime=0)
 
 
 @pytest.fixture(scope="module")
@@ -204,6 +211,7 @@ def test_a_file_with_a_secret_is_never_published(server: Served) -> None:
     server.live()
 
 
+@pytest.mark.long
 def test_a_restart_serves_the_files_again(tmp_path: Path) -> None:
     folder = make(tmp_path / "small", BUILT)
     with Served(folder, tmp_path / "home") as server:
@@ -321,18 +329,39 @@ def test_what_was_live_is_remembered_with_its_end(tmp_path: Path) -> None:
     assert [(one.name, one.until is None) for one in found] == [("b", False), ("a", True)]
 
 
-def test_a_gzip_that_was_built_is_taken(tmp_path: Path) -> None:
-    packed = gzip.compress(SCRIPT.encode(), mtime=0)
-    folder = make(tmp_path / "small", {"frontend/dist/app.js": SCRIPT})
-    (folder / "frontend/dist/app.js.gz").write_bytes(packed)
-    (folder / "frontend/dist/app.js.br").write_bytes(b"brotli")
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", "Pack")
-    with Served(folder, tmp_path / "home") as server:
-        server.live()
-        with server.api.stream("GET", "/app.js", headers={"accept-encoding": "br"}) as answer:
-            assert answer.headers["content-encoding"] == "br"
-            assert b"".join(answer.iter_raw()) == b"brotli"
-        with server.api.stream("GET", "/app.js", headers={"accept-encoding": "gzip"}) as answer:
-            assert b"".join(answer.iter_raw()) == packed
-        assert get(server, "/app.js.gz").status_code == 404
+def test_what_a_build_has_packed_is_taken(server: Served) -> None:
+    path = "/packed.js"
+    with server.api.stream("GET", path, headers={"accept-encoding": "gzip, br"}) as answer:
+        assert answer.headers["content-encoding"] == "br"
+        assert b"".join(answer.iter_raw()) == b"brotli"
+    with server.api.stream("GET", path, headers={"accept-encoding": "gzip"}) as answer:
+        assert b"".join(answer.iter_raw()) == PACKED
+    assert get(server, f"{path}.gz").status_code == 404
+
+
+def test_a_page_of_a_draft_is_opened_at_an_address_of_its_own(server: Served) -> None:
+    commit(server, {"frontend/dist/index.html": "<title>Draft</title>"})
+    git(server.repository, "branch", "topic")
+    git(server.repository, "reset", "-q", "--hard", "HEAD~1")
+    api = "/api/projects/small/drafts/topic"
+    wait_for(lambda: server.control.get("/api/projects/small/drafts").json())
+    token = server.control.post(f"{api}/token", json={}).json()["token"]
+    opened = get(server, "/~drafts/topic/orders?a=1", x_draft_token=token, **HTML)
+    assert opened.status_code == 303
+    where = opened.headers["location"]
+    assert where.startswith("/~drafts/topic/~as/")
+    assert where.endswith("/orders?a=1")
+    page = get(server, where, **HTML)
+    assert (page.status_code, page.text) == (200, "<title>Draft</title>")
+    assert "sandbox" in page.headers["content-security-policy"]
+    assert page.headers["referrer-policy"] == "no-referrer"
+    base = where.removesuffix("orders?a=1")
+    answer = get(server, f"{base}hello", origin="null")
+    assert answer.json()["text"] == "hello"
+    assert answer.headers["access-control-allow-origin"] == "*"
+    asked = {"origin": "null", "access-control-request-method": "POST"}
+    assert server.api.options(f"{base}notes", headers=asked).status_code == 204
+    key = base.split("/")[-2]
+    assert get(server, "/~drafts/topic/hello", x_draft_token=f"bbd_{key}").status_code == 401
+    assert get(server, base.replace(key, f"{key[:-3]}AAA") + "hello").status_code == 401
+    assert get(server, "/~drafts/topic/assets/plain.css").status_code == 401

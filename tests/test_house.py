@@ -17,13 +17,16 @@ TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 FILE_DOORS = {
     "bbops/assets.py", "bbops/authoring/folder.py", "bbops/cli/_catalog.py",
-    "bbops/cli/_credentials.py",
+    "bbops/cli/_credentials.py", "bbops/cli/frontend.py",
     "bbops/cli/_remembered.py", "bbops/cli/init.py", "bbops/database/connection.py",
     "bbops/database/files.py", "bbops/database/gate.py", "bbops/database/restore.py",
     "bbops/database/writer.py", "bbops/disk.py", "bbops/git/mirror.py",
     "bbops/git/place.py", "bbops/git/store.py", "bbops/testing/report.py",
     "bbops/testing/databases.py", "bbops/tree.py",
     "server/bbops_server/approvals.py", "server/bbops_server/build/worker.py",
+    "server/bbops_server/build/frontend.py", "server/bbops_server/control/frontends.py",
+    "server/bbops_server/live/assets.py", "server/bbops_server/live/frontend.py",
+    "server/bbops_server/live/recent_frontends.py",
     "server/bbops_server/commands/_book.py", "server/bbops_server/commands/_options.py",
     "server/bbops_server/commands/_projects.py", "server/bbops_server/commands/db.py",
     "server/bbops_server/commands/_run.py", "server/bbops_server/commands/_story.py",

@@ -298,7 +298,6 @@ KEYS = {
 
 LATER = frozenset({
     "Project.review",
-    "Project.frontend",
     "Function.output", "Endpoint.history", "Task", "Trigger", "Realtime", "Agent", "Addon",
     "Emit", "Publish",
 })  # fmt: skip

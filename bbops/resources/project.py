@@ -152,7 +152,12 @@ class DatabaseOptions(Model):
 
 
 class Frontend(Model):
-    """Static files; `spa` answers unknown paths with the start page."""
+    """Built files that are served where no route answers; docs/frontend.md says how.
+
+    - They are those of `directory` in the same commit; where there are none, those that
+      `bbops frontend publish` brought last.
+    - `spa` answers with the start page what people open in a browser and no file has the name of.
+    """
 
     directory: Folder = "frontend/dist"
     spa: bool = False

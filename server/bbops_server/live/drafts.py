@@ -14,6 +14,7 @@ from urllib.parse import parse_qs
 
 import msgspec
 
+from bbops_server.live import draft_pages
 from bbops_server.live.directory import read_host
 from bbops_server.live.draft_cookies import Headers, as_own, only_own, read_token, token_cookie
 from bbops_server.live.draft_keys import is_good
@@ -89,14 +90,28 @@ class Drafts:
         if found is None:
             return False
         name, draft = found
-        path = scope["path"][len(draft.place.prefix) :] or "/"
+        cut = len(draft.place.prefix)  # plain ASCII: as long decoded as it was sent
+        path = scope["path"][cut:] or "/"
+        key, now = bytes.fromhex(draft.place.key), time.time()  # noqa: TID251 - expiry
         if path == _ENTER and scope["method"] == "POST":
             await _enter(draft, receive, send)
+        elif end := draft_pages.find_end(path, key, now):
+            self._use(name, draft)
+            sending = draft_pages.opening(_marking(draft.place, send))
+            if _is_preflight(scope):
+                await draft_pages.answer_preflight(sending)
+            else:
+                await self._pass_on(draft, _cut(scope, cut + end), receive, sending)
         elif not (_is_preflight(scope) or _is_let_in(scope, draft)):
             await _send(send, 401, _say("draftClosed", _how_to_enter(draft)), [])
         else:
             self._use(name, draft)
-            await self._pass_on(draft, scope, receive, send)
+            inner, sending = _cut(scope, cut), _marking(draft.place, send)
+            await _wait(draft)
+            if draft_pages.is_of_frontend(inner, draft.live):
+                await _send(sending, 303, b"", [(b"location", _address(draft, inner, now))])
+            else:
+                await self._pass_on(draft, inner, receive, sending)
         return True
 
     def _find(self, scope: Any) -> tuple[str, Draft] | None:
@@ -116,9 +131,8 @@ class Drafts:
             draft.told_at = now
             self._tell(name)
 
-    async def _pass_on(self, draft: Draft, scope: Any, receive: Any, send: Any) -> None:
+    async def _pass_on(self, draft: Draft, scope: Any, receive: Any, sending: Any) -> None:
         live = await _wait(draft)
-        sending = _marking(draft.place, send)
         if live.refusal is not None:
             draft.told_at = 0.0
             await _send(sending, 503, live.refusal, [])
@@ -129,18 +143,28 @@ class Drafts:
         else:
             if live.held is not None:
                 await live.held.wait()
-            inner = dict(scope)
-            cut = len(draft.place.prefix)  # plain ASCII: as long decoded as it was sent
-            inner["path"] = scope["path"][cut:] or "/"
-            inner["raw_path"] = (scope.get("raw_path") or b"")[cut:] or b"/"
-            inner["root_path"] = draft.place.prefix
-            inner["headers"] = _without_token(scope["headers"])
-            await live.release(inner, receive, sending)
+            await live.release(scope, receive, sending)
 
     def _retire(self, draft: Draft) -> None:
         task = asyncio.create_task(draft.live.retire())
         self._leaving.add(task)
         task.add_done_callback(self._leaving.discard)
+
+
+def _cut(scope: Any, end: int) -> Any:
+    """Return a request as the project sees it: without what leads to the draft, and its token."""
+    return {
+        **scope, "path": scope["path"][end:] or "/",
+        "raw_path": (scope.get("raw_path") or b"")[end:] or b"/",
+        "root_path": scope["path"][:end],
+        "headers": _without_token(scope["headers"]),
+    }  # fmt: skip
+
+
+def _address(draft: Draft, inner: Any, now: float) -> bytes:
+    key, query = bytes.fromhex(draft.place.key), inner["query_string"]
+    path = draft_pages.address_of(key, inner["raw_path"].decode("latin-1"), now)
+    return draft.place.prefix.encode() + path.encode("latin-1") + (b"?" + query if query else b"")
 
 
 async def _wait(draft: Draft) -> Live:

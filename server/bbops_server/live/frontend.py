@@ -90,7 +90,7 @@ class Frontend:
     def _find_page(self, path: str, scope: Any) -> tuple[Asset | None, int]:
         """Return what people see where there is no file: the start page, or that of a 404."""
         files = self._manifest.files
-        if not _wants_page(scope) or self._is_api(path):
+        if not wants_page(scope) or self._is_api(path):
             return None, 404
         if self._manifest.spa and (start := files.get("/index.html")):
             return start, 200
@@ -101,7 +101,7 @@ class Frontend:
 
     async def _lead_on(self, path: str, scope: Any, send: Any) -> bool:
         """Lead from the name of a folder to its page, whose links count from there."""
-        if f"{path}/index.html" not in self._manifest.files or not _wants_page(scope):
+        if f"{path}/index.html" not in self._manifest.files or not wants_page(scope):
             return False
         last = path.rpartition("/")[2].encode()
         query = scope["query_string"]
@@ -193,7 +193,8 @@ def read_path(scope: Any) -> str | None:
     return path if path.startswith("/") and "\\" not in path and path.isprintable() else None
 
 
-def _wants_page(scope: Any) -> bool:
+def wants_page(scope: Any) -> bool:
+    """Return whether a person opens it in a browser, rather than a script."""
     if scope["method"] not in {"GET", "HEAD"}:
         return False
     return any(name == b"accept" and b"text/html" in value for name, value in scope["headers"])

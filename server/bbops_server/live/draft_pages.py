@@ -1,0 +1,69 @@
+"""Show a draft's frontend: at an address that lets in by itself.
+
+A page of a draft is sandboxed, so browsers send no cookie with what it asks for: its scripts, its
+styles and the API. It is opened at `/~as/KEY/` below the draft, and what it asks for relatively is
+let in by the key, which opens nothing else and ends with the visit.
+"""
+
+from __future__ import annotations
+
+import hmac
+from typing import Any, Final
+
+from bbops_server.live.draft_keys import PREFIX, is_good, make_token
+from bbops_server.live.frontend import wants_page
+from bbops_server.live.swap import Live
+
+MARK: Final = "/~as/"
+LASTS_SECONDS: Final = 12 * 3600
+_PREFLIGHT: Final = (
+    (b"access-control-allow-methods", b"GET, HEAD, POST, PUT, PATCH, DELETE"),
+    (b"access-control-allow-headers", b"authorization, content-type, *"),
+    (b"access-control-max-age", b"600"),
+)
+
+
+def address_of(key: bytes, path: str, now: float) -> str:
+    """Return the path, below the draft, that shows what `path` does."""
+    return f"{MARK}{make_token(_own(key), now + LASTS_SECONDS)[len(PREFIX) :]}{path}"
+
+
+def find_end(path: str, key: bytes, now: float) -> int:
+    """Return where the key of an address ends in its path; 0 where it has none that is good."""
+    if not path.startswith(MARK):
+        return 0
+    end = path.find("/", len(MARK))
+    token = PREFIX + path[len(MARK) : end]
+    return end if end > 0 and is_good(token, _own(key), now) else 0
+
+
+def is_of_frontend(scope: Any, live: Live) -> bool:
+    """Return whether a browser opens a page that no route answers."""
+    release = live.release
+    if release is None or release.beside is None or not wants_page(scope):
+        return False
+    return release.table.match("GET", scope["path"])[0] is None
+
+
+def opening(send: Any) -> Any:
+    """Return a `send` that lets a sandboxed page, whose origin is `null`, read each answer."""
+
+    async def sending(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            kept = [one for one in message["headers"] if not one[0].startswith(b"access-control-")]
+            more = [(b"access-control-allow-origin", b"*"), (b"referrer-policy", b"no-referrer")]
+            message = {**message, "headers": [*kept, *more]}
+        await send(message)
+
+    return sending
+
+
+async def answer_preflight(send: Any) -> None:
+    """Let a sandboxed page send what it likes: nothing that the browser keeps comes along."""
+    await send({"type": "http.response.start", "status": 204, "headers": list(_PREFLIGHT)})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def _own(key: bytes) -> bytes:
+    """Return a key for addresses alone: what they show is no token of the header or the cookie."""
+    return hmac.digest(key, b"address", "sha256")
