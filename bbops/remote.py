@@ -1,4 +1,4 @@
-"""Ask a running server about its projects. The only file of bbops that speaks HTTP."""
+"""Ask a running server about its projects: all of bbops that speaks HTTP, but for `replay`."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def parts(*fields: tuple[str, str], end: str = "--") -> bytes:
 @pytest.mark.parametrize(
     "content_type",
     ["application/json", "application/json; charset=utf-8", "application/json;charset=UTF-8",
-     'Application/JSON; charset="utf-8"', "application/vnd.api+json"],
+     'Application/JSON; charset="utf-8"', "application/vnd.api+json", FORM],
 )  # fmt: skip
 def test_json_has_many_names(content_type: str, ask: Ask) -> None:
     reply = typed(ask, JSON, content_type)

@@ -16,7 +16,8 @@ def answered(path: str = "/notes", status: int = 200, **change: Any) -> tuple[An
     values = {
         "at": perf_counter(), "method": "GET", "path": path, "route": "/notes", "status": status,
         "milliseconds": 1.25, "user": None, "release": "0123456789ab", "bytes_in": 0,
-        "bytes_out": 2, "request": b"abc1", "failure": "", "step": "",
+        "bytes_out": 2, "request": b"abc1", "endpoint": "notes", "failure": "", "step": "",
+        "steps": [], "exchange": None,
     }  # fmt: skip
     return tuple((values | change).values())
 
@@ -69,6 +70,13 @@ def test_times_are_those_of_the_wall(tmp_path: Path) -> None:
         ({"slower_than": 100}, ["/slow"]),
         ({"path": "/slow", "status": "2xx"}, ["/slow"]),
         ({"release": "other"}, []),
+        ({"endpoint": "notes"}, ["/missing", "/broken", "/slow"]),
+        ({"endpoint": "other"}, []),
+        ({"text": "MISS"}, ["/missing"]),
+        ({"text": "nowhere"}, []),
+        ({"since": 4e9}, []),
+        ({"since": 1e9, "until": 1.1e9}, []),
+        ({"until": 4e9, "status": "4xx"}, ["/missing"]),
         ({"method": None, "status": ""}, ["/missing", "/broken", "/slow"]),
     ],
 )

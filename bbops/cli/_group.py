@@ -22,7 +22,9 @@ SECTIONS = {
         "contract", "lsp",
     ),
     "Propose": ("propose", "proposals", "drafts"),
-    "Serve": ("serve", "status", "requests", "env", "keys", "db", "frontend", "accept"),
+    "Serve": (
+        "serve", "status", "requests", "replay", "env", "keys", "db", "frontend", "accept",
+    ),
     "Go back": ("versions", "history", "diff", "rollback", "suspend", "resume"),
     "People": ("login", "logout", "whoami", "users", "workspace"),
     "Learn": ("demo", "explain", "schema"),

@@ -10,10 +10,11 @@ from pathlib import Path
 import click
 
 from bbops.cli import plan
+from bbops.cli._comparing import Comparing
 from bbops.cli._history import path_option
 
 
-@click.command(cls=type(plan.command))
+@click.command(cls=Comparing)
 @click.argument("old")
 @click.argument("new", default="HEAD")
 @path_option

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from bbops.cli._comparing import CHANGES, Comparing
 from bbops.cli._history import find_here
 from bbops.cli._server import of_server, open_remote
 from bbops.cli.validate import require_project
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from bbops.tree import Tree
 
 MAIN = "main"
-CHANGES = 2
 _MOST_BYTES = 16 << 20
 _FORMS = ("text", "markdown", "json")
 
@@ -38,29 +37,7 @@ _Ask = Callable[["Project"], bytes | Mapping[str, Any]]
 """What is known of the live data, for a project in its place: as `bbops db plan --json` says it."""
 
 
-@contextmanager
-def _failing_with_1() -> Iterator[None]:
-    """Have every failure exit with 1: 2 says here that there are changes."""
-    try:
-        yield
-    except click.exceptions.Exit:
-        raise
-    except Exception as error:
-        error.exit_code = 1  # type: ignore[attr-defined]
-        raise
-
-
-class _Command(click.Command):
-    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
-        with _failing_with_1():
-            return super().make_context(*arguments, **options)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        with _failing_with_1():
-            return super().invoke(ctx)
-
-
-@click.command(cls=_Command)
+@click.command(cls=Comparing)
 @click.argument("revisions", metavar="[A..B]", default="")
 @click.option(
     "--against", metavar="REV", default="",

@@ -139,6 +139,7 @@ def _artifact(project: Project, functions: list[bytes], dialect: Dialect) -> dic
         "wording": compile_wording(project),
         "addons": {name: one.model.enabled for name, one in project.addons.items()},
         "env": declared_env(project),
+        "private": _private(project),
     }
 
 
@@ -176,12 +177,22 @@ def _route(route: Route) -> dict[str, Any]:
         "middleware": list(route.middleware),
         "max_body_bytes": size_bytes(most) if most else None,
         "files": [_upload(name, one) for name, one in route.endpoint.model.files.items()],
+        "history": route.endpoint.model.history or "meta",
         "is_once": route.endpoint.model.idempotency and route.method != "GET",
         "timeout_seconds": seconds(timeout) if timeout else TIMEOUT_SECONDS,
         "channel": route.channel.name if route.channel else None,
         "rate_limit": route.channel.model.rate_limit if route.channel else 0,
         "cors": route.channel.model.cors.model_dump() if route.channel else None,
     }
+
+
+def _private(project: Project) -> list[str]:
+    """Return the names of columns that no answer may have, for what is written down of requests."""
+    return sorted({
+        name
+        for table in project.tables.values()
+        for name, column in table.model.columns.items() if column.private
+    })  # fmt: skip
 
 
 def _upload(name: str, upload: Upload) -> dict[str, Any]:

@@ -298,7 +298,7 @@ KEYS = {
 
 LATER = frozenset({
     "Project.review",
-    "Function.output", "Endpoint.history", "Task", "Trigger", "Realtime", "Agent", "Addon",
+    "Function.output", "Task", "Trigger", "Realtime", "Agent", "Addon",
     "Emit", "Publish",
 })  # fmt: skip
 """Keys, kinds and steps that are checked and kept, and that this version does nothing with yet."""

@@ -51,6 +51,9 @@ class Endpoint(Model):
       the same user within 24 hours, runs nothing and has the first answer, with
       `idempotency-replayed`. Another request with that key is 422, one beside the first 409. The
       answer is kept as it is: this is not for secrets.
+    - Of each request the server keeps a line, for 14 days; with `history: full` also query,
+      headers, input and output, up to 8 KB each, without what is a secret by its name or its form;
+      with `off` nothing. `bbops requests` shows it.
     - What is declared under `files` stands in `input` as `{path, name, size, contentType}`, with
       `many` as a list of them; `name?` may be left out.
     """

@@ -15,6 +15,7 @@ from bbops.host import Folder
 from bbops.runtime.api_keys import ApiKeys
 from bbops.runtime.cors import is_preflight
 from bbops.runtime.credentials import Credentials
+from bbops.runtime.exchanges import Exchange
 from bbops.runtime.failures import (
     NOTHING,
     DatabaseFailure,
@@ -71,7 +72,10 @@ class Trace:
     user: Any = None
     bytes_in: int = 0
     failure: str = ""
-    step: str = ""
+    steps: Sequence[str] = ()
+    endpoint: str = ""
+    exchange: Exchange | None = None
+    is_untold: bool = False
     request: bytes = b""
     lines: bytes = b""
     """Headers of the answer that were known before it, as HTTP writes them."""
@@ -82,11 +86,13 @@ class Trace:
 
 ANSWERED = (
     "at", "method", "path", "route", "status", "milliseconds", "user", "release", "bytes_in",
-    "bytes_out", "request", "failure", "step",
+    "bytes_out", "request", "endpoint", "failure", "step", "steps", "exchange",
 )  # fmt: skip
 """What one line of the request history says; `at` is in seconds of the monotonic clock.
 
-The last two are left out where nothing failed.
+`steps` are all that waited for the one that failed, which is their last, by file and line;
+`exchange` is of endpoints whose history is full, see `bbops.runtime.exchanges`. What is empty at
+the end is left out.
 """
 
 Answered = tuple[Any, ...]
@@ -225,14 +231,22 @@ class Answering:
     def remember(self, scope: Any, trace: Trace, status: int, bytes_out: int) -> None:
         """Tell the history; the query string may hold secrets and stays out."""
         assert self.history is not None  # noqa: S101 - both callers have looked
+        if trace.is_untold:
+            return
         began, route, path = trace.began, trace.route, scope["path"]
         if path != route:  # a path without parameters hides nothing
             path = self.mask(route, scope)
         known = (
             began, scope["method"], path, route, status, 1000 * (perf_counter() - began),
             trace.user, self.name, trace.bytes_in, bytes_out, trace.request,
+            trace.endpoint,
         )  # fmt: skip
-        self.history((*known, trace.failure, trace.step) if trace.failure else known)
+        if not trace.failure and trace.exchange is None:
+            self.history(known)
+            return
+        step = trace.steps[-1] if trace.steps else ""
+        exchange = trace.exchange and trace.exchange.record(scope)
+        self.history((*known, trace.failure, step, list(trace.steps), exchange))
 
     def render(self, answer: Answer) -> Parts:
         """Return status, body and headers of what a function returned.
@@ -309,9 +323,9 @@ class Answering:
 
     def surprise(self, error: BaseException, scope: Any) -> tuple[dict[str, Any], Headers]:
         """Log a failure nobody meant; its answer says only the request's id."""
-        where, detail = blame(error)
         trace: Trace = scope["bbops"]
-        trace.failure, trace.step = detail, where
+        trace.steps, detail = blame(error)
+        trace.failure, where = detail, trace.steps[-1] if trace.steps else ""
         request_id = self.name_request(trace).decode()
         route = f"{scope['method']} {self.mask(trace.route, scope)}"
         self.host.log.write("error", detail, {"step": where, "route": route, "request": request_id})
@@ -321,12 +335,13 @@ class Answering:
         return body, []
 
 
-def blame(error: BaseException) -> tuple[str, str]:
-    """Return (file:line of the step that failed, what happened) without any value."""
-    where = ""
-    for frame, line in walk_tb(error.__traceback__):
-        if frame.f_code.co_filename.endswith(".yaml"):
-            where = f"{frame.f_code.co_filename}:{line}"
+def blame(error: BaseException) -> tuple[list[str], str]:
+    """Return (file:line of each step on the way to the failure, what happened) without any value.
+
+    The last one is the step that failed; those before it are calls that waited for it.
+    """
+    frames = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    where = [f"{file}:{line}" for file, line in frames if file.endswith(".yaml")]
     if isinstance(error, Failure):
         return where, error.message
     return where, f"unexpected {type(error).__name__}"

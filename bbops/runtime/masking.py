@@ -1,9 +1,9 @@
-"""Keep secrets out of what is recorded of a request's path."""
+"""Keep secrets out of what is recorded of a request."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 MASK: Final = "***"
@@ -14,11 +14,48 @@ _WORD: Final = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
 _SECRET_WORDS: Final = frozenset(
     {"token", "key", "apikey", "secret", "password", "passwd", "passphrase"}
 )
+_SECRET_NAMES: Final = frozenset({
+    "authorization", "cookie", "csrf", "otp", "pin", "credential", "credentials", "signature",
+    "jwt", "pwd", "cvc", "cvv", "iban", "ssn",
+})  # fmt: skip
+"""More words of names, of values that are kept whole where a path would not be."""
+_LIKE_SECRETS: Final = re.compile(
+    r"eyJ[\w-]+\.[\w-]+\.[\w-]*"  # a JWT
+    r"|\b(?:rt|bk|sk|pk|ghp|gho|xox[abp])[_-][A-Za-z0-9_-]{16,}"  # keys that begin with their kind
+    r"|\$2[aby]\$\d\d\$[./A-Za-z0-9]{53}"  # bcrypt
+    r"|(?i:\b(?:bearer|basic)\s+[\w.~+/=-]{8,})"
+)
+_MOST_DEEP: Final = 64
 
 
 def is_secret(parameter: str) -> bool:
     """Return whether a path parameter is named like a secret: `token`, `resetToken`, `api_key`."""
     return any(word.lower() in _SECRET_WORDS for word in _WORD.findall(parameter))
+
+
+def is_hidden(name: str) -> bool:
+    """Return whether the value of a field, a query or a header of this name is a secret."""
+    words = {word.lower() for word in _WORD.findall(name)}
+    return not words.isdisjoint(_SECRET_WORDS) or not words.isdisjoint(_SECRET_NAMES)
+
+
+def mask_text(text: str) -> str:
+    """Return a text without what looks like a secret wherever it stands."""
+    return _LIKE_SECRETS.sub(MASK, text)
+
+
+def mask_value(value: Any, hidden: Callable[[str], bool] = is_hidden, depth: int = 0) -> Any:
+    """Return a value of JSON without the fields that `hidden` names, and texts without secrets."""
+    if depth > _MOST_DEEP:
+        return MASK
+    if type(value) is dict:
+        return {
+            name: MASK if one is not None and hidden(name) else mask_value(one, hidden, depth + 1)
+            for name, one in value.items()
+        }
+    if type(value) is list:
+        return [mask_value(one, hidden, depth + 1) for one in value]
+    return mask_text(value) if type(value) is str else value
 
 
 class Mask:
@@ -27,10 +64,11 @@ class Mask:
     Made once per release; a route without such a parameter costs a look-up and a comparison.
     """
 
-    __slots__ = ("_routes", "_secrets", "_shortest")
+    __slots__ = ("_private", "_routes", "_secrets", "_shortest")
 
-    def __init__(self, secrets: Iterable[str | None] = ()) -> None:
-        """Take the secret values there are; `add` takes the routes."""
+    def __init__(self, secrets: Iterable[str | None] = (), private: Iterable[str] = ()) -> None:
+        """Take the secret values there are, and names of private columns; `add` takes routes."""
+        self._private = frozenset(private)
         self._routes: dict[str, list[str]] = {}
         self._secrets = sorted({one for one in secrets if one and len(one) >= _SHORTEST})
         self._shortest = min(map(len, self._secrets), default=1 << 30)
@@ -40,6 +78,20 @@ class Mask:
         parts = route.split("/")
         if any(map(_hides, parts)):
             self._routes[route] = parts
+
+    def value(self, value: Any) -> Any:
+        """Return a value of JSON as it may be written down."""
+        return mask_value(value, self.hides)
+
+    def hides(self, name: str) -> bool:
+        """Return whether what is called so is not written down."""
+        return name in self._private or is_hidden(name)
+
+    def text(self, text: str) -> str:
+        """Return a text as it may be written down."""
+        for secret in self._secrets if len(text) >= self._shortest else ():
+            text = text.replace(secret, MASK)
+        return mask_text(text)
 
     def __call__(self, route: str, scope: Any) -> str:
         """Return the path of a request as it may be written down; `route` is empty for none."""

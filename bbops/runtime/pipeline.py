@@ -31,6 +31,7 @@ class Policy:
 
     method: str
     path: str
+    endpoint: str
     max_body_bytes: int
     uploads: Uploads | None
     is_once: bool
@@ -49,10 +50,9 @@ class Pipeline:
     """One endpoint's way from request to answer; made once per release."""
 
     __slots__ = (
-        "admit", "admit_later", "answering", "apply_shapes", "by_name", "cors", "flights",
-        "function", "has_shapes", "has_vars", "keep", "middleware", "once", "read", "reads",
-        "receive", "route",
-        "timeout_seconds", "typed", "unfolds",
+        "admit", "admit_later", "answering", "apply_shapes", "by_name", "cors", "endpoint",
+        "flights", "function", "has_shapes", "has_vars", "keep", "middleware", "once", "read",
+        "reads", "receive", "route", "timeout_seconds", "typed", "unfolds",
     )  # fmt: skip
 
     def __init__(self, function: Function, policy: Policy, answering: Answering) -> None:
@@ -84,6 +84,7 @@ class Pipeline:
         self.once = (
             Once(function, name, policy.timeout_seconds, answering) if policy.is_once else None
         )
+        self.endpoint = policy.endpoint
         self.receive = reading.receive if policy.uploads is not None else None
 
     async def __call__(self, scope: Any, receive: Any, send: Any, params: dict[str, str]) -> None:
@@ -93,6 +94,7 @@ class Pipeline:
         flight.receive = receive
         flight.task, flight.answering = asyncio.current_task(flights.loop), answering
         flight.timeout_seconds, flight.route = self.timeout_seconds, self.route
+        flight.endpoint = self.endpoint
         flights.flying.add(flight)
         try:
             answer = await self.run(scope, receive, params, flight)
@@ -174,7 +176,7 @@ class WithFolder:
 
     __slots__ = ("cors", "files", "pipeline")
 
-    def __init__(self, pipeline: Pipeline, files: Files) -> None:
+    def __init__(self, pipeline: Any, files: Files) -> None:
         self.pipeline, self.files, self.cors = pipeline, files, pipeline.cors
 
     async def __call__(self, scope: Any, receive: Any, send: Any, params: dict[str, str]) -> None:

@@ -15,6 +15,7 @@ from bbops.host import Clock
 from bbops.runtime.answering import Answering, Record, SendWhole
 from bbops.runtime.auth import link_credentials, link_session, link_tokens
 from bbops.runtime.cors import Cors
+from bbops.runtime.exchanges import WithHistory
 from bbops.runtime.failures import FlowError
 from bbops.runtime.fields import Say
 from bbops.runtime.filters import FILTERS, FUNCTIONS
@@ -196,7 +197,7 @@ def _answering(
         link_tokens(data["auth"], env, given["host"], lasting),
         fuel=FUEL, detailed=given.get("detailed", False), history=given.get("history"),
         send_whole=given.get("send_whole"),
-        mask=Mask(secrets), addons=data["addons"], wording=wording,
+        mask=Mask(secrets, data["private"]), addons=data["addons"], wording=wording,
         credentials=link_credentials(data["auth"], data["session"]),
     )  # fmt: skip
 
@@ -274,6 +275,7 @@ def _pipeline(
     policy = Policy(
         method=route["method"],
         path=route["path"],
+        endpoint=route["endpoint"],
         max_body_bytes=route["max_body_bytes"] or size_bytes(MAX_BODY),
         uploads=Uploads(route["files"], route["max_body_bytes"]) if route["files"] else None,
         is_once=route["is_once"],
@@ -287,11 +289,12 @@ def _pipeline(
         middleware=tuple(functions[name] for name in route["middleware"]),
         session=link_session(session, route["endpoint"], cors),
     )
-    pipeline, files = (
-        Pipeline(functions[route["function"]], policy, answering),
-        answering.host.files,
-    )
-    return pipeline if policy.uploads is None or files is None else WithFolder(pipeline, files)
+    target: Callable[..., Any] = Pipeline(functions[route["function"]], policy, answering)
+    if policy.uploads is not None and answering.host.files is not None:
+        target = WithFolder(target, answering.host.files)
+    if route["history"] != "meta" and answering.history is not None:
+        target = WithHistory(target, answering.mask, is_kept=route["history"] == "full")
+    return target
 
 
 def _limits(

@@ -115,16 +115,29 @@ async def list_requests(
     ] = None,
     method: Annotated[str | None, QueryParameter()] = None,
     path: Annotated[str | None, QueryParameter()] = None,
+    endpoint: Annotated[str | None, QueryParameter()] = None,
+    text: Annotated[str | None, QueryParameter(max_length=200)] = None,
     slower_than: Annotated[float | None, QueryParameter()] = None,
+    since: Annotated[float, QueryParameter(ge=0)] = 0.0,
+    until: Annotated[float | None, QueryParameter(ge=0)] = None,
+    *,
+    details: Annotated[bool, QueryParameter()] = False,
 ) -> list[dict[str, Any]]:
-    """The newest requests the project answered, newest last; `after` is an id seen before."""
+    """The newest requests the project answered, newest last; `after` is an id seen before.
+
+    `since` and `until` are seconds since 1970; with `details` comes what was asked and answered,
+    of endpoints that keep it.
+    """
     history = visit.desk.status.history(name)
     if history is None:
         raise _unknown(name)
     filters = {
-        "status": status_filter, "method": method, "path": path, "slower_than": slower_than,
+        "status": status_filter, "method": method, "path": path, "endpoint": endpoint,
+        "text": text, "slower_than": slower_than, "until": until,
     }  # fmt: skip
-    return await visit.desk.ask(find, history, limit=limit, after=after, **filters)
+    return await visit.desk.ask(
+        find, history, limit=limit, after=after, since=since, details=details, **filters
+    )
 
 
 def _unknown(name: str) -> NotFoundException:

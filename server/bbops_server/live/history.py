@@ -31,6 +31,9 @@ RING: Final = 50_000
 FLUSH_SECONDS: Final = 0.25
 KEEP_DAYS: Final = 14
 KEEP_ROWS: Final = 1_000_000
+KEEP_BYTES: Final = 1 << 30
+MANY_WAITING: Final = 5_000
+"""With so many in the ring no more is kept of a request than its line."""
 _BATCH: Final = 2_000
 _TRIM_SECONDS: Final = 60.0
 # `began` is what the monotonic clock showed when the time was 1970.
@@ -44,8 +47,15 @@ _INSERT: Final = """
 INSERT INTO answered SELECT coalesce(max(last), 0) + 1, coalesce(max(last), 0) + ?, ?, ?, ?
 FROM answered
 """
+_DROP_TENTH: Final = """
+DELETE FROM answered WHERE first <= (
+  SELECT first FROM answered ORDER BY first LIMIT 1 OFFSET (SELECT count(*) / 10 FROM answered)
+)
+"""
 _ARRAY: Final = b"\xdd"
 """In MessagePack, before the number of an array's members in four bytes."""
+_MEANT: Final[tuple[Any, ...]] = (*[""] * ANSWERED.index("steps"), [], None)
+"""What was left out at the end of a line."""
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[tuple[Any, ...]]).decode
 
@@ -63,10 +73,12 @@ class History:
 
     def remember(self, answered: Answered) -> None:
         """Take what was answered to one request."""
+        if len(answered) == len(ANSWERED) and len(self.ring) > MANY_WAITING:
+            answered = answered[:-1]
         try:
             self.ring.append(_encode(answered))
         except UnicodeEncodeError:  # half a character, from a message that quotes a request
-            self.ring.append(_encode([_whole(value) for value in answered]))
+            self.ring.append(_encode(_whole(answered)))
 
     def close(self) -> None:
         """Write what is left and end the thread. Blocks for one batch."""
@@ -107,6 +119,8 @@ class History:
                 " (SELECT first FROM answered WHERE written >= ? ORDER BY first LIMIT 1)",
                 (KEEP_ROWS, oldest),
             )
+            if _used_bytes(connection) > KEEP_BYTES:
+                connection.execute(_DROP_TENTH)
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -118,42 +132,66 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def _used_bytes(connection: sqlite3.Connection) -> int:
+    names = ("page_count", "freelist_count", "page_size")
+    pages, free, size = (connection.execute(f"PRAGMA {one}").fetchone()[0] for one in names)
+    used: int = (pages - free) * size
+    return used
+
+
 def _now() -> float:
     return datetime.now(UTC).timestamp()  # noqa: TID251 - the server's own clock, no function runs
 
 
 def _whole(value: Any) -> Any:
-    return value.encode(errors="replace").decode() if isinstance(value, str) else value
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()
+    if isinstance(value, list | tuple):
+        return [_whole(one) for one in value]
+    if isinstance(value, dict):
+        return {_whole(name): _whole(one) for name, one in value.items()}
+    return value
 
 
 def find(
-    history: Path, /, *, limit: int = 50, after: int = 0, **filters: Any
-) -> list[dict[str, Any]]:
+    history: Path, /, *, limit: int = 50, after: int = 0, since: float = 0.0,
+    details: bool = False, **filters: Any,
+) -> list[dict[str, Any]]:  # fmt: skip
     """Return the newest requests, newest last; `after` is an id seen before.
 
     Reads batches, newest first, until it has enough: a filter that matches nothing reads all.
 
     Args:
-        filters: method, path, route, status (exact, or `5xx`), release, slower_than (ms).
+        since: when the oldest of them may have come, in seconds since 1970.
+        details: with `exchange`, what was asked and answered, where it is kept.
+        filters: method, path, route, endpoint, status (exact, or `5xx`), release, slower_than (ms),
+            until (as `since`), text (anywhere in it, whatever the case).
     """
-    is_wanted = _matcher(filters)
+    is_wanted = _matcher(filters | {"since": since})
     found: list[dict[str, Any]] = []
     with closing(connect(history)) as connection:
-        for request in _newest_first(connection, after):
+        for request in _newest_first(connection, after, since):
             if is_wanted(request):
+                if not details:
+                    del request["exchange"]
                 found.append(request)
                 if len(found) >= limit:
                     break
     return found[::-1]
 
 
-def _newest_first(connection: sqlite3.Connection, after: int) -> Iterator[dict[str, Any]]:
-    sql = "SELECT first, began, requests FROM answered WHERE last > ? ORDER BY first DESC"
-    for first, began, packed in connection.execute(sql, (after,)):
+def _newest_first(
+    connection: sqlite3.Connection, after: int, since: float
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    sql = (
+        "SELECT first, began, requests FROM answered WHERE last > ? AND written >= ?"
+        " ORDER BY first DESC"
+    )
+    for first, began, packed in connection.execute(sql, (after, since)):
         for number, row in reversed([*enumerate(_decode(packed), first)]):
             if number <= after:
                 return
-            request = dict(zip(ANSWERED, (*row, "", ""), strict=False))
+            request = dict(zip(ANSWERED, (*row, *_MEANT[len(row) :]), strict=False))
             request["request"] = request["request"].decode()
             request["milliseconds"] = round(request["milliseconds"], 3)
             at = datetime.fromtimestamp(began + request["at"], UTC)
@@ -161,7 +199,10 @@ def _newest_first(connection: sqlite3.Connection, after: int) -> Iterator[dict[s
 
 
 def _matcher(filters: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], bool]:
-    equal = {n: filters[n] for n in ("method", "path", "route", "release") if filters.get(n)}
+    names = ("method", "path", "route", "endpoint", "release")
+    equal = {name: filters[name] for name in names if filters.get(name)}
+    earliest, latest = (_moment(filters.get(name)) for name in ("since", "until"))
+    text = str(filters.get("text") or "").lower()
     status, slower = str(filters.get("status") or ""), filters.get("slower_than") or 0.0
     prefix = status[0] if status.endswith("xx") else status
 
@@ -170,6 +211,23 @@ def _matcher(filters: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], bool]:
             all(request[name] == value for name, value in equal.items())
             and str(request["status"]).startswith(prefix)
             and (not slower or request["milliseconds"] > slower)
+            and (not earliest or request["at"] >= earliest)
+            and (not latest or request["at"] <= latest)
+            and (not text or text in _words(request).lower())
         )
 
     return is_wanted
+
+
+def _moment(seconds: float | None) -> str:
+    """Return a time as `at` tells it, so that texts compare; empty for none."""
+    if not seconds:
+        return ""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+
+
+def _words(request: Mapping[str, Any]) -> str:
+    exchange = request["exchange"] or {}
+    names = ("path", "endpoint", "user", "request", "failure", "step")
+    every = [*(request[name] for name in names), *exchange.values()]
+    return "\n".join(str(one) for one in every)

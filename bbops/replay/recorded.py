@@ -1,0 +1,99 @@
+"""Which recorded requests can be asked again, and as what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from bbops.runtime.exchanges import TOO_LONG
+from bbops.runtime.masking import MASK
+
+SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
+
+_NOT_SENT: Final = frozenset({
+    "accept-encoding", "connection", "content-length", "expect", "host", "if-none-match",
+    "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "x-forwarded-for",
+    "x-forwarded-proto",
+})  # fmt: skip
+"""Headers of one connection, and one that asks for no answer."""
+_NOT_MODIFIED: Final = 304
+_NEEDED: Final = frozenset({"authorization", "cookie", "x-api-key"})
+"""Headers without which a request is another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A request of the history, and the answer that it had.
+
+    Attributes:
+        method: of the request.
+        target: path and query as they are sent.
+        headers: of the request, without those of its connection and without secrets.
+        body: what was sent with it.
+        status: of the answer.
+        output: the answer without its secrets; the rest is missing where it ends with TOO_LONG.
+        digest: of the answer as it was, see `bbops.runtime.exchanges`.
+        obstacle: why it cannot be asked again; empty where it can.
+    """
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+    body: str
+    status: int
+    output: str
+    digest: str
+    obstacle: str = ""
+
+
+def choose(
+    requests: Iterable[Mapping[str, Any]], given: Mapping[str, str], *, writes: bool
+) -> Iterator[Recorded]:  # fmt: skip
+    """Yield what can be asked again, the newest of equal requests, in the order they came.
+
+    Args:
+        requests: of the history, the oldest first.
+        given: headers that the user adds, names in lower case.
+        writes: whether requests that change something are among them.
+    """
+    newest: dict[tuple[str, str, str], Recorded] = {}
+    for one in requests:
+        if one.get("exchange") and (writes or one["method"] in SAFE_METHODS):
+            found = _read(one, given)
+            key = found.method, found.target, found.body
+            newest.pop(key, None)
+            newest[key] = found
+    yield from newest.values()
+
+
+def _read(request: Mapping[str, Any], given: Mapping[str, str]) -> Recorded:
+    exchange = request["exchange"]
+    query = urlencode([tuple(pair) for pair in exchange["query"]])
+    target = quote(request["path"], safe="/:@!$&'()*+,;=~-._")
+    headers = {
+        name: value
+        for name, value in exchange["headers"].items()
+        if name not in _NOT_SENT and MASK not in value
+    }
+    return Recorded(
+        request["method"], f"{target}?{query}" if query else target, {**headers, **given},
+        exchange["input"], request["status"], exchange["output"], exchange["digest"],
+        _obstacle(request, given),
+    )  # fmt: skip
+
+
+def _obstacle(request: Mapping[str, Any], given: Mapping[str, str]) -> str:
+    exchange = request["exchange"]
+    if request["status"] == _NOT_MODIFIED:
+        return "its answer was that nothing had changed"
+    if MASK in request["path"] or any(value == MASK for _, value in exchange["query"]):
+        return "its address holds a secret"
+    if not _NEEDED.isdisjoint(exchange["headers"]) and _NEEDED.isdisjoint(given):
+        return "it was signed in"
+    if MASK in exchange["input"]:
+        return "its body holds a secret"
+    if exchange["input"].endswith(TOO_LONG):
+        return "its body is too long to be kept"
+    return ""

@@ -1,0 +1,32 @@
+"""docs/requests.md shows what validates, and names what there is."""
+
+from __future__ import annotations
+
+import re
+
+from bbops.check import validate
+from bbops.runtime.forms import MAX_FIELDS
+from bbops.runtime.sparing import SMALL_BYTES
+from bbops.runtime.uploads import MANY, MAX_FILES
+from bbops.tree import MemoryTree
+from tests.conftest import ROOT, sample
+
+PAGE = (ROOT / "docs/requests.md").read_text()
+
+
+def test_its_example_is_a_project() -> None:
+    (block,) = re.findall(r"```yaml\n# (\S+)\n(.*?)```", PAGE, re.DOTALL)
+    file, text = block
+    files = sample(
+        functions__orders__create="steps:\n  - return: { value: 1 }\n",
+        channels__shop_v1="name: Shop\nbasePath: /shop/v1\nauthentication: None\n",
+    )
+    files = {name.replace("shop_v1", "shop-v1"): one for name, one in files.items()}
+    project, found = validate(MemoryTree(files | {file: text}))
+    assert project is not None, found
+
+
+def test_its_figures_are_those_that_hold() -> None:
+    assert MANY == 10
+    for figure in (MAX_FIELDS, SMALL_BYTES, MAX_FILES):
+        assert f"{figure:,}" in PAGE
