@@ -22,7 +22,6 @@ from bbops.answers import (
     Proposal,
     Publication,
     PublishedFrontend,
-    Reply,
     RolledBack,
     ServerStatus,
     Standing,
@@ -31,8 +30,8 @@ from bbops.answers import (
 )
 from bbops.diagnostics import suggest
 from bbops.errors import ServerError
+from bbops.project_api import TIMEOUT_SECONDS, reason_of
 
-TIMEOUT_SECONDS = 10.0
 ROWS_SECONDS = 650.0
 PLAN_SECONDS = 130.0
 MERGE_SECONDS = 400.0
@@ -333,7 +332,7 @@ class Remote:
             raise ServerError(message) from None
         except httpx.TransportError as error:
             raise ServerError(
-                f"cannot reach a server at '{self._url}': {_reason(error)}",
+                f"cannot reach a server at '{self._url}': {reason_of(error)}",
                 hint="is 'bbops serve' running? name another server with --server URL",
             ) from None
 
@@ -364,38 +363,3 @@ class Remote:
         names = [one.name for one in self.projects()]
         hint = suggest(name, names) or (f"it has {', '.join(names)}" if names else "it has none")
         return ServerError(f"the server at '{self._url}' has no project '{name}'", hint=hint)
-
-
-def _reason(error: httpx.TransportError) -> str:
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, OSError) and cause.strerror:
-            return cause.strerror.lower()
-        cause = cause.__cause__ or cause.__context__
-    return str(error).lower() or type(error).__name__
-
-
-class Api:
-    """A project's own API, asked as any client would."""
-
-    def __init__(self, url: str) -> None:
-        self._url = check_address(url)
-        self._client = httpx.Client(timeout=TIMEOUT_SECONDS, trust_env=not is_here(self._url))
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
-
-    def ask(self, method: str, path: str, body: Any = None, *, token: str | None = None) -> Reply:
-        """Send one request with a JSON body.
-
-        Raises:
-            ServerError: nobody answers there.
-        """
-        headers = {"authorization": f"Bearer {token}"} if token else {}
-        try:
-            answer = self._client.request(method, self._url + path, json=body, headers=headers)
-        except httpx.TransportError as error:
-            raise ServerError(f"cannot reach '{self._url}': {_reason(error)}") from None
-        value = answer.json() if answer.content else None
-        return Reply(answer.status_code, answer.headers.get("x-release", ""), value)

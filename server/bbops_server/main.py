@@ -14,7 +14,7 @@ from bbops.errors import BbopsError
 from bbops_server.binding import bind, require_https
 from bbops_server.host.log import start_logging
 from bbops_server.live.plane import Plane
-from bbops_server.reconciler.status import StatusSource
+from bbops_server.reconciler.asked import StatusSource
 from bbops_server.settings import Settings, WebhookEvent
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from bbops.cli.init import MESSAGE, template_files
 from bbops.console import say
 from bbops.errors import ServerError
 from bbops.git.store import commit, init
-from bbops.remote import Api
+from bbops.project_api import Api
 
 ADA = {"email": "ada@example.com", "password": "correct horse", "name": "Ada"}
 LIST = "functions/notes/list.yaml"

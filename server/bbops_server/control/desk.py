@@ -18,7 +18,7 @@ from bbops_server.control.elsewhere.providers import Providers
 from bbops_server.control.elsewhere.started import Beginnings
 from bbops_server.githttp.serving import GitHttp
 from bbops_server.live.forwarded import Proxies
-from bbops_server.reconciler.status import StatusSource
+from bbops_server.reconciler.asked import StatusSource
 from bbops_server.settings import Settings
 
 _log = logging.getLogger(__name__)

@@ -18,8 +18,8 @@ from bbops_server.control.refusals import refuse
 from bbops_server.control.routes import change, form, page, read
 from bbops_server.control.visit import Here, Visit
 from bbops_server.live.draft_keys import make_token
+from bbops_server.reconciler.asked import DraftSource
 from bbops_server.reconciler.draft_status import DraftStatus
-from bbops_server.reconciler.status import DraftSource
 
 PAGE_HOURS: Final = 12
 MOST_HOURS: Final = 30 * 24

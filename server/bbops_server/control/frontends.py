@@ -22,7 +22,7 @@ from bbops_server.accounts.rules import Permission
 from bbops_server.control.refusals import refuse
 from bbops_server.control.routes import PERMISSION, read
 from bbops_server.control.visit import Here, Visit
-from bbops_server.reconciler.status import FrontendSource
+from bbops_server.reconciler.asked import FrontendSource
 
 MOST_SENT: Final = 64 << 20
 MOST_BYTES: Final = 256 << 20

@@ -13,7 +13,7 @@ from bbops_server.accounts.rules import Permission
 from bbops_server.control.refusals import refuse
 from bbops_server.control.routes import change, read
 from bbops_server.control.visit import Here, Visit
-from bbops_server.reconciler.status import KeySource
+from bbops_server.reconciler.asked import KeySource
 
 _WORD: Final = msgspec.Meta(min_length=1, max_length=200)
 _DURATION: Final = msgspec.Meta(pattern="^[1-9][0-9]{0,6}(s|m|h|d|w)$")

@@ -16,7 +16,7 @@ from bbops_server.githttp import repository
 from bbops_server.githttp.serving import GitHttp
 from bbops_server.host.files import CONTROL_FILE, note_schema
 from bbops_server.live.plane import Plane
-from bbops_server.reconciler.status import StatusSource
+from bbops_server.reconciler.asked import StatusSource
 from bbops_server.serving import Server
 
 

@@ -18,7 +18,8 @@ from bbops_server.control.front import find_state
 from bbops_server.control.routes import form, page
 from bbops_server.control.versions import WayBack, find_versions, propose_going_back
 from bbops_server.control.visit import Here
-from bbops_server.reconciler.status import Publication, VersionSource
+from bbops_server.reconciler.asked import VersionSource
+from bbops_server.reconciler.status import Publication
 
 MOST_SHOWN: Final = 20
 

@@ -15,7 +15,8 @@ from bbops_server.control.refusals import refuse
 from bbops_server.control.reviewing import Reviewing
 from bbops_server.control.routes import change, read
 from bbops_server.control.visit import Here, Visit
-from bbops_server.reconciler.status import Publication, VersionSource
+from bbops_server.reconciler.asked import VersionSource
+from bbops_server.reconciler.status import Publication
 
 MOST_TOPIC: Final = 200
 _WORDS = msgspec.Meta(max_length=500)

@@ -10,7 +10,7 @@ from bbops.errors import GitError, ServerError
 from bbops.git.proposals import PREVIEW, Proposal, Wish
 from bbops_server.forge.standing import Bench, Standing
 from bbops_server.forge.trials import TEST_SECONDS
-from bbops_server.reconciler.status import DraftSource
+from bbops_server.reconciler.asked import DraftSource
 
 if TYPE_CHECKING:
     from bbops_server.forge.local import LocalForge

@@ -12,10 +12,10 @@ from bbops.git.place import Place
 from bbops_server.accounts.rules import Caller, Permission, may
 from bbops_server.githttp.asked import Refusal
 from bbops_server.githttp.refs import Rights
+from bbops_server.reconciler.asked import DraftSource
 from bbops_server.reconciler.loop import Reconciler
 from bbops_server.reconciler.remote import RemoteSource
 from bbops_server.reconciler.sources import BranchSource
-from bbops_server.reconciler.status import DraftSource
 from bbops_server.settings import WebhookEvent
 
 
