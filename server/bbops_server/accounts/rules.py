@@ -58,7 +58,7 @@ class Permission(StrEnum):
     OPEN_DRAFT = "open a draft"
     RENEW_DRAFT = "let a draft begin anew"
     COPY_ROWS = "copy live rows into a draft"
-    MANAGE_KEYS = "list, issue and revoke a project's API keys"
+    MANAGE_KEYS = "issue, list and revoke the keys of a project's channels"
     CLONE = "clone and fetch a project's repository"
     PUSH_DRAFT = "push a draft: any branch but the live one"
     PUSH_MAIN = "push to the live branch"
