@@ -221,7 +221,8 @@ def test_json_has_no_files_but_may_leave_them_out(taking: Callable[..., Any]) ->
 
 # ---- the folder
 def left(folders: RunFolders) -> list[Path]:
-    return [path for path in folders._root.rglob("*") if path.is_file()]
+    # a folder may go while it is looked through
+    return [Path(at, name) for at, _, names in os.walk(folders._root) for name in names]
 
 
 KEEPING = """
@@ -305,6 +306,36 @@ def test_middleware_stops_a_request_before_its_files_are_taken(
         assert not folders._root.exists()
 
     taking(tell, files)
+
+
+def test_slow_files_have_more_time_than_steps(taking: Callable[..., Any]) -> None:
+    async def tell(client: Client) -> None:
+        flights = client.release.flights
+        flights.loop = asyncio.get_running_loop()
+        sweeping = asyncio.create_task(flights.keep_sweeping())
+        sent = body(png())
+        pieces = [sent[:80], sent[80:]]
+
+        async def receive() -> dict[str, Any]:
+            await asyncio.sleep(0.2)
+            piece = pieces.pop(0)
+            return {"type": "http.request", "body": piece, "more_body": bool(pieces)}
+
+        statuses: list[int] = []
+
+        async def send(message: dict[str, Any]) -> None:
+            statuses.append(message.get("status", 0))
+
+        scope = {
+            "type": "http", "method": "POST", "path": "/run", "raw_path": b"/run",
+            "query_string": b"", "client": None,
+            "headers": [(name.encode(), value.encode()) for name, value in HEADERS.items()],
+        }  # fmt: skip
+        await client.release(scope, receive, send)
+        sweeping.cancel()
+        assert statuses[0] == 200
+
+    taking(tell, project(more="timeout: 200ms\n"))
 
 
 def test_a_full_disk_answers_503(

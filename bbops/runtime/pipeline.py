@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 from bbops.host import Files
@@ -23,6 +24,9 @@ from bbops.runtime.reading import NOTHING_READ, Gone, Reading
 from bbops.runtime.session_cookies import SessionCookies
 from bbops.runtime.uploads import Uploads
 from bbops.runtime.values import check_size
+
+RECEIVING_SECONDS = 300.0
+"""How much longer than its `timeout` a request may take while its files come in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +158,9 @@ class Pipeline:
                 break
         else:
             if self.receive is not None:
+                flight.timeout_seconds += RECEIVING_SECONDS
                 body = await self.receive(scope, receive)
+                flight.timeout_seconds = self.timeout_seconds + perf_counter() - flight.began
                 flight.is_read = True
             if self.has_shapes:
                 self.apply_shapes(run, texts, body)
