@@ -5,10 +5,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 PHONE = {"width": 375, "height": 720}
 DESK = {"width": 1100, "height": 800}
@@ -24,6 +26,8 @@ INSTALL = "apt-get install chromium"
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     """The browser of this machine; a test that needs it fails where there is none."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - few tests need it
+
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=ARGUMENTS)
         yield browser

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.browser import chromium as chromium  # noqa: PLC0414 - a fixture
 from tests.browser import opened
 from tests.served import Served, git, wait_for
 from tests.test_frontend import commit, make

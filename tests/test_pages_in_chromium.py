@@ -12,7 +12,6 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.browser import DESK, PHONE, find_faults, go_to, opened, press, write
-from tests.browser import chromium as chromium  # noqa: PLC0414 - a fixture
 from tests.control import PASSWORD
 from tests.served import LIST, Served, git, make_project
 from tests.test_served_people import set_up

@@ -14,7 +14,6 @@ from playwright.sync_api import Browser, Page
 
 from bbops.contract.typescript import render_typescript
 from tests.browser import ARGUMENTS, find_chromium
-from tests.browser import chromium as chromium  # noqa: PLC0414 - a fixture
 from tests.conftest import ROOT
 from tests.contracts import contract_of
 from tests.served import Served, git

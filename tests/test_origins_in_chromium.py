@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,18 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import Browser, Error
 
 from bbops.git import store
 from tests.served import Served
 from tests.test_session_cookies import project
 
-sync_api = pytest.importorskip("playwright.sync_api")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here"),
-]
+pytestmark = pytest.mark.browser
 
 ASK = """
 async ([method, path, body, headers]) => {
@@ -66,10 +60,12 @@ def pages() -> Iterator[int]:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, str, Any]]:
+def world(
+    tmp_path_factory: pytest.TempPathFactory, chromium: Browser
+) -> Iterator[tuple[str, str, str, Any]]:
     """Serve a project; yield its address, a listed origin, another site, and a browser."""
     folder: Path = tmp_path_factory.mktemp("browser")
-    with pages() as port, sync_api.sync_playwright() as play:
+    with pages() as port:
         listed, other = f"http://127.0.0.1:{port}", f"http://localhost:{port}"
         files = project()
         files["channels/web.yaml"] = files["channels/web.yaml"].replace(
@@ -78,11 +74,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, 
         files["project.yaml"] = files["project.yaml"].replace("secret: true", "generate: true")
         made = {name: text.encode() for name, text in files.items()}
         store.init(folder / "shop", made, message="Start")
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         with Served(folder / "shop", folder / "home") as served:
             served.live()
-            yield served.serving["url"], listed, other, browser
-        browser.close()
+            yield served.serving["url"], listed, other, chromium
 
 
 def test_a_page_of_a_listed_origin_signs_in_changes_refreshes_and_signs_out(
@@ -124,7 +118,7 @@ def test_a_page_of_another_site_can_do_nothing(world: tuple[str, str, str, Any])
         page.evaluate(ASK, ["POST", f"{url}/api/login", '{"user": "ada"}', {}])
         before = sorted(one["value"] for one in context.cookies())
         page.goto(other)
-        with pytest.raises(sync_api.Error, match="Failed to fetch"):
+        with pytest.raises(Error, match="Failed to fetch"):
             page.evaluate(ASK, ["POST", f"{url}/api/change", None, {}])
         for path in ("login", "change", "refresh", "logout"):
             page.goto(other)
