@@ -106,9 +106,9 @@ def test_an_operation_is_tried_against_what_is_live(chromium: Browser, server: S
     context = chromium.new_context(viewport=DESK)
     page = context.new_page()  # the browser complains of what is refused, as it should
     frame = view(page, server)
-    frame.locator("[id='link-get-/api/me']").click()
-    with page.expect_response(lambda one: one.url.endswith("/api/me")) as tried:
-        frame.locator("[id='get-/api/me']").get_by_role("button", name="TRY").click()
+    frame.locator("[id='link-get-/api/v1/notes']").click()
+    with page.expect_response(lambda one: "/api/v1/notes" in one.url) as tried:
+        frame.locator("[id='get-/api/v1/notes']").get_by_role("button", name="TRY").click()
     assert tried.value.status == 401
     context.close()
 
