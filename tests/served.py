@@ -58,12 +58,14 @@ class Served:
         self.log = (home / "log").open("a")
         self.process = subprocess.Popen(
             [*command, *ports, *arguments], cwd=home, text=True, stdout=subprocess.PIPE,
-            stderr=self.log, env=environment(home) | (env or {}),
+            stderr=self.log,
+            env=environment(home) | {"PYTHONFAULTHANDLER": "1"} | (env or {}),
         )  # fmt: skip
         self.events: queue.Queue[dict[str, Any]] = queue.Queue()
         self.reading = threading.Thread(target=self._read, daemon=True)
         self.reading.start()
         self.control = self.api = httpx.Client()
+        self.newest = ""
         serving = self.serving = self.event("serving")
         self.control = httpx.Client(base_url=serving["control_url"])
         self.api = httpx.Client(base_url=serving["url"], timeout=30)
@@ -92,8 +94,15 @@ class Served:
         return self.event("live")
 
     def live_of(self, commit: str) -> bool:
-        """Return whether the next event is this commit going live."""
-        return bool(self.live()["release"] == commit[:12])
+        """Return whether the next commit that goes live is this one.
+
+        One that is published again is passed over: what asked for it and the branch both tell.
+        """
+        live = self.live()
+        while live["release"] == self.newest:
+            live = self.live()
+        self.newest = live["release"]
+        return bool(self.newest == commit[:12])
 
     def stalled(self) -> dict[str, Any]:
         """Return the next event, an attempt that did not go live."""
@@ -145,7 +154,12 @@ class Served:
         """Tell the server to end and return its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(how)
-        code = self.process.wait(30)
+        try:
+            code = self.process.wait(30)
+        except subprocess.TimeoutExpired:  # say where every thread of it stands
+            self.process.send_signal(signal.SIGABRT)
+            self.process.wait(10)
+            raise AssertionError((self.home / "log").read_text()[-20_000:]) from None
         self.reading.join()
         self.log.close()
         for client in (self.api, self.control):

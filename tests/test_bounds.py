@@ -196,6 +196,7 @@ columns:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ENDLESS)
 def test_a_run_without_end_is_stopped(name: str, serving: Serving) -> None:
     files = looping(ENDLESS[name].removeprefix("\n"))

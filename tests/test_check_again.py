@@ -48,6 +48,7 @@ def result(built: Built) -> tuple[object, ...]:
     return built.diagnostics, built.digest, built.project is not None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ORIGINALS)
 @settings(deadline=None, max_examples=5)
 @given(data=st.data())

@@ -118,6 +118,7 @@ def test_what_would_not_be_right_changes_nothing(
     assert files(folder) == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.name)
 def test_any_resource_of_the_samples_can_be_renamed(sample: Path) -> None:
     names = Change.open(sample).names()

@@ -39,6 +39,7 @@ class Terminal:
         return Printed(done.returncode, done.stdout + done.stderr)
 
 
+@pytest.mark.long
 def test_a_proposal_goes_its_way_on_the_command_line(world: World) -> None:
     clone = world.clone("developer")
     git(clone.folder, "switch", "-qc", "cart")

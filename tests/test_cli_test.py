@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from xml.etree.ElementTree import parse
 
+import pytest
 from click.testing import CliRunner, Result
 
 from bbops.cli._group import Commands
@@ -398,6 +399,7 @@ def test_a_project_without_tests_says_so(tmp_path: Path) -> None:
     assert (result.exit_code, result.stdout[:18]) == (0, "there are no tests")
 
 
+@pytest.mark.long
 def test_pytest_runs_the_same_cases(tmp_path: Path) -> None:
     folder = project(tmp_path, RIGHT + WRONG)
     done = subprocess.run(

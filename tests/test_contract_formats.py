@@ -24,7 +24,10 @@ from tests.contracts import PROJECTS, contract_of
 from tests.planning import FOLDER as PLANS
 
 GOLDEN = ROOT / "tests/golden/contract"
-ENDINGS = {"openapi": "openapi.json", "json": "json", "markdown": "md"}
+ENDINGS = {
+    "openapi": "openapi.json", "json": "json", "markdown": "md", "typescript": "ts",
+    "python": "py.txt",
+}  # fmt: skip
 ALL = [*PROJECTS, PLANS / "project"]
 
 

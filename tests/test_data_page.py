@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import ROOT
 from tests.database_commands import command_environment
 from tests.test_readme import Shell, free_port, run_blocks
+
+pytestmark = pytest.mark.long
 
 PAGE = (ROOT / "docs/data.md").read_text()
 CONSOLE = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)

@@ -89,6 +89,7 @@ def fill(path: Path, mebibytes: int) -> None:
         connection.execute("COMMIT")
 
 
+@pytest.mark.long
 def test_what_was_answered_before_a_backup_began_is_in_it(
     served: Served, commands: Commands, tmp_path: Path
 ) -> None:
@@ -194,6 +195,7 @@ def test_a_disk_without_room_leaves_nothing_and_is_named(
     assert served.api.post("/notes", json={"title": "after"}).status_code == 201
 
 
+@pytest.mark.long
 def test_a_backup_that_is_killed_leaves_no_file_of_its_name_and_the_server_unharmed(
     served: Served, commands: Commands, tmp_path: Path
 ) -> None:
@@ -216,6 +218,7 @@ def test_a_backup_that_is_killed_leaves_no_file_of_its_name_and_the_server_unhar
     assert {f"after {number}" for number in range(6)} <= titles(tmp_path / "last.sqlite")
 
 
+@pytest.mark.long
 def test_a_person_sees_how_far_a_large_backup_is(
     served: Served, commands: Commands, tmp_path: Path
 ) -> None:
@@ -226,7 +229,7 @@ def test_a_person_sees_how_far_a_large_backup_is(
     ours, theirs = pty.openpty()
     command = [sys.executable, "-P", "-m", "bbops", "db", "backup", f"{tmp_path}/a.sqlite"]
     process = subprocess.Popen(
-        command, cwd=commands.folder, env={**commands.env, "TERM": "xterm"},
+        command, cwd=commands.folder, env={**commands.env, "TERM": "xterm", "COLUMNS": "300"},
         stdout=subprocess.PIPE, stderr=theirs,
     )  # fmt: skip
     os.close(theirs)

@@ -99,6 +99,7 @@ def kept(data: Path) -> Path:
     return found
 
 
+@pytest.mark.long
 def test_a_running_server_is_never_robbed_of_its_data(tmp_path: Path) -> None:
     files = {name: text.encode() for name, text in FILES.items()}
     store.init(tmp_path / "small", files, message="Start")
@@ -122,6 +123,7 @@ def test_a_running_server_is_never_robbed_of_its_data(tmp_path: Path) -> None:
         assert served.api.post("/notes", json={"title": "three"}).status_code == 201
 
 
+@pytest.mark.long
 def test_what_came_after_the_backup_is_made_when_the_server_starts(tmp_path: Path) -> None:
     files = {name: text.encode() for name, text in FILES.items()}
     store.init(tmp_path / "small", files, message="Start")
@@ -289,6 +291,7 @@ def test_a_restore_that_is_killed_leaves_the_old_data_or_the_new(
     assert not list(data.parent.glob(".data.sqlite.*"))
 
 
+@pytest.mark.long
 def test_each_step_of_a_restore_may_be_its_last(tmp_path: Path) -> None:
     file, steps = backup_of(tmp_path, "new"), 0
     while True:

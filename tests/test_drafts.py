@@ -335,6 +335,7 @@ def test_live_rows_come_into_a_draft_without_what_is_private(served: Served) -> 
         assert "no table 'nots'" in unknown.stderr
 
 
+@pytest.mark.long
 def test_a_draft_that_nobody_asks_for_sleeps(served: Served) -> None:
     push(served, "sleepy", "anything")
     with enter(served, "sleepy") as client, drafts_set(served, "{ idleSeconds: 1, most: 200 }"):
@@ -344,6 +345,7 @@ def test_a_draft_that_nobody_asks_for_sleeps(served: Served) -> None:
         assert find(served, "sleepy")["state"] == "live"
 
 
+@pytest.mark.long
 def test_a_draft_in_use_stays_awake(served: Served) -> None:
     push(served, "busy", "anything")
     with enter(served, "busy") as client, drafts_set(served, "{ idleSeconds: 2 }"):

@@ -27,6 +27,7 @@ def server(tmp_path: Path) -> Iterator[Several]:
         yield server
 
 
+@pytest.mark.long
 def test_a_commit_waits_for_the_end_and_goes_live_by_itself(server: Several) -> None:
     end = datetime.now(UTC) + timedelta(seconds=2.5)
     begin = end - timedelta(days=1)

@@ -79,6 +79,7 @@ def test_code_goes_live_with_the_test_that_asks_for_it(served: Served) -> None:
     assert served.condition("Stalled")["status"] is False
 
 
+@pytest.mark.long
 def test_a_failing_commit_never_blocks_the_one_that_takes_it_back(served: Served) -> None:
     put(served, hello(2))
     served.stalled()
@@ -86,10 +87,12 @@ def test_a_failing_commit_never_blocks_the_one_that_takes_it_back(served: Served
     assert served.live_of(git(served.repository, "rev-parse", "HEAD"))
 
 
+@pytest.mark.long
 def test_without_the_gate_tests_hold_nothing_up(served: Served) -> None:
     assert served.live_of(put(served, hello(2), {"project.yaml": FILES["project.yaml"]}))
 
 
+@pytest.mark.long
 def test_tests_under_way_end_when_something_newer_comes(served: Served) -> None:
     put(served, slow_tests(200))
     wait_for(lambda: served.condition("Reconciling")["reason"] == "Testing")
@@ -99,6 +102,7 @@ def test_tests_under_way_end_when_something_newer_comes(served: Served) -> None:
     assert time.monotonic() - began < 15
 
 
+@pytest.mark.long
 def test_what_is_served_answers_while_tests_run(served: Served) -> None:
     put(served, slow_tests(3))
     wait_for(lambda: served.condition("Reconciling")["reason"] == "Testing")
@@ -111,6 +115,7 @@ def test_a_project_without_tests_passes_its_gate(served: Served) -> None:
     assert served.live_of(put(served, hello(2)))
 
 
+@pytest.mark.long
 def test_a_server_that_stops_ends_its_tests_and_leaves_nothing_behind(tmp_path: Path) -> None:
     files = {name: text.encode() for name, text in gated(slow_tests(200)).items()}
     store.init(tmp_path / "small", files, message="Start")

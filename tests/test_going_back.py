@@ -66,6 +66,7 @@ def test_the_server_lists_versions(served: Served) -> None:
     assert (found["commit"], found["subject"]) == (commit, "Add listed")
 
 
+@pytest.mark.long
 def test_a_restart_knows_version_and_publications(served: Served) -> None:
     change(served, "kept")
     before = served.status()

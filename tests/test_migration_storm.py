@@ -35,6 +35,7 @@ def storm(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Storm]:
     ground.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("phase", [phase for phase in PHASES if phase != "settle"])
 def test_a_phase_that_is_killed_is_gone_on_with(storm: Storm, phase: str) -> None:
     story = storm.tell(EACH[4] if phase != "delete" else EACH[2])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.served import Served, git, make_project
 
 FILES = {
@@ -34,6 +36,7 @@ def ask(served: Served, cursor: str | None) -> tuple[int, dict[str, object]]:
     return found.status_code, found.json()
 
 
+@pytest.mark.long
 def test_a_cursor_is_taken_by_its_server_alone(tmp_path: Path) -> None:
     project = repository(tmp_path / "project")
     with Served(project, tmp_path / "home", "--workers", "2") as served:

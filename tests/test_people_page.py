@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from bbops_server.accounts.rules import RULES, Permission
 from bbops_server.server_file.load import load
 from tests.conftest import ROOT
 from tests.test_readme import Shell, free_port, run_blocks
 from tests.test_serving_page import squeezed
+
+pytestmark = pytest.mark.long
 
 PAGE = (ROOT / "docs/people.md").read_text()
 CONSOLE = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)

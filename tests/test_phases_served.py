@@ -144,6 +144,7 @@ def test_no_request_of_16_clients_fails_while_a_column_is_renamed(place: Place) 
     assert place.sql("SELECT count(*) FROM notes WHERE name = 'x'") == [(seen[201],)]
 
 
+@pytest.mark.long
 def test_a_dropped_column_comes_back_with_its_values(place: Place) -> None:
     mood = with_columns("mood: { type: string, nullable: true, maxLength: 9 }")
     place.publish({**mood, "tables/empty.yaml": NOTES})
@@ -190,6 +191,7 @@ def test_what_is_hidden_is_deleted_by_command(place: Place) -> None:
     assert place.commands.run(*at, "--dry-run").stdout == "nothing is hidden\n"
 
 
+@pytest.mark.long
 def test_rows_of_the_release_before_stall_the_narrowing_and_not_the_release(place: Place) -> None:
     hashing = FILES["functions/slow.yaml"].partition("steps:\n")[2].partition("  - return")[0]
     slow = FILES["functions/add.yaml"].replace("steps:\n", f"steps:\n{hashing}")

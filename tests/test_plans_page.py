@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.docs.plan_codes import PAGE, plans_page
 from tests.test_readme import Shell, free_port, run_blocks
+
+pytestmark = pytest.mark.long
 
 CONSOLE = re.findall(r"```console\n(.*?)```", PAGE.read_text(), re.DOTALL)
 

@@ -287,6 +287,7 @@ def test_a_proposal_says_whether_its_tests_pass(world: World) -> None:
     assert (found["state"], found["passed"], found["failed"]) == ("passed", 1, 0)
 
 
+@pytest.mark.long
 def test_a_tree_that_was_tested_is_not_tested_again(world: World) -> None:
     clone, asking = world.clone("developer", "copy"), Asking(world, "viewer", "copy")
     clone.commit(slow_tests(1))
@@ -309,6 +310,7 @@ def test_tests_that_fail_are_told_but_keep_nothing_away(world: World) -> None:
     assert found["summary"] not in asking.get(number)["obstacles"]
 
 
+@pytest.mark.long
 def test_a_newer_change_ends_the_tests_of_the_one_before(world: World) -> None:
     clone, asking = world.clone("developer", "copy"), Asking(world, "viewer", "copy")
     clone.commit(slow_tests(20))

@@ -12,6 +12,8 @@ from bbops.tree import MemoryTree
 from tests.conftest import ROOT
 from tests.test_readme import Shell, free_port, run_blocks
 
+pytestmark = pytest.mark.long
+
 LONG = [pytest.param(page, marks=pytest.mark.long) for page in ("drafts", "versions")]
 
 

@@ -90,6 +90,7 @@ def test_reconcile_looks_at_once(origin: Origin, serve: Callable[..., Served]) -
     assert served.live_of(commit)
 
 
+@pytest.mark.long
 def test_a_repository_out_of_reach_is_named_and_found_again(
     origin: Origin, serve: Callable[..., Served]
 ) -> None:
@@ -122,6 +123,7 @@ def test_a_restart_without_the_repository_serves_the_last_good_release(
     assert served.api.get("/api/me").headers["x-release"] == good
 
 
+@pytest.mark.long
 def test_rewritten_history_is_held_until_somebody_accepts_it(
     origin: Origin, serve: Callable[..., Served]
 ) -> None:
@@ -183,6 +185,7 @@ def test_pushing_the_old_history_back_ends_the_hold(
     assert served.condition("Stalled")["status"] is False
 
 
+@pytest.mark.long
 def test_a_branch_that_vanishes_is_held_and_may_come_back(
     origin: Origin, serve: Callable[..., Served]
 ) -> None:
@@ -197,6 +200,7 @@ def test_a_branch_that_vanishes_is_held_and_may_come_back(
     assert served.live_of(origin.push())
 
 
+@pytest.mark.long
 def test_a_bare_repository_here_is_held_too(origin: Origin, serve: Callable[..., Served]) -> None:
     served = serve(address=str(origin.bare))
     served.live()
@@ -204,6 +208,7 @@ def test_a_bare_repository_here_is_held_too(origin: Origin, serve: Callable[...,
     assert served.stalled()["reason"] == "HistoryRewritten"
 
 
+@pytest.mark.long
 def test_amending_in_a_work_tree_is_followed(origin: Origin, serve: Callable[..., Served]) -> None:
     served = serve(address=str(origin.work))
     served.live()
@@ -292,6 +297,7 @@ def test_a_repository_is_followed_over_gits_own_protocol(
         daemon.wait(10)
 
 
+@pytest.mark.long
 def test_a_repository_is_followed_over_ssh(
     origin: Origin, serve: Callable[..., Served], tmp_path: Path
 ) -> None:

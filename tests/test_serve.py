@@ -132,6 +132,7 @@ def test_a_change_that_would_lose_rows_is_refused_and_loses_none(served: Served)
     assert served.api.get("/api/v1/notes", headers=headers).json()["notes"][0]["title"] == "Kept"
 
 
+@pytest.mark.long
 def test_a_repository_that_vanishes_changes_nothing_and_may_come_back(
     repository: Path, tmp_path: Path
 ) -> None:
@@ -247,6 +248,7 @@ def test_a_folder_that_is_no_repository_is_said_with_the_cure(tmp_path: Path) ->
     assert "is no git repository" in done.stderr
 
 
+@pytest.mark.long
 def test_a_branch_without_commits_waits_for_the_first(tmp_path: Path) -> None:
     folder = tmp_path / "empty"
     folder.mkdir()
@@ -259,6 +261,7 @@ def test_a_branch_without_commits_waits_for_the_first(tmp_path: Path) -> None:
         assert served.commit()[:12] == served.live()["release"]
 
 
+@pytest.mark.long
 def test_a_bare_repository_and_a_folder_of_a_monorepo_are_served(tmp_path: Path) -> None:
     mono = tmp_path / "mono"
     make_project(mono / "apps/notes")
@@ -296,6 +299,7 @@ def test_a_huge_body_is_413_and_the_server_serves_on(served: Served) -> None:
     assert served.api.get("/api/me").status_code == 401
 
 
+@pytest.mark.long
 def test_a_function_without_end_is_stopped_and_others_are_answered(served: Served) -> None:
     (served.repository / "functions/spin.yaml").write_text(
         "steps:\n"
@@ -365,6 +369,7 @@ def test_answered_requests_are_remembered_and_can_be_asked_for(served: Served) -
     assert done.stdout.count("\n") == 4
 
 
+@pytest.mark.long
 def test_secrets_in_a_path_are_remembered_by_their_place_only(served: Served) -> None:
     (served.repository / "functions/reset.yaml").write_text("steps:\n  - return: { value: 1 }\n")
     (served.repository / "endpoints/reset.yaml").write_text(
@@ -402,6 +407,7 @@ def serve_slow(served: Served, timeout: str) -> None:
     served.live()
 
 
+@pytest.mark.long
 def test_an_endpoint_over_its_time_is_503_and_ends(served: Served) -> None:
     serve_slow(served, "500ms")
     reply = served.api.get("/slow")
@@ -412,6 +418,7 @@ def test_an_endpoint_over_its_time_is_503_and_ends(served: Served) -> None:
     assert "the slow one finished" not in (served.home / "log").read_text()
 
 
+@pytest.mark.long
 def test_a_client_that_leaves_ends_its_request(served: Served) -> None:
     serve_slow(served, "30s")
     with pytest.raises(httpx.ReadTimeout):
@@ -421,6 +428,7 @@ def test_a_client_that_leaves_ends_its_request(served: Served) -> None:
     assert served.api.get("/api/me").status_code == 401
 
 
+@pytest.mark.long
 def test_commits_without_a_pause_do_not_starve_the_publication(served: Served) -> None:
     first, over = served.status()["release"], threading.Event()
 

@@ -78,6 +78,7 @@ def ask_until(
                 failures.append((reply.status_code, reply.text))
 
 
+@pytest.mark.long
 def test_what_would_be_lost_waits_and_commands_find_the_data(
     served: Served, schema: PostgresPlace
 ) -> None:
@@ -94,6 +95,7 @@ def test_what_would_be_lost_waits_and_commands_find_the_data(
     assert seeded.stdout == "no table has seed rows\n"
 
 
+@pytest.mark.long
 def test_people_are_in_a_schema_beside_it_and_commands_find_them(
     served: Served, schema: PostgresPlace
 ) -> None:

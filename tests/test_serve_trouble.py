@@ -16,6 +16,8 @@ import pytest
 from tests.served import LIST, Served, environment, git, make_project, wait_for
 from tests.test_serve import PAGE
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:

@@ -163,6 +163,7 @@ def test_a_killed_data_process_is_replaced_and_no_request_is_refused(server: Run
     assert answer.headers["x-release"] == "r0"
 
 
+@pytest.mark.long
 def test_a_killed_data_process_does_not_stop_a_publication(server: Running) -> None:
     os.kill(server.data_pids[0], signal.SIGKILL)
     published = server.publish(hello(2))
@@ -170,6 +171,7 @@ def test_a_killed_data_process_does_not_stop_a_publication(server: Running) -> N
     assert get(f"{server.url}/hello").json()["version"] == 2
 
 
+@pytest.mark.long
 def test_a_killed_build_process_is_replaced(server: Running) -> None:
     server.say("kill-build")
     published = server.publish(hello(2))
@@ -182,6 +184,7 @@ def test_a_broken_project_is_an_answer_and_the_last_release_serves_on(server: Ru
     assert get(f"{server.url}/hello").status_code == 200
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_slow_request_is_answered_before_the_server_ends_with_0(
     server: Running, number: signal.Signals
@@ -205,12 +208,14 @@ def test_a_slow_request_is_answered_before_the_server_ends_with_0(
     assert Path(server.log.name).read_text() == ""
 
 
+@pytest.mark.long
 def test_children_leave_when_the_parent_is_killed(server: Running) -> None:
     children = server.children()
     server.process.kill()
     wait_until_gone(children)
 
 
+@pytest.mark.long
 def test_signals_meant_for_the_parent_do_not_end_a_child(server: Running) -> None:
     os.kill(server.data_pids[0], signal.SIGTERM)
     os.kill(server.data_pids[0], signal.SIGINT)
@@ -252,6 +257,7 @@ def test_a_head_without_end_is_cut_off(server: Running) -> None:
     assert get(f"{server.url}/hello").status_code == 200
 
 
+@pytest.mark.long
 def test_a_long_body_after_a_head_is_not_taken_for_one(server: Running) -> None:
     body = b'{"title":"' + b"a" * 600_000 + b'"}'
     head = b"POST /notes HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n" % len(body)

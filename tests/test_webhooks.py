@@ -131,6 +131,7 @@ def test_only_the_events_that_are_wanted_are_sent(folder: Path, receiver: Receiv
     assert [one["type"] for one in receiver.taken] == ["stalled"]
 
 
+@pytest.mark.long
 def test_a_dead_receiver_delays_nothing_and_gets_all_after_a_restart(
     folder: Path, receiver: Receiver
 ) -> None:

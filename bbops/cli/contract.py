@@ -19,7 +19,7 @@ from bbops.tree import FolderTree
 if TYPE_CHECKING:
     from bbops.contract.contract import Contract
 
-FORMS = ("openapi", "json", "markdown")
+FORMS = ("openapi", "json", "markdown", "typescript", "python")
 
 
 @click.group()

@@ -12,6 +12,8 @@ from bbops.contract.contract import Contract
 from bbops.contract.files import schema_of
 from bbops.contract.markdown import render_markdown
 from bbops.contract.openapi import render_openapi
+from bbops.contract.python import render_python
+from bbops.contract.typescript import render_typescript
 
 FILE: Final = "contract.schema.json"
 
@@ -37,4 +39,6 @@ FORMATS: Final[Mapping[str, Format]] = {
     "openapi": Format(render_openapi, "application/json"),
     "json": Format(render_json, "application/json"),
     "markdown": Format(render_markdown, "text/markdown"),
+    "typescript": Format(render_typescript, "text/plain"),
+    "python": Format(render_python, "text/x-python"),
 }

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from bbops.errors import DatabaseError
 
 _SCHEMES = frozenset({"postgresql", "postgres"})
+_NAME_LENGTH: Final = 63
+_END_LENGTH: Final = 9  # the hash of a rule, and what parts it from the name
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +81,14 @@ def read_url(url: str, schema: str) -> PostgresPlace:
             hint="write it as 'postgresql://user:password@host:5432/database'",
         )
     return PostgresPlace(url, schema)
+
+
+def fit_name(name: str) -> str:
+    """Return a name of at most 63 characters, which are all that PostgreSQL keeps of one.
+
+    Where it is longer, a hash stands for what is cut out of it. Its end stays.
+    """
+    if len(name) <= _NAME_LENGTH:
+        return name
+    digest, end = hashlib.sha256(name.encode()).hexdigest()[:8], name[-_END_LENGTH:]
+    return f"{name[: _NAME_LENGTH - len(digest) - len(end) - 1]}_{digest}{end}"

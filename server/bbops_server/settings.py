@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, Literal, get_args
 from urllib.parse import urlsplit
 
-from bbops.database.place import Place, PostgresPlace
+from bbops.database.place import Place, PostgresPlace, fit_name
 from bbops_server.freezes import Freeze
 
 Durability = Literal["normal", "full"]
@@ -119,8 +119,6 @@ class Settings:
 
         No project has that schema: none has a name that begins with `-`.
         """
-        from bbops.database.postgres.words import fit_name  # noqa: PLC0415 - the parent alone asks
-
         if not self.database_url:
             return None
         return PostgresPlace(self.database_url, fit_name(f"{self.schema}__control"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from lsprotocol import types as lsp
 
 from tests.lsp.editing import CREATE, ENDPOINT, LIST, LOGIN, NOTES, UPDATE, Client, edit, typed
@@ -56,6 +57,7 @@ def test_completion_offers_what_may_stand_there(project: Path) -> None:
     edit(project, test)
 
 
+@pytest.mark.long
 def test_completion_works_in_a_file_that_is_broken_elsewhere(project: Path) -> None:
     async def test(editor: Client) -> None:
         text = editor.read(LOGIN).replace("  - generateAuthToken:", "  - generateAuthToken: [")
@@ -70,6 +72,7 @@ def test_completion_works_in_a_file_that_is_broken_elsewhere(project: Path) -> N
     edit(project, test)
 
 
+@pytest.mark.long
 def test_completion_works_beside_a_key_with_nothing_behind_it(project: Path) -> None:
     async def test(editor: Client) -> None:
         text = editor.read(LIST).replace("      where: user_id ==", "      where:\n      # ", 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
 from lsprotocol import types as lsp
 from pydantic import BaseModel
 
@@ -56,6 +57,7 @@ OUTSIDE = [
 ]
 
 
+@pytest.mark.long
 def test_what_stands_outside_functions_has_types_too(tmp_path: Path) -> None:
     root = Path(shutil.copytree(ROOT / "docs/example", tmp_path.resolve() / "example"))
     topic = (root / TOPIC).read_text().replace("subscribe: ", "subscribe: vars.me.role != '' and ")

@@ -13,6 +13,7 @@ from bbops.tree import FolderTree
 from tests.lsp.editing import LIST, LOGIN, NOTES, Client, applied, edit, typed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", ["as: us¦er", "${ vars.us¦er.id }"])
 def test_a_variable_is_renamed_where_it_is_set_and_read(project: Path, place: str) -> None:
     async def test(editor: Client) -> None:
@@ -43,6 +44,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.long
 def test_a_rename_that_would_break_something_is_refused(project: Path) -> None:
     async def test(editor: Client) -> None:
         for path, place, name, message in REFUSED:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lsprotocol import types as lsp
@@ -18,6 +19,7 @@ from tests.conftest import TEMPLATE
 from tests.lsp.editing import ENDPOINT, LIST, LOGIN, NOTES, Client, edit
 
 
+@pytest.mark.long
 def test_a_did_you_mean_can_be_taken_with_a_key(project: Path) -> None:
     async def test(editor: Client) -> None:
         editor.show(LIST, editor.read(LIST).replace("table: notes", "table: nots"))

@@ -6,13 +6,13 @@ conversions and seed rows speak of, whatever the database.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from typing import Any, Final
 
 from bbops.database import shape
 from bbops.database.conversions import guess_type
+from bbops.database.place import fit_name
 from bbops.database.values import Stored, encode, literal
 from bbops.database.words import Words
 from bbops.sql.postgres import POSTGRES
@@ -23,9 +23,6 @@ _STORAGE: Final = {
     "date": "date", "time": "time without time zone", "datetime": "timestamp with time zone",
     "json": "json", "binary": "bytea",
 }  # fmt: skip
-
-_NAME_LENGTH: Final = 63
-_END_LENGTH: Final = 9  # the hash of a rule, and what parts it from the name
 
 
 class PostgresWords(Words):
@@ -53,17 +50,6 @@ class PostgresWords(Words):
     def own_rules(self, column: str, column_type: str) -> Iterator[str]:
         del column, column_type  # each type has the right values only
         return iter(())
-
-
-def fit_name(name: str) -> str:
-    """Return a name of at most 63 characters, which are all that PostgreSQL keeps of one.
-
-    Where it is longer, a hash stands for what is cut out of it. Its end stays.
-    """
-    if len(name) <= _NAME_LENGTH:
-        return name
-    digest, end = hashlib.sha256(name.encode()).hexdigest()[:8], name[-_END_LENGTH:]
-    return f"{name[: _NAME_LENGTH - len(digest) - len(end) - 1]}_{digest}{end}"
 
 
 def text_of(stored: Stored, column_type: str) -> str:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
+from contextlib import closing, suppress
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bbops.database.place import PostgresPlace
-from bbops_server.accounts.book import Book
+from bbops_server.accounts.feature_names import FEATURES
+from bbops_server.host.files import CONTROL_FILE
 from bbops_server.settings import Settings
+
+if TYPE_CHECKING:
+    from bbops_server.accounts.book import Book
 
 
 def read_features_off(settings: Settings) -> list[str]:
@@ -16,11 +24,26 @@ def read_features_off(settings: Settings) -> list[str]:
     Raises:
         DatabaseError: the control database cannot be opened.
     """
+    if settings.accounts is None:
+        with suppress(sqlite3.Error, ValueError, AttributeError):
+            return _peek(settings.state / f"{CONTROL_FILE}.sqlite")
     features = _book(settings.state, settings.accounts).workspaces.get().features
     return sorted(name for name, on in features.items() if not on)
+
+
+def _peek(path: Path) -> list[str]:
+    """Read a file without SQLAlchemy, which takes longer to import than a server has to start."""
+    if not path.exists():
+        return []
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=10)) as connection:
+        row = connection.execute("SELECT features FROM workspaces WHERE id = 'main'").fetchone()
+    said = json.loads(row[0]) if row else {}
+    return sorted(name for name, on in said.items() if name in FEATURES and not on)
 
 
 @lru_cache(maxsize=4)
 def _book(state: Path, postgres: PostgresPlace | None) -> Book:
     """Opening it takes some 20 ms, and every publication would wait for that."""
+    from bbops_server.accounts.book import Book  # noqa: PLC0415 - imports SQLAlchemy
+
     return Book.open(state, postgres=postgres)

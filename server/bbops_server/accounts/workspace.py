@@ -10,15 +10,13 @@ import msgspec
 import sqlalchemy as sa
 
 from bbops_server.accounts.errors import AccountError
+from bbops_server.accounts.feature_names import FEATURES
 from bbops_server.accounts.store import Store
 from bbops_server.accounts.tables import workspaces
 from bbops_server.accounts.words import tidy_text
 
 WORKSPACE: Final = "main"
 """A server has one workspace so far; the tables are ready for several."""
-
-FEATURES: Final[Mapping[str, bool]] = {"restChannels": True}
-"""Each feature that can be switched, and whether it is on where nobody has said."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from litestar import Response
 from litestar.params import FromQuery, QueryParameter
 
 from bbops_server.accounts.errors import AccountError
+from bbops_server.accounts.feature_names import FEATURES
 from bbops_server.accounts.rules import Permission
-from bbops_server.accounts.workspace import FEATURES
 from bbops_server.control.routes import form, page
 from bbops_server.control.visit import Here, Visit
 

@@ -85,7 +85,8 @@ class Drafts:
             while True:
                 await self._look()
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self.asked.wait(), LOOK_SECONDS)
+                    async with asyncio.timeout(LOOK_SECONDS):
+                        await self.asked.wait()
                 self.asked.clear()
         finally:
             ending = [self._end(one) for one in self._drafts.values()]

@@ -100,7 +100,8 @@ class FollowedFile:
         last = seen
         while True:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self.asked.wait(), LOOK_SECONDS)
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self.asked.wait()
                 self.asked.clear()
                 return _stamp(self.path)
             now = _stamp(self.path)

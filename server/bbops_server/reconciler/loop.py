@@ -109,7 +109,8 @@ class Reconciler:
         until = self.retry_at()
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.asked.wait(), self.source.poll_seconds)
+                async with asyncio.timeout(self.source.poll_seconds):
+                    await self.asked.wait()
                 self.asked.clear()
                 self.retries = 0
                 return None

@@ -1,0 +1,73 @@
+// What somebody who builds a frontend does with the client; run by Node, checked by tsc.
+import { ApiError, Connection, client, isApiError } from "./client.ts";
+
+declare const process: { argv: string[] };
+
+function expect(found: unknown, wanted: unknown): void {
+  const [left, right] = [JSON.stringify(found), JSON.stringify(wanted)];
+  if (left !== right) throw new Error(`found ${left}, expected ${right}`);
+}
+
+async function failure(call: Promise<unknown>): Promise<ApiError> {
+  try {
+    await call;
+  } catch (error) {
+    if (error instanceof ApiError) return error;
+    throw error;
+  }
+  throw new Error("it did not fail");
+}
+
+const baseUrl = process.argv[2] ?? "";
+let isSignedOut = false;
+const connection = new Connection({ baseUrl, onSignedOut: () => (isSignedOut = true) });
+const api = client(connection);
+
+const nobody = await failure(api.notes.list());
+expect([nobody.status, nobody.code, nobody.operation], [401, "unauthorized", "notes.list"]);
+
+const ada = { email: "ada@example.com", password: "correct horse" };
+await api.auth.register(ada);
+expect(typeof (await connection.tokens())?.refreshToken, "string");
+
+const made = await api.notes.create({ title: "Buy milk & <tea>?", tag: "home" });
+const title: string = made.title;
+expect([made.id, title, made.tag], [1, "Buy milk & <tea>?", "home"]);
+await api.notes.create({ title: "ß ✓ 🦊" });
+expect((await api.notes.list({ tag: ["home", "work"], limit: 5 })).notes.length, 1);
+expect((await api.notes.list({ onlyTagged: false })).notes.map((one) => one.title), [title, "ß ✓ 🦊"]);
+expect(await api.notes.exportAll(), `${title},ß ✓ 🦊`);
+
+const missing = await failure(api.notes.get(99));
+if (!isApiError(missing, "notes.get", 404)) throw new Error("it is typed by its status");
+const body = missing.body;
+expect("missing" in body ? body.missing : null, 99);
+const wrong = await failure(api.notes.create({ title: "" }));
+if (!isApiError(wrong, "notes.create", 400)) throw new Error("it is typed by its status");
+expect(Object.keys(wrong.body.error.fields ?? {}), ["title"]);
+
+// a token that is no longer good is refreshed once, for all calls that wait
+const kept = await connection.tokens();
+await connection.setTokens({ token: "gone", refreshToken: kept?.refreshToken ?? "" });
+const [one, two] = await Promise.all([api.notes.get(1), api.notes.get(2)]);
+expect([one.id, two.id], [1, 2]);
+const fresh = await connection.tokens();
+if (fresh?.refreshToken === kept?.refreshToken) throw new Error("the refresh token was not rotated");
+
+const { key } = await api.auth.key();
+const machine = client(new Connection({ baseUrl, apiKey: key }));
+expect(await machine.notes.count(), { notes: 2 });
+
+expect(await api.notes.delete(2), undefined);
+await api.auth.logout({ refreshToken: fresh?.refreshToken ?? "" });
+expect(await connection.tokens(), null);
+await connection.setTokens({ token: "gone", refreshToken: fresh?.refreshToken ?? "" });
+expect([(await failure(api.notes.list())).status, isSignedOut], [401, true]);
+expect((await failure(api.auth.login({ ...ada, password: "wrong" }))).message, "Wrong email or password");
+
+const late = new Connection({ baseUrl, timeoutMilliseconds: 5_000 });
+const given = new AbortController();
+given.abort();
+const ended = await client(late).auth.login(ada, { signal: given.signal }).catch((error: unknown) => error);
+expect(ended instanceof Error && ended.name, "AbortError");
+console.log("done");

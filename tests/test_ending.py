@@ -1,0 +1,34 @@
+"""What is told to end does so, whatever else happens in that moment."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bbops_server.reconciler.following import FollowedFile, Options
+from bbops_server.server_file.model import ServerFile
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_a_loop_that_is_asked_and_ended_at_once_ends(turns: int, tmp_path: Path) -> None:
+    async def follow(followed: FollowedFile) -> None:
+        while True:
+            await followed.wait(None)
+
+    async def tell() -> bool:
+        plane: Any = None  # nothing is applied
+        options = Options(tmp_path / "server.yaml", 1.0, {})
+        followed = FollowedFile(options, ServerFile(projects={}), plane)
+        task = asyncio.create_task(follow(followed))
+        await asyncio.sleep(0.01)
+        followed.asked.set()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait({task}, timeout=2)
+        return task.cancelled()
+
+    assert asyncio.run(tell())
