@@ -20,7 +20,7 @@ NOBODYS = {
     "POST /signout", "GET /style.css", "GET /icon.svg", "GET /schema/openapi.json",
     "GET /schema/{path:str}",
     "POST /api/login", "POST /api/login/poll", "GET /schema", "GET /signin/with/{provider:str}",
-    "GET /signin/with/{provider:str}/callback",
+    "GET /signin/with/{provider:str}/callback", "GET /vendor/rapidoc-min.js", "GET /reference.js",
 }  # fmt: skip
 """What takes nobody: a route more on this list is a decision."""
 

@@ -30,7 +30,7 @@ FILE_DOORS = {
     "server/bbops_server/commands/_book.py", "server/bbops_server/commands/_options.py",
     "server/bbops_server/commands/_projects.py", "server/bbops_server/commands/db.py",
     "server/bbops_server/commands/_run.py", "server/bbops_server/commands/_story.py",
-    "server/bbops_server/control/local.py",
+    "server/bbops_server/control/local.py", "server/bbops_server/control/reference.py",
     "server/bbops_server/githttp/hooks.py",
     "server/bbops_server/host/files.py", "server/bbops_server/host/run_folders.py",
     "server/bbops_server/host/secrets.py",

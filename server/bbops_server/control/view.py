@@ -13,6 +13,7 @@ from litestar.template import TemplateConfig
 _SIGNS: Final = {"+ ": "add", "- ": "gone", "~ ": "changed", "> ": "changed"}
 
 PAGES: Final = Path(__file__).parent / "pages"
+VENDOR: Final = Path(__file__).parent / "vendor"
 
 
 def create_template_config() -> TemplateConfig[Any]:
