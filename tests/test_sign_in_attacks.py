@@ -18,8 +18,8 @@ from bbops.runtime.tokens import Tokens
 from bbops.testing.client import Client
 from bbops.testing.host import StillClock
 from tests.asking import KEY, NOW, raw_ask, routes, talk, token
-from tests.cookies import Browser
 from tests.conftest import Serving
+from tests.cookies import Browser
 from tests.test_session_cookies import project, signed_in
 
 WHO = "steps:\n  - return: { value: '${ vars.auth.userId }' }\n"
