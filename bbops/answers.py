@@ -223,3 +223,27 @@ class Reply(msgspec.Struct, frozen=True):
     status: int
     release: str
     value: Any
+
+
+class IssuedKey(msgspec.Struct, frozen=True):
+    """An API key that was just made, the only time it is shown."""
+
+    id: str
+    key: str
+
+
+class ApiKey(msgspec.Struct, frozen=True):
+    """What is known of an API key; times are seconds since 1970, `channels` null means all."""
+
+    id: str
+    prefix: str
+    name: str
+    channels: list[str] | None
+    claims: dict[str, Any]
+    created_at: float
+    expires_at: float | None = None
+    revoked_at: float | None = None
+
+    def has_ended(self, now: float) -> bool:
+        """Return whether it opens nothing any more."""
+        return self.revoked_at is not None or (self.expires_at or now + 1) <= now

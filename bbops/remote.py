@@ -170,6 +170,10 @@ class Remote:
         answer = self._ask("POST", path, body, seconds=ROWS_SECONDS)
         return self._read(answer, dict[str, dict[str, int]])["rows"]
 
+    def of_project(self, name: str, method: str, path: str, kind: type[T], body: Any = None) -> T:
+        """Return what a server answers about something of a project. Raises as `status`."""
+        return self._read(self._ask_about(method, name, path, body), kind)
+
     def suspend(self, name: str, reason: str) -> None:
         """Have nothing new of a project go live. Raises as `reconcile`."""
         self._demand(self._ask_about("POST", name, "suspend", {"reason": reason}))

@@ -71,8 +71,30 @@ class OneProject:
     def versions(self, name: str) -> OneHistory | None:
         return OneHistory() if name == "small" else None
 
+    def keys(self, name: str) -> OneKey | None:
+        return OneKey() if name == "small" else None
+
     async def contract(self, name: str, form: str) -> Written | None:
         return Written("{}", "application/json", "c" * 64) if name == "small" else None
+
+
+class OneKey:
+    async def list(self) -> list[dict[str, Any]]:
+        known = {"id": "k1", "prefix": "bk_abcdef", "name": "printer", "created_at": 1.0}
+        return [known | {"channels": None, "claims": {}, "expires_at": None, "revoked_at": None}]
+
+    async def issue(self, name: str, **given: Any) -> dict[str, str]:
+        if given["channels"] == ["nowhere"]:
+            raise ServerError("channel 'nowhere' takes no API keys")
+        return {"id": "k2", "key": f"bk_secret_of_{name}"}
+
+    async def rotate(self, key: str, overlap: str) -> dict[str, str]:
+        return {"id": "k3", "key": f"bk_after_{key}_{overlap}"}
+
+    async def revoke(self, key: str) -> str:
+        if key != "k1":
+            raise ServerError(f"there is no API key '{key}'")
+        return key
 
 
 class OneHistory:

@@ -9,6 +9,14 @@ from typing import Any
 
 import pytest
 
+from bbops.runtime.failures import FlowError
+from bbops.runtime.issued_keys import (
+    check_channels,
+    issue_key,
+    list_keys,
+    revoke_key,
+    rotate_key,
+)
 from bbops.testing.client import Client, Reply
 from tests.postgres import DATABASES, place_of
 from tests.workbench import Bench
@@ -107,3 +115,81 @@ def test_only_the_hash_of_a_key_is_kept(bench: Bench) -> None:
     (row,) = bench.sql("SELECT * FROM _bbops_api_keys")
     assert made["key"] not in str(row)
     assert made["key"][:9] in row
+
+
+# ---- as those who give them out see them
+def do(bench: Bench, work: Any) -> Any:
+    return bench.loop.run_until_complete(work)
+
+
+def issue(bench: Bench, *channels: str, lasts: float | None = None) -> dict[str, str]:
+    made: dict[str, str] = do(
+        bench, issue_key(bench.host, "printer", list(channels) or None, {"room": 7}, lasts)
+    )
+    return made
+
+
+def test_a_key_of_whoever_runs_the_project_counts_as_one_of_a_function(bench: Bench) -> None:
+    made = issue(bench, "machines")
+    assert who(bench, made["key"]).json == {
+        "id": made["id"], "name": "printer", "claims": {"room": 7},
+    }  # fmt: skip
+    assert who(bench, made["key"], "others").status == 401
+
+
+def test_the_list_tells_all_but_the_key(bench: Bench) -> None:
+    made, other = issue(bench, "machines", lasts=60.0), bench.run(MAKE, {})
+    found = {one["id"]: one for one in do(bench, list_keys(bench.host))}
+    assert found.keys() == {made["id"], other["id"]}
+    one = found[made["id"]]
+    assert (one["prefix"], one["channels"], one["claims"]) == (
+        made["key"][:9], ["machines"], {"room": 7},
+    )  # fmt: skip
+    assert one["expires_at"] - one["created_at"] == 60.0
+    assert made["key"] not in str(found)
+
+
+def test_a_key_is_replaced_by_one_that_opens_the_same(bench: Bench) -> None:
+    old = issue(bench, "machines", lasts=10 * 86_400.0)
+    new = do(bench, rotate_key(bench.host, old["id"], 3_600.0))
+    assert [who(bench, one["key"]).status for one in (old, new)] == [200, 200]
+    assert who(bench, new["key"], "others").status == 401
+    later(bench, hours=1, seconds=1)
+    assert [who(bench, one["key"]).status for one in (old, new)] == [401, 200]
+    later(bench, days=10)
+    assert who(bench, new["key"]).status == 401
+
+
+def test_a_key_may_be_replaced_at_once(bench: Bench) -> None:
+    old = issue(bench)
+    do(bench, rotate_key(bench.host, old["id"], 0.0))
+    assert who(bench, old["key"]).status == 401
+    with pytest.raises(FlowError, match="has ended already"):
+        do(bench, rotate_key(bench.host, old["id"], 0.0))
+
+
+def test_a_key_that_ends_sooner_is_not_prolonged(bench: Bench) -> None:
+    old = issue(bench, lasts=60.0)
+    do(bench, rotate_key(bench.host, old["id"], 86_400.0))
+    later(bench, seconds=61)
+    assert who(bench, old["key"]).status == 401
+
+
+def test_a_key_is_revoked_by_id_or_by_its_beginning(bench: Bench) -> None:
+    first = issue(bench)
+    assert do(bench, revoke_key(bench.host, first["key"][:9])) == first["id"]
+    second = issue(bench)  # the chance of tests repeats itself: both begin alike
+    with pytest.raises(FlowError, match="several API keys begin with"):
+        do(bench, revoke_key(bench.host, second["key"][:9]))
+    do(bench, revoke_key(bench.host, second["id"]))
+    assert [who(bench, one["key"]).status for one in (first, second)] == [401, 401]
+    with pytest.raises(FlowError, match="there is no API key 'bk_none'"):
+        do(bench, revoke_key(bench.host, "bk_none"))
+
+
+def test_only_channels_that_take_keys_are_named() -> None:
+    check_channels(["a"], ["a", "b"])
+    with pytest.raises(FlowError, match="channel 'c' takes no API keys; those that do: a, b"):
+        check_channels(["c"], ["b", "a"])
+    with pytest.raises(FlowError, match="no channel of the project takes API keys"):
+        check_channels([], [])

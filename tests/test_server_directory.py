@@ -79,6 +79,21 @@ def test_a_host_comes_first_and_then_the_longest_prefix(
     assert find(SHOPS, host, path) == (name, seen, seen.encode())
 
 
+def test_a_project_knows_the_prefix_that_browsers_see() -> None:
+    async def main() -> list[str]:
+        directory = Directory(Named)  # type: ignore[arg-type]
+        directory.arrange(SHOPS)
+        scopes: list[dict[str, Any]] = [
+            {"headers": [(b"host", host)], "path": path, "raw_path": path.encode()}
+            for host, path in ((b"a.test", "/shop/v2/x"), (b"shop.test", "/x"))
+        ]
+        for scope in scopes:
+            directory.find(scope)
+        return [scope["root_path"] for scope in scopes]
+
+    assert asyncio.run(main()) == ["/shop/v2", ""]
+
+
 def test_a_path_is_cut_as_it_was_sent() -> None:
     async def main() -> None:
         directory = Directory(Named)  # type: ignore[arg-type]

@@ -218,7 +218,9 @@ def test_a_project_chooses_what_its_cookie_is(serving: Serving) -> None:
         return await browser.ask("POST", "/api/login", {"user": "ada"})
 
     cookie = "{ name: sid, sameSite: Strict, secure: false, domain: example.com, path: /api }"
-    (one,) = tell(serving, story, project(cookie, "")).cookies["sid"]
+    seen = tell(serving, story, project(cookie))
+    (one,) = seen.cookies["sid"]
+    assert seen.cookies["csrf"][0]["path"] == "/"  # where the page is that reads it
     assert (one["domain"], one["path"], one["samesite"]) == ("example.com", "/api", "Strict")
     assert not one["secure"]
 
@@ -380,9 +382,36 @@ def test_the_contract_says_what_is_answered() -> None:
     assert "token" not in str(login.schema)
     assert operations["refresh"].body is not None
     assert not operations["refresh"].body.required
-    for name in ("change", "refresh", "logout", "login"):
+    for name in ("change", "refresh", "logout", "login", "guest"):
         assert 403 in {one.status for one in operations[name].answers}
     marked = {
         one.id for one in operations.values() for each in one.parameters if each.name == "X-CSRF"
     }
-    assert marked == {"change", "put", "patch", "delete", "refresh", "logout"}
+    assert marked == {"change", "put", "patch", "delete", "refresh", "logout", "guest"}
+
+
+# ---- guessing
+def test_who_guesses_passwords_is_slowed_down(serving: Serving) -> None:
+    async def story(client: Client) -> list[int]:
+        clock: Any = client.release.answering.host.clock
+
+        async def attempt(user: str) -> int:
+            return (await client.ask("POST", "/api/login", {"user": user})).status
+
+        guesses = [await attempt(name) for name in ["nobody"] * 10 + ["Nobody", " nobody"]]
+        others = [await attempt(f"u{number}") for number in range(20)]
+        clock.moment += timedelta(minutes=2)
+        return [*guesses, others.count(200), others.count(429), await attempt("nobody")]
+
+    found = talk(serving, project(), story)
+    assert found == [401] * 10 + [429, 429] + [18, 2, 401]
+
+
+def test_a_limit_of_the_channel_stands_in_its_place(serving: Serving) -> None:
+    async def story(client: Client) -> list[int]:
+        asked = [await client.ask("POST", "/api/login", {"user": "nobody"}) for _ in range(15)]
+        return [one.status for one in asked]
+
+    files = project()
+    files["channels/web.yaml"] += "rateLimit: 14\n"
+    assert talk(serving, files, story) == [401] * 14 + [429]

@@ -101,8 +101,9 @@ async def status(client: Client, headers: dict[str, str], path: str = "/who") ->
 
 
 @pytest.mark.parametrize(
-    ("key", "algorithm"), [(RSA, "RS256"), (P256, "ES256"), (ED, "EdDSA")], ids=str
-)
+    ("key", "algorithm"), [(RSA, "RS256"), (P256, "ES256"), (ED, "EdDSA")],
+    ids=["RS256", "ES256", "EdDSA"],
+)  # fmt: skip
 def test_a_key_of_somebody_else_counts_beside_the_own(
     tmp_path: Path, key: Any, algorithm: str
 ) -> None:

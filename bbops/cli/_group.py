@@ -22,7 +22,7 @@ SECTIONS = {
         "contract", "lsp",
     ),
     "Propose": ("propose", "proposals", "drafts"),
-    "Serve": ("serve", "status", "requests", "replay", "env", "db", "accept"),
+    "Serve": ("serve", "status", "requests", "replay", "env", "keys", "db", "accept"),
     "Go back": ("versions", "history", "diff", "rollback", "suspend", "resume"),
     "People": ("login", "logout", "whoami", "users", "workspace"),
     "Learn": ("demo", "explain", "schema"),

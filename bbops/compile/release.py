@@ -135,6 +135,7 @@ def _artifact(project: Project, functions: list[bytes], dialect: Dialect) -> dic
         "routes": [_route(route) for route in project.routes],
         "auth": _auth(project),
         "session": _session(project),
+        "sign_ins": _sign_ins(project),
         "wording": compile_wording(project),
         "addons": {name: one.model.enabled for name, one in project.addons.items()},
         "env": declared_env(project),
@@ -252,3 +253,10 @@ def _session(project: Project) -> dict[str, Any] | None:
     named = {"logout": session.logout, "refresh": session.refresh, "begin": session.signup}
     roles = {name: role for role, name in named.items() if name} | {session.login: "begin"}
     return {"rules": rules, "roles": roles}
+
+
+def _sign_ins(project: Project) -> list[str]:
+    """Return the endpoints that take passwords, and so are asked over and over by who has none."""
+    session = project.settings.model.session
+    named = (session.login, session.signup) if session is not None else ()
+    return sorted({name for name in named if name is not None})

@@ -132,7 +132,9 @@ def _before(project: Project, route: Route, *, has_body: bool) -> Iterator[tuple
         yield 401, "a valid token is needed"
     if route.authentication == "API Key":
         yield 401, "a valid API key is needed"
-    if route.channel is not None and route.channel.model.rate_limit:
+    session = project.settings.model.session
+    signs_in = session is not None and route.endpoint.name in {session.login, session.signup}
+    if signs_in or (route.channel is not None and route.channel.model.rate_limit):
         yield 429, "there were too many requests in this minute"
     if route.parameters:
         yield 404, "there is no such thing"

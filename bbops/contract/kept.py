@@ -9,6 +9,8 @@ from bbops.contract.contract import Answer, Body, Example, Parameter
 from bbops.contract.schema import Schema
 from bbops.project import Project, Route
 from bbops.resources.project import Session
+from bbops.steps._base import every_step
+from bbops.steps.verify_jwt import VerifyJwt
 
 
 def is_guarded(project: Project, route: Route) -> bool:
@@ -16,8 +18,8 @@ def is_guarded(project: Project, route: Route) -> bool:
     session = _kept_by(project)
     if session is None:
         return False
-    is_change = route.authentication == "JWT" and route.method != "GET"
-    return is_change or route.endpoint.name in _giving(session) | _taking(session)
+    by_role = route.endpoint.name in _giving(session) | _taking(session)
+    return by_role or _is_change(project, route)
 
 
 def csrf(project: Project, route: Route) -> tuple[Parameter, ...]:
@@ -25,8 +27,7 @@ def csrf(project: Project, route: Route) -> tuple[Parameter, ...]:
     session = _kept_by(project)
     if session is None or session.csrf_header is None or not is_guarded(project, route):
         return ()
-    is_change = route.authentication == "JWT" and route.method != "GET"
-    if not is_change and route.endpoint.name not in _taking(session):
+    if not _is_change(project, route) and route.endpoint.name not in _taking(session):
         return ()
     about = "the value of the cookie 'csrf'; needed where a cookie says who asks"
     return (Parameter(session.csrf_header, "header", False, {"type": "string"}, about),)  # noqa: FBT003
@@ -79,6 +80,16 @@ def examples_by_cookie(
         if one.status < 400 and isinstance(one.value, dict) else one
         for one in examples
     )  # fmt: skip
+
+
+def _is_change(project: Project, route: Route) -> bool:
+    """Return whether a cookie may say who asks for a change, here or in a step `verifyJwt`."""
+    if route.method == "GET":
+        return False
+    names = (route.endpoint.model.function, *route.middleware)
+    steps = (step for name in names for step in every_step(project.functions[name].model.steps))
+    looks = (isinstance(one, VerifyJwt) and one.verify_jwt.token is None for one in steps)
+    return route.authentication == "JWT" or any(looks)
 
 
 def _kept_by(project: Project) -> Session | None:

@@ -90,6 +90,9 @@ class Cookie(Model):
 class Session(Model):
     """What a frontend has to know of signing in: names of endpoints, and fields of answers.
 
+    `login` and `signup` take 30 requests a minute from one address and 10 for one email, unless
+    their channel has a `rateLimit`.
+
     With `cookie` the answers of `login`, `signup` and `refresh` carry `tokenField` and
     `refreshField` in cookies instead; that of the refresh token goes to `refresh` and `logout`
     alone and fills the field there, and `logout` clears them all. JWT endpoints take the cookie

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from bbops.runtime.answering import Answering
 from bbops.runtime.api_keys import given_key
 from bbops.runtime.failures import Thrown
 from bbops.runtime.flow import Run
 from bbops.runtime.limits import Limit, Told
+from bbops.runtime.secret_texts import hash_secret
 from bbops.runtime.session_cookies import SessionCookies
+
+NAMES: Final = ("email", "username", "user", "login", "phone")
+"""Fields that say who wants to sign in; the first that is there counts."""
 
 Admit = Callable[[Run, Any], None]
 AdmitLater = Callable[[Run, Any], Awaitable[None]]
@@ -51,7 +55,7 @@ class Admission:
             is_change: a request may change something.
         """
         self._authentication, self._limit, self._channel = authentication, limit, channel
-        self._told = Told(channel, limit.per_minute if limit else 0)
+        self._told = Told(channel or "sign-in", limit.per_minute if limit else 0)
         self._tokens, self._keys = answering.tokens, answering.api_keys
         self.find, self._session = answering.credentials.find, session
         self._guard = session.guard if session is not None and is_change else None
@@ -155,5 +159,24 @@ def check_limit(
     if left < 0:
         wait = limit.retry_after_seconds(key)
         trace.lines += told.lines(0, wait)
-        raise Thrown(429, f"try again in {wait} s", headers={"retry-after": str(wait)})
+        raise _wait(wait)
     trace.lines += told.lines(left, seconds)
+
+
+def check_name(limit: Limit, given: Any) -> None:
+    """Count an attempt to sign in against the name it is for, in any spelling of its case.
+
+    Raises:
+        Thrown: 429 with `retry-after`.
+    """
+    for field in NAMES:
+        name = given.get(field) if type(given) is dict else None
+        if type(name) is str:
+            key = f"name:{hash_secret(name.strip().casefold())}"
+            if not limit.allow(key):
+                raise _wait(limit.retry_after_seconds(key))
+            return
+
+
+def _wait(seconds: int) -> Thrown:
+    return Thrown(429, f"try again in {seconds} s", headers={"retry-after": str(seconds)})

@@ -10,30 +10,19 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from bbops.runtime.durations import seconds
-from bbops.runtime.failures import FlowError
 from bbops.runtime.flow import Run
-from bbops.runtime.operators import kind
-from bbops.runtime.secret_texts import hash_secret, make_secret
-from bbops.runtime.values import check_size
+from bbops.runtime.issued_keys import issue_key, revoke_by_id
+from bbops.runtime.secret_texts import hash_secret
 
 KNOWN_SECONDS: Final = 5.0
 """How long a key counts as it was last seen: so long may one live that was revoked."""
 
 _MOST_KNOWN: Final = 10_000
-_MOST_CLAIMS: Final = 10_000
 _MOST_TEXT: Final = 200
-_PREFIX: Final = "bk"
-_SHOWN: Final = len(_PREFIX) + 7
-_ADD: Final = (
-    "INSERT INTO _bbops_api_keys (id, hash, prefix, name, channels, claims, created_at, expires_at)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-)
-_REVOKE: Final = "UPDATE _bbops_api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL"
 _FIND: Final = (
     "SELECT id, name, channels, claims, expires_at FROM _bbops_api_keys"
     " WHERE hash = ? AND revoked_at IS NULL"
 )
-_encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
 
@@ -70,6 +59,10 @@ class ApiKeys:
         is_open = key.channels is None or channel in key.channels
         return key.claims if is_open else None
 
+    def forget(self) -> None:
+        """Look every key up anew: one of them was changed."""
+        self._known.clear()
+
     async def _find(self, hashed: str) -> ApiKey | None:
         rows = await self._database.read(_FIND, (hashed,))
         if not rows:
@@ -99,28 +92,11 @@ def given_key(scope: Any) -> str | None:
 async def make_api_key(
     run: Run, name: Any, channels: Sequence[str] | None, claims: Any, expires: Any
 ) -> dict[str, str]:  # fmt: skip
-    """Keep a new key and return {id, key}: nobody can show the key again.
-
-    Raises:
-        FlowError: the name is no text, the claims are no map, or they are too large.
-    """
-    if type(name) is not str:
-        raise FlowError(f"'name' needs a text, got {kind(name)}")
-    if claims is not None and type(claims) is not dict:
-        raise FlowError(f"'claims' needs a map, got {kind(claims)}")
-    check_size([name, claims], _MOST_CLAIMS)
-    key, hashed = make_secret(run.host.random, _PREFIX)
-    id_, now = run.host.random.uuid(), run.host.clock.now().timestamp()
-    row = (
-        id_, hashed, key[:_SHOWN], name, None if channels is None else _encode(channels).decode(),
-        _encode(claims or {}).decode(), now, None if expires is None else now + seconds(expires),
-    )  # fmt: skip
-    await run.host.database.write(_ADD, row)
-    return {"id": id_, "key": key}
+    """Keep a new key of a function; arguments and errors as those of `issue_key`."""
+    lasts = None if expires is None else seconds(expires)
+    return await issue_key(run.host, name, channels, claims, lasts)
 
 
 async def revoke_api_key(run: Run, id_: Any) -> None:
     """End a key, everywhere within KNOWN_SECONDS; an unknown one has ended already."""
-    if type(id_) is not str:
-        raise FlowError(f"'id' needs a text, got {kind(id_)}")
-    await run.host.database.write(_REVOKE, (run.host.clock.now().timestamp(), id_))
+    await revoke_by_id(run.host, id_)

@@ -65,9 +65,10 @@ class KeySet:
     async def _fetch(self) -> None:
         try:
             found = [*self._read(await self._ask())]
-        except Failure as failure:
-            self._log.write("error", f"the keys at '{self.url}' cannot be read: {failure.message}",
-                            {"kept": len(self.keys)})  # fmt: skip
+        except Exception as error:  # noqa: BLE001 - whoever waits for it goes on with what was kept
+            why = error.message if isinstance(error, Failure) else type(error).__name__
+            kept = {"kept": len(self.keys)}
+            self._log.write("error", f"the keys at '{self.url}' cannot be read: {why}", kept)
             return
         finally:
             self._fetching = None

@@ -16,6 +16,11 @@ MAX_KEYS: Final = 100_000
 """Keys counted per minute; the one first seen gives way."""
 
 
+SIGN_INS_PER_ADDRESS: Final = 30
+"""A minute, of an endpoint that signs in and whose channel has no limit of its own."""
+SIGN_INS_PER_NAME: Final = 10
+"""Likewise, whoever asks: a password is not guessed from many addresses either."""
+
 Taken = tuple[int, int]
 """How many requests are left after one, -1 where it may not be made; seconds to the next minute."""
 

@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Any
 
 from bbops.host import Files
-from bbops.runtime.admission import Admission
+from bbops.runtime.admission import Admission, check_name
 from bbops.runtime.answering import MAX_ANSWER, Answering
 from bbops.runtime.cors import Cors
 from bbops.runtime.failures import NOTHING, InvalidInput, Thrown
@@ -47,15 +47,16 @@ class Policy:
     channel: str
     middleware: tuple[Function, ...]
     session: SessionCookies | None = None
+    by_name: Limit | None = None
 
 
 class Pipeline:
     """One endpoint's way from request to answer; made once per release."""
 
     __slots__ = (
-        "admit", "admit_later", "answering", "apply_shapes", "cors", "endpoint", "flights",
-        "function", "has_shapes", "has_vars", "keep", "middleware", "once", "read", "reads",
-        "receive", "route", "timeout_seconds", "typed", "unfolds",
+        "admit", "admit_later", "answering", "apply_shapes", "by_name", "cors", "endpoint",
+        "flights", "function", "has_shapes", "has_vars", "keep", "middleware", "once", "read",
+        "reads", "receive", "route", "timeout_seconds", "typed", "unfolds",
     )  # fmt: skip
 
     def __init__(self, function: Function, policy: Policy, answering: Answering) -> None:
@@ -69,6 +70,7 @@ class Pipeline:
             is_change=policy.method != "GET",
         )  # fmt: skip
         self.admit, self.admit_later = admission.admit, admission.admit_later
+        self.by_name = policy.by_name
         session = policy.session if policy.session is not None and policy.session.role else None
         self.keep = session.keep if session is not None else None
         self.unfolds = any(one.unfolds for one in every)
@@ -162,6 +164,8 @@ class Pipeline:
                 flight.is_read = True
             if self.has_shapes:
                 self.apply_shapes(run, texts, body)
+            if self.by_name is not None:
+                check_name(self.by_name, run.input)
             if self.once is None:
                 answer = await self.function.flow(run)
             else:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import marshal
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import MAGIC_NUMBER
 from time import perf_counter
 from types import FunctionType
 from typing import Any, Required, TypedDict, Unpack
 
+from bbops.host import Clock
 from bbops.runtime.answering import Answering, Record, SendWhole
 from bbops.runtime.auth import link_credentials, link_session, link_tokens
 from bbops.runtime.cors import Cors
@@ -21,6 +22,7 @@ from bbops.runtime.filters import FILTERS, FUNCTIONS
 from bbops.runtime.flights import Flight, Flights
 from bbops.runtime.flow import Function, Shape
 from bbops.runtime.lasting import Lasting
+from bbops.runtime.limits import SIGN_INS_PER_ADDRESS, SIGN_INS_PER_NAME, Limit
 from bbops.runtime.masking import Mask
 from bbops.runtime.pipeline import Pipeline, Policy, WithFolder
 from bbops.runtime.shapes import compile_form, compile_params, compile_query, compile_shape
@@ -54,6 +56,7 @@ class Release:
         self.name, self.table, self.functions = answering.name, table, functions
         self.answering, self.flights = answering, flights
         self.spaces: list[dict[str, Any]] = []
+        self.key_channels = frozenset[str]()
 
     def __call__(self, scope: Any, receive: Any, send: Any) -> Awaitable[None]:
         """Answer one request; a request that began here ends here, whatever is swapped."""
@@ -161,12 +164,15 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
     answering = _answering(data, wording, lasting, given)
     table: RouteTable[Any] = RouteTable()
     for route in data["routes"]:
-        target = _pipeline(route, functions, answering, lasting, data["session"])
+        target = _pipeline(route, functions, answering, lasting, data)
         table.add(route["method"], route["path"], target)
         answering.mask.add(route["path"])
         yield
     release = Release(table, functions, answering, lasting.flights)
     release.spaces = [space for _, space in spaces]
+    release.key_channels = frozenset(
+        route["channel"] for route in data["routes"] if route["authentication"] == "API Key"
+    )
     return release
 
 
@@ -249,9 +255,10 @@ def _pipeline(
     functions: Mapping[str, Function],
     answering: Answering,
     lasting: Lasting,
-    session: Mapping[str, Any] | None,
+    data: Mapping[str, Any],
 ) -> Callable[..., Any]:
-    limit, cors = route["rate_limit"], route["cors"]
+    cors, session = route["cors"], data["session"]
+    limit, by_name = _limits(route, data["sign_ins"], lasting, answering.host.clock)
     csrf_header = session["rules"]["csrf_header"] if session else None
     exposes = (csrf_header,) if csrf_header else ()
     policy = Policy(
@@ -260,7 +267,8 @@ def _pipeline(
         endpoint=route["endpoint"],
         max_body_bytes=route["max_body_bytes"] or size_bytes(MAX_BODY),
         uploads=Uploads(route["files"], route["max_body_bytes"]) if route["files"] else None,
-        limit=lasting.limit(route["channel"], limit, answering.host.clock) if limit else None,
+        limit=limit,
+        by_name=by_name,
         is_once=route["is_once"],
         timeout_seconds=route["timeout_seconds"],
         flights=lasting.flights,
@@ -276,3 +284,16 @@ def _pipeline(
     if route["history"] != "meta" and answering.history is not None:
         target = WithHistory(target, answering.mask, is_kept=route["history"] == "full")
     return target
+
+
+def _limits(
+    route: Mapping[str, Any], sign_ins: Sequence[str], lasting: Lasting, clock: Clock
+) -> tuple[Limit | None, Limit | None]:
+    """Return what counts the requests of a client, and the sign-ins under one name."""
+    if route["rate_limit"]:
+        return lasting.limit(route["channel"], route["rate_limit"], clock), None
+    if route["endpoint"] not in sign_ins:
+        return None, None
+    # no channel has a name with a blank
+    by_address = lasting.limit(f"sign in {route['endpoint']}", SIGN_INS_PER_ADDRESS, clock)
+    return by_address, lasting.limit(f"name of {route['endpoint']}", SIGN_INS_PER_NAME, clock)

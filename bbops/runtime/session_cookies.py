@@ -152,7 +152,8 @@ class SessionCookies:
         """
         status, value, headers, content_type = answer
         rules = self._rules
-        if type(value) is not dict or type(status) is not int or status >= 400:
+        is_good = type(status) is int and status < 400 and self.role != "logout"
+        if not is_good or type(value) is not dict:
             return answer
         token, refresh = value.get(rules.token_field), value.get(rules.refresh_field or "")
         if type(token) is not str:
@@ -182,7 +183,8 @@ class SessionCookies:
             lasts = lasts if kept is None else max(lasts, rules.refresh_seconds)
             mark = b".".join(_mark(one) for one in (token, kept) if one is not None)
             text = mark.decode()
-            yield _cookie(scope, rules, CSRF, text, rules.path, lasts, is_hidden=False)
+            # the page that reads it may stand anywhere
+            yield _cookie(scope, rules, CSRF, text, "/", lasts, is_hidden=False)
             yield rules.csrf_header.encode(), mark
 
     def _cleared(self, scope: Any) -> Iterator[tuple[bytes, bytes]]:
@@ -190,7 +192,7 @@ class SessionCookies:
         yield _cookie(scope, rules, rules.name, "", rules.path, 0)
         yield from self._forgotten(scope)
         if rules.csrf_header is not None:
-            yield _cookie(scope, rules, CSRF, "", rules.path, 0, is_hidden=False)
+            yield _cookie(scope, rules, CSRF, "", "/", 0, is_hidden=False)
 
     def _forgotten(self, scope: Any) -> Iterator[tuple[bytes, bytes]]:
         rules = self._rules

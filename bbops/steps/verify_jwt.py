@@ -22,7 +22,7 @@ CLAIMS = claims_of(TEXT)
 
 
 class VerifyJwtParameters(Model):
-    """`token` defaults to the request's, `secret` to the project's signing key."""
+    """`token` defaults to the request's, by header or cookie, `secret` to the project's keys."""
 
     token: ValueField | None = None
     secret: ValueField | None = None

@@ -57,6 +57,7 @@ class Permission(StrEnum):
     OPEN_DRAFT = "open a draft"
     RENEW_DRAFT = "let a draft begin anew"
     COPY_ROWS = "copy live rows into a draft"
+    MANAGE_KEYS = "issue, list and revoke the keys of a project's channels"
     CLONE = "clone and fetch a project's repository"
     PUSH_DRAFT = "push a draft: any branch but the live one"
     PUSH_MAIN = "push to the live branch"
@@ -99,6 +100,7 @@ RULES: Final[Mapping[Permission, Rule]] = {
     Permission.OPEN_DRAFT: Rule("project", Role.VIEWER, Scope.READ),
     Permission.RENEW_DRAFT: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
     Permission.COPY_ROWS: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
+    Permission.MANAGE_KEYS: Rule("project", Role.MAINTAINER, Scope.ADMIN),
     Permission.CLONE: Rule("project", Role.VIEWER, Scope.GIT),
     Permission.PUSH_DRAFT: Rule("project", Role.DEVELOPER, Scope.GIT),
     Permission.PUSH_MAIN: Rule("project", Role.MAINTAINER, Scope.GIT),

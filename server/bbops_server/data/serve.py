@@ -13,6 +13,7 @@ import uvloop
 
 from bbops.database.place import read_place
 from bbops.errors import ServerError
+from bbops_server.data.keys import answer_about_keys
 from bbops_server.host.clock import SystemClock
 from bbops_server.host.http import Egress, OutsideHttp
 from bbops_server.host.log import start_logging
@@ -69,6 +70,8 @@ class DataProcess:
             self._drafts.arrange({name: DraftPlace(**one) for name, one in drafts.items()})
         elif verb == "rest":
             self._drafts.rest(request["project"])
+        elif verb == "keys":
+            return await answer_about_keys(self._live(request), request)
         elif verb == "listen":
             self._server.start(self._listening)
         elif verb == "stop":

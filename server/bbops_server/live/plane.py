@@ -243,6 +243,15 @@ class Plane:
         asking = {"do": "drain", "project": project}
         await _all(_tell(child, asking) for child in self._data)
 
+    async def ask_about_keys(self, project: str, request: Frame) -> Frame:
+        """Return what a data process answers about the API keys of a project.
+
+        Raises:
+            BbopsError: it does not answer, nothing is live, or what is asked cannot be done.
+        """
+        asking = {"do": "keys", "project": project, **request}
+        return await self._data[0].ask(asking, timeout_seconds=WORD_SECONDS)
+
     async def refuse(self, diagnostics: Sequence[Mapping[str, Any]], project: str = "") -> None:
         """Answer every route of a project with these until its next `publish`; for `dev`."""
         async with self._publishing[project]:

@@ -12,6 +12,7 @@ import msgspec
 
 from bbops.errors import BbopsError
 from bbops_server.host.secrets import Secrets
+from bbops_server.reconciler.api_keys import ApiKeys
 from bbops_server.reconciler.attempt import Workshop
 from bbops_server.reconciler.contracts import live_source, write_contract
 from bbops_server.reconciler.drafts import Drafts
@@ -112,6 +113,11 @@ class Projects:
         """Return the history of a project; None when no project has that name."""
         found = self._find(name)
         return Versions(found) if found is not None else None
+
+    def keys(self, name: str) -> ApiKeys | None:
+        """Return the API keys of a project; None when no project has that name."""
+        found = self._find(name)
+        return ApiKeys(found.workshop.plane, found.workshop.project.name) if found else None
 
     async def contract(self, name: str, form: str) -> Written | None:
         """Return what the live commit publishes; None when no project has that name."""

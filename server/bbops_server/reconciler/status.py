@@ -181,6 +181,26 @@ class VersionSource(Protocol):
         ...
 
 
+class KeySource(Protocol):
+    """What the control plane asks about the API keys of one project; BbopsError where it cannot."""
+
+    async def list(self) -> list[dict[str, Any]]:
+        """Return what is known of each key, the newest first."""
+        ...
+
+    async def issue(self, name: str, **given: Any) -> dict[str, str]:
+        """Make a key and return {id, key}."""
+        ...
+
+    async def rotate(self, key: str, overlap: str) -> dict[str, str]:
+        """Make one in the place of another and return {id, key}."""
+        ...
+
+    async def revoke(self, key: str) -> str:
+        """End a key and return its id."""
+        ...
+
+
 class StatusSource(Protocol):
     """What the control plane asks."""
 
@@ -214,6 +234,10 @@ class StatusSource(Protocol):
 
     def versions(self, name: str) -> VersionSource | None:
         """Return a project's history; None when no project has the name."""
+        ...
+
+    def keys(self, name: str) -> KeySource | None:
+        """Return a project's API keys; None when no project has the name."""
         ...
 
     async def contract(self, name: str, form: str) -> Written | None:

@@ -1,5 +1,5 @@
 // The client of 'notebook', written by bbops from its contract.
-// Contract 4328385c8577. Do not change it: write it again.
+// Contract e067f40518e2. Do not change it: write it again.
 /* eslint-disable */
 
 /** What came along with a failed call, and what the project answered. */
@@ -290,7 +290,7 @@ export type NotesListAnswer = { notes: Array<NotesGetAnswer> };
 
 /** What calls fail with: the project's answer by call and status. */
 export interface Errors {
-  "auth.login": { 400: ErrorBody; 401: ErrorBody; 413: ErrorBody; 415: ErrorBody; 500: ErrorBody; 503: ErrorBody };
+  "auth.login": { 400: ErrorBody; 401: ErrorBody; 413: ErrorBody; 415: ErrorBody; 429: RateLimited; 500: ErrorBody; 503: ErrorBody };
   "notes.list": { 400: ErrorBody; 401: ErrorBody; 429: RateLimited; 500: ErrorBody; 503: ErrorBody };
   "notes.get": { 400: ErrorBody; 401: ErrorBody; 404: ErrorBody; 429: RateLimited; 500: ErrorBody; 503: ErrorBody };
 }

@@ -1,0 +1,139 @@
+"""Give out API keys for a project's channels, replace them, take them back."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any, Final
+from urllib.parse import quote
+
+import click
+import msgspec
+
+from bbops.answers import ApiKey, IssuedKey
+from bbops.cli._server import of_server, open_remote
+from bbops.console import say
+from bbops.errors import ServerError
+from bbops.remote import Remote
+from bbops.render import printable
+
+SHOWN: Final = 9
+"""The characters of a key that a server keeps: `bk_` and six more."""
+
+of_project = click.option(
+    "--project", metavar="NAME", help="The project, where a server has several."
+)
+as_json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+
+
+@click.group()
+def command() -> None:
+    """Give out API keys for channels with 'authentication: API Key'; for maintainers.
+
+    A key is sent as the header X-API-Key, or as api_key in the query. It is shown once: the server
+    keeps its hash. KEY below is its id, or the beginning that 'bbops keys list' shows.
+    """
+
+
+@command.command("issue")
+@click.argument("name")
+@click.option("--channel", "channels", multiple=True, metavar="NAME",
+              help="A channel it opens; all that take keys when left out.")  # fmt: skip
+@click.option(
+    "--expires", metavar="DURATION", help="How long it lasts, such as 90d; else for ever."
+)
+@click.option("--claims", metavar="JSON", help="A map that functions read as vars.apiKey.claims.")
+@of_project
+@of_server
+@as_json_option
+def issue(
+    name: str, channels: tuple[str, ...], expires: str | None, claims: str | None,
+    project: str | None, server: str, *, as_json: bool,
+) -> None:  # fmt: skip
+    """Make a key called NAME. Only the key is printed to a pipe."""
+    body = {"name": name, "channels": channels, "expires_in": expires, "claims": _read(claims)}
+    with open_remote(server) as remote:
+        made = remote.of_project(_name(remote, project), "POST", "keys", IssuedKey, body)
+    _show(made, as_json=as_json)
+
+
+@command.command("list")
+@click.option("--all", "ended_too", is_flag=True, help="Also those that have ended.")
+@of_project
+@of_server
+@as_json_option
+def show(project: str | None, server: str, *, ended_too: bool, as_json: bool) -> None:
+    """List the keys, the newest first; never the keys themselves."""
+    with open_remote(server) as remote:
+        found = remote.of_project(_name(remote, project), "GET", "keys", list[ApiKey])
+    now = datetime.now(UTC).timestamp()  # noqa: TID251 - what has ended is a matter of today
+    shown = [one for one in found if ended_too or not one.has_ended(now)]
+    if as_json:
+        say(msgspec.json.encode(shown).decode())
+        return
+    for one in shown:
+        channels = "every channel" if one.channels is None else ", ".join(one.channels)
+        say(f"{one.prefix}…  {_end(one, now):<16}  {printable(one.name)}  {channels}  {one.id}")
+    if not shown:
+        say("no API keys; 'bbops keys issue NAME' makes one")
+
+
+@command.command("rotate")
+@click.argument("key")
+@click.option("--overlap", default="24h", show_default=True, metavar="DURATION",
+              help="How long KEY counts on; 0s ends it now.")  # fmt: skip
+@of_project
+@of_server
+@as_json_option
+def rotate(key: str, overlap: str, project: str | None, server: str, *, as_json: bool) -> None:
+    """Make a key in the place of KEY, with its name, channels and claims."""
+    with open_remote(server) as remote:
+        path = f"keys/{_shown(key)}/rotate"
+        name = _name(remote, project)
+        made = remote.of_project(name, "POST", path, IssuedKey, {"overlap": overlap})
+    _show(made, as_json=as_json)
+
+
+@command.command("revoke")
+@click.argument("key")
+@of_project
+@of_server
+def revoke(key: str, project: str | None, server: str) -> None:
+    """End KEY: within five seconds it opens nothing, on every process of the server."""
+    with open_remote(server) as remote:
+        name = _name(remote, project)
+        ended = remote.of_project(name, "POST", f"keys/{_shown(key)}/revoke", dict[str, str])
+    say(f"revoked {ended['id']}")
+
+
+def _name(remote: Remote, project: str | None) -> str:
+    return project or remote.only_project()
+
+
+def _shown(key: str) -> str:
+    """Return what names a key in an address: of a whole key only what may be shown."""
+    return quote(key[:SHOWN] if key.startswith("bk_") else key, safe="")
+
+
+def _read(claims: str | None) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(claims, type=dict[str, Any]) if claims else {}
+    except msgspec.DecodeError:
+        raise ServerError("--claims needs a map as JSON", hint="such as '{\"room\": 7}'") from None
+
+
+def _show(made: IssuedKey, *, as_json: bool) -> None:
+    if as_json:
+        say(json.dumps({"id": made.id, "key": made.key}))
+        return
+    say(made.key)
+    click.echo(f"its id is {made.id}; the key itself cannot be shown again", err=True)
+
+
+def _end(one: ApiKey, now: float) -> str:
+    if one.revoked_at is not None:
+        return "revoked"
+    if one.expires_at is None:
+        return "for ever"
+    day = datetime.fromtimestamp(one.expires_at, UTC).date().isoformat()
+    return f"ended {day}" if one.expires_at <= now else f"until {day}"

@@ -1,0 +1,90 @@
+"""API keys over the control plane: for maintainers, in the audit log, never told twice."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from bbops.cli.keys import command
+from bbops_server.accounts.rules import Role
+from tests.control import Tried, tried
+from tests.test_cli_status import Start, control
+
+__all__ = ["control", "tried"]
+
+PATH = "/api/projects/small/keys"
+
+
+def test_what_is_done_with_keys_is_on_record_and_no_key_is(tried: Tried) -> None:
+    tried.add("max@example.com", project=Role.MAINTAINER)
+    browser = tried.as_person("max@example.com")
+    browser.get("/account")
+    headers = {"x-csrf-token": browser.csrf}
+    made = browser.call("POST", PATH, json={"name": "printer"}, headers=headers)
+    assert (made.status_code, made.json()) == (201, {"id": "k2", "key": "bk_secret_of_printer"})
+    again = browser.call("POST", f"{PATH}/k1/rotate", json={}, headers=headers)
+    assert again.json() == {"id": "k3", "key": "bk_after_k1_24h"}
+    assert browser.call("POST", f"{PATH}/k1/revoke", headers=headers).json() == {"id": "k1"}
+    noted = [(one.action, one.object) for one in tried.book.audit.list(limit=3)]
+    assert noted == [
+        ("revoke API key", "small k1"),
+        ("rotate API key", "small k1 becomes k3"),
+        ("issue API key", "small k2 printer"),
+    ]
+    assert "bk_" not in str(tried.book.audit.list())
+
+
+def test_developers_neither_see_nor_make_keys(tried: Tried) -> None:
+    tried.add("dev@example.com", project=Role.DEVELOPER)
+    browser = tried.as_person("dev@example.com")
+    assert browser.get(PATH).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"name": ""}, 400), ({}, 400), ({"name": "a", "expires_in": "soon"}, 400),
+        ({"name": "a", "expires_in": "0d"}, 400), ({"name": "a", "claims": 7}, 400),
+        ({"name": "a", "channels": ["nowhere"]}, 409), ({"name": "a" * 201}, 400),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused(tried: Tried, body: dict[str, object], status: int) -> None:
+    browser = tried.as_person("ada@example.com")
+    browser.get("/account")
+    answer = browser.call("POST", PATH, json=body, headers={"x-csrf-token": browser.csrf})
+    assert answer.status_code == status
+
+
+# ---- the command
+LISTED = [
+    {"id": "k1", "prefix": "bk_abcdef", "name": "printer", "channels": ["machines"],
+     "claims": {}, "created_at": 1.0, "expires_at": 4_102_444_800.0, "revoked_at": None},
+    {"id": "k0", "prefix": "bk_000000", "name": "old", "channels": None, "claims": {},
+     "created_at": 1.0, "expires_at": None, "revoked_at": 2.0},
+]  # fmt: skip
+
+
+def test_a_key_alone_goes_to_a_pipe(control: Start) -> None:
+    url = control({"POST /api/projects/shop/keys": (201, {"id": "k2", "key": "bk_x"})})
+    asked = ["issue", "printer", "--channel", "machines", "--expires", "90d", "--project", "shop"]
+    done = CliRunner().invoke(command, [*asked, "--server", url])
+    assert (done.exit_code, done.stdout) == (0, "bk_x\n")
+    assert done.stderr == "its id is k2; the key itself cannot be shown again\n"
+
+
+def test_the_list_shows_what_counts_and_all_on_demand(control: Start) -> None:
+    url = control({"GET /api/projects/shop/keys": (200, LISTED)})
+    given = ["--project", "shop", "--server", url]
+    shown = CliRunner().invoke(command, ["list", *given]).stdout
+    assert shown == "bk_abcdef…  until 2100-01-01  printer  machines  k1\n"
+    every = CliRunner().invoke(command, ["list", "--all", "--json", *given]).stdout
+    assert json.loads(every) == LISTED
+    assert "revoked" in CliRunner().invoke(command, ["list", "--all", *given]).stdout
+
+
+def test_a_whole_key_never_stands_in_an_address(control: Start) -> None:
+    url = control({"POST /api/projects/shop/keys/bk_abcdef/revoke": (200, {"id": "k1"})})
+    asked = ["revoke", "bk_abcdefghijklm", "--project", "shop", "--server", url]
+    assert CliRunner().invoke(command, asked).stdout == "revoked k1\n"

@@ -1,0 +1,42 @@
+"""docs/sessions.md is executed: its console prints what it shows, and its YAML has no mistakes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from bbops.check import validate
+from bbops.tree import MemoryTree
+from tests.conftest import ROOT, TEMPLATE
+from tests.test_readme import Shell, free_port, run_blocks
+
+PAGE = (ROOT / "docs/sessions.md").read_text()
+CONSOLE = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
+YAML = re.findall(r"```yaml\n# (\S+)\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.mark.parametrize(("path", "text"), YAML)
+def test_its_yaml_fits_the_template(path: str, text: str) -> None:
+    files = {
+        file.relative_to(TEMPLATE).as_posix(): file.read_text()
+        for file in TEMPLATE.rglob("*.yaml")
+    }  # fmt: skip
+    if path == "project.yaml" and "auth:" not in text:
+        text += files["project.yaml"].partition("\nenv:")[2].join(["env:", ""])
+    _, found = validate(MemoryTree(files | {path: text}))
+    assert [one for one in found if one.severity == "error"] == []
+
+
+@pytest.mark.long
+def test_every_console_block_prints_what_it_shows(tmp_path: Path) -> None:
+    folder = tmp_path / "sessions"
+    folder.mkdir()
+    shell = Shell(folder, free_port(), free_port())
+    shell.env["BBOPS_SERVER"] = f"http://127.0.0.1:{shell.control}"
+    try:
+        run_blocks(shell, CONSOLE, str)
+    finally:
+        code = shell.stop()
+    assert code == 0
