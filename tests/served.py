@@ -120,10 +120,12 @@ class Served:
         return found
 
     def sign_up(self, **change: str) -> dict[str, str]:
-        """Make an account and return its authorization header."""
+        """Make an account and return its authorization header, also where a cookie holds it."""
         reply = self.api.post("/api/auth/register", json=ADA | change)
         assert reply.status_code == 201, reply.text
-        return {"authorization": f"Bearer {reply.json()['token']}"}
+        token = reply.json().get("token") or reply.cookies["session"]
+        self.api.cookies.clear()
+        return {"authorization": f"Bearer {token}"}
 
     def edit(self, file: str, old: str, new: str) -> None:
         """Replace a text in a file of the repository."""
