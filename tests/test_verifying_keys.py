@@ -101,9 +101,8 @@ async def status(client: Client, headers: dict[str, str], path: str = "/who") ->
 
 
 @pytest.mark.parametrize(
-    ("key", "algorithm"), [(RSA, "RS256"), (P256, "ES256"), (ED, "EdDSA")],
-    ids=["RS256", "ES256", "EdDSA"],
-)  # fmt: skip
+    ("key", "algorithm"), [(RSA, "RS256"), (P256, "ES256"), (ED, "EdDSA")], ids=["RSA", "EC", "Ed"]
+)
 def test_a_key_of_somebody_else_counts_beside_the_own(
     tmp_path: Path, key: Any, algorithm: str
 ) -> None:
@@ -147,6 +146,22 @@ def test_the_key_before_verifies_what_it_signed_until_it_is_gone(tmp_path: Path)
     assert tell(tmp_path, files, story) == 401
 
 
+def test_an_issued_token_names_its_key_and_tells_nothing_of_it(tmp_path: Path) -> None:
+    def kid(secret: str) -> str:
+        async def story(client: Client) -> str:
+            tokens = client.release.answering.tokens
+            assert tokens is not None
+            found: str = jwt.get_unverified_header(tokens.issue("u1"))["kid"]
+            return found
+
+        named: str = tell(tmp_path, project(""), story, env={"JWT_SECRET": secret})
+        return named
+
+    assert kid(OLD) == kid(OLD)
+    assert kid(OLD) != kid(OLD + "r")
+    assert len(kid(OLD)) == 12
+
+
 def test_a_key_with_an_id_is_tried_for_that_id_alone(tmp_path: Path) -> None:
     async def story(client: Client) -> list[int]:
         heads: list[dict[str, Any] | None] = [{"kid": "a"}, {"kid": "b"}, None]
@@ -165,6 +180,7 @@ def test_a_key_with_an_id_is_tried_for_that_id_alone(tmp_path: Path) -> None:
         ("RS256", public(P256), "does not fit RS256"),
         ("HS256", public(RSA), "does not fit HS256"),
     ],
+    ids=["short", "few bits", "other curve", "other kind", "a public key as a secret"],
 )
 def test_a_weak_key_stops_the_release(tmp_path: Path, algorithm: str, key: str, says: str) -> None:
     files = project(f"{{ algorithm: {algorithm}, key: '${{ env.THEIRS }}' }}")
