@@ -13,7 +13,7 @@ import pytest
 from bbops.testing.client import Client, serve
 from bbops.tree import MemoryTree
 
-pytest_plugins = ["tests.postgres"]
+pytest_plugins = ["tests.postgres", "tests.browser"]
 
 ROOT = Path(__file__).parent.parent
 TEMPLATE = ROOT / "project-template"
