@@ -154,6 +154,21 @@ class Folder(Protocol):
         """
         ...
 
+    async def size(self, name: str) -> int | None:
+        """Return the bytes of a file; None where the folder has none of this name.
+
+        What lies outside, also behind `..` or a link, is not in the folder.
+        """
+        ...
+
+    async def read(self, name: str, first: int, most: int) -> bytes:
+        """Return at most `most` bytes of a file that was there, from its byte `first` on.
+
+        Raises:
+            OSError: it is gone.
+        """
+        ...
+
     def remove(self) -> None:
         """Remove the files, soon."""
         ...

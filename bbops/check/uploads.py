@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 from bbops.diagnostics import Diagnostic
 from bbops.project import Project
+from bbops.resources.function import Function
+from bbops.steps._base import every_step
+from bbops.steps.return_ import Return
 
 
 def check(project: Project) -> Iterator[Diagnostic]:
-    """Yield files of requests without a body, and those that the function declares as well."""
+    """Yield files that no body brings or the input declares too, and file answers to be kept."""
     for endpoint in project.endpoints.values():
         files, method = endpoint.model.files, endpoint.model.method
         if files and method in {"GET", "DELETE"}:
@@ -18,6 +21,12 @@ def check(project: Project) -> Iterator[Diagnostic]:
                 f"a {method} has no body, and so no files", "use another method",
             )  # fmt: skip
         function = project.functions.get(endpoint.model.function)
+        if endpoint.model.idempotency and function is not None and _sends_file(function.model):
+            yield Diagnostic(
+                endpoint.place("idempotency", key=True), "bad-value",
+                f"{function.file} answers with a file, and no answer with one is kept",
+                "leave it out, or return a value",
+            )  # fmt: skip
         declared = {name.rstrip("?") for name in (function.model.input or {})} if function else ()
         for name in files:
             if function is not None and name.rstrip("?") in declared:
@@ -26,3 +35,8 @@ def check(project: Project) -> Iterator[Diagnostic]:
                     f"'{name}' is a file here and a field of 'input' in {function.file}",
                     "leave it out of 'input': the file is there by itself",
                 )  # fmt: skip
+
+
+def _sends_file(function: Function) -> bool:
+    steps = (step for step in every_step(function.steps) if isinstance(step, Return))
+    return any(step.return_.file is not None for step in steps)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from bbops.check.flows import check_flow
 from bbops.contract.schema import Schema, any_of, field_schema, type_schema
@@ -11,11 +12,14 @@ from bbops.expressions.scope import Scope
 from bbops.expressions.types import ANY, TEXT, Type, joined, list_of, map_of, type_of_constant
 from bbops.expressions.values import Constant, Expression, ListValue, MapValue, Template, Value
 from bbops.project import Project
+from bbops.runtime.sniffing import UNKNOWN
 from bbops.steps._base import Step
 from bbops.steps.return_ import Return
 from bbops.steps.throw import Throw
 
 JSON = "application/json"
+BINARY: Final[Schema] = {"type": "string", "format": "binary"}
+"""Of a body that is bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +67,16 @@ def _output(step: Step, scope: Scope) -> Iterator[Output]:
     if isinstance(step, Return):
         answer = step.return_
         status = _status(answer.status)
-        if "value" not in answer.model_fields_set or status in {204, 304}:
+        if answer.file is not None and status not in {204, 304}:
+            yield Output(status, BINARY, str(answer.content_type or UNKNOWN))
+        elif "value" not in answer.model_fields_set or status in {204, 304}:
             yield Output(status, None, "")
         elif answer.value is None:
             yield Output(status, {"type": "null"})
         elif answer.content_type is not None:
-            yield Output(status, {"type": "string"}, str(answer.content_type))
+            is_bytes = type_of(answer.value, scope).kind == "binary"
+            written: Schema = BINARY if is_bytes else {"type": "string"}
+            yield Output(status, written, str(answer.content_type))
         else:
             yield Output(status, type_schema(type_of(answer.value, scope)))
     elif isinstance(step, Throw) and "status" in step.throw.model_fields_set:

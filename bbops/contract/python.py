@@ -271,9 +271,16 @@ class _Writer:
         flags = {
             "form": body is not None and body.content_type == FORM,
             "token": takes_token(operation), "key": takes_key(operation),
+            "raw": _is_raw(operation),
         }  # fmt: skip
         said += [f"{name}=True" for name, is_so in flags.items() if is_so]
         return f"_Call({', '.join(said)})"
+
+
+def _is_raw(operation: Operation) -> bool:
+    """Return whether every good answer is bytes, whatever its type turns out to be."""
+    types = {kind for kind, schema in good(operation) if schema is not None}
+    return bool(types) and not any(one == JSON or one.startswith("text/") for one in types)
 
 
 def _pairs(arguments: Sequence[_Argument]) -> str:

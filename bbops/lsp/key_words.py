@@ -102,6 +102,7 @@ KEYS = {
     "Endpoint.timeout": "How long a request may take; `30s` when left out.",
     "Endpoint.path": "The path behind the channel's; `:name` segments are parameters.",
     "path": "The path.",
+    "file": "A file of the request, by its path.",
     "authentication": "Who may ask: `None` (anyone), `JWT` (signed in), `API Key`.",
     "docsVisibility": "Whether the API's documentation shows it.",
     "channel": "The channel whose base path, limits and middleware it has.",

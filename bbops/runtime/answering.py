@@ -41,7 +41,8 @@ COMPLAIN_SECONDS = 10.0
 
 _encode = msgspec.json.Encoder().encode
 _JSON = (b"content-type", b"application/json")
-_BODYLESS = frozenset((204, 304))
+BODYLESS = frozenset((204, 304))
+"""Statuses whose answers never have a body."""
 _AS_IT_SAYS = (b"x-content-type-options", b"nosniff")
 _PRIVATE = (b"cache-control", b"private, no-cache")
 """Of what somebody signed in sees: kept by nobody else, and shown again only when asked for."""
@@ -186,7 +187,7 @@ class Answering:
         if (
             self.send_whole is None or headers or content_type or value is NOTHING
             or type(status) is not int or not 200 <= status <= 599
-            or status in _BODYLESS or scope["method"] == "HEAD"
+            or status in BODYLESS or scope["method"] == "HEAD"
         ):  # fmt: skip
             return self.render(answer)
         body = encode(value)
@@ -208,14 +209,10 @@ class Answering:
     async def send(self, send: Any, scope: Any, status: int, body: bytes, headers: Headers) -> None:
         """Send one whole answer; HEAD, 204 and 304 have no body."""
         trace: Trace = scope["bbops"]
-        every = [*headers, *read_lines(trace.lines)]
-        if trace.user is not None and not has_header(every, b"cache-control"):
-            every.append(_PRIVATE)
+        every = self.dress(trace, headers)
         if len(body) > SMALL_BYTES:
             status, body, every = await spare(scope, status, body, every)
-        every += [one for one in self.standing if not has_header(headers, one[0])]
-        every.append((b"x-request-id", self.name_request(trace)))
-        if status in _BODYLESS:
+        if status in BODYLESS:
             body = b""
         else:
             every.append((b"content-length", b"%d" % len(body)))
@@ -227,6 +224,15 @@ class Answering:
             await send({"type": "http.response.body", "body": sent})
         if self.history is not None:
             self.remember(scope, trace, status, len(body))
+
+    def dress(self, trace: Trace, headers: Headers) -> Headers:
+        """Return all headers of an answer but those of its body's length and coding."""
+        every = [*headers, *read_lines(trace.lines)]
+        if trace.user is not None and not has_header(every, b"cache-control"):
+            every.append(_PRIVATE)
+        every += [one for one in self.standing if not has_header(headers, one[0])]
+        every.append((b"x-request-id", self.name_request(trace)))
+        return every
 
     def remember(self, scope: Any, trace: Trace, status: int, bytes_out: int) -> None:
         """Tell the history; the query string may hold secrets and stays out."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, NoReturn
 
+from bbops.host import Folder
 from bbops.runtime.caching import Cache
 from bbops.runtime.durations import seconds
 from bbops.runtime.failures import NOTHING, FlowError, OutOfFuel, Thrown
@@ -75,6 +76,8 @@ class Run:
     """The refresh token among the request's cookies, for the endpoints that take it."""
     event: Any = None
     trigger: Any = None
+    folder: Folder | None = None
+    """Where the files of the request are; None where it can have none, and in what is called."""
     vars: dict[str, Any] = _NONE
     """What goes from a middleware to what is behind it."""
 

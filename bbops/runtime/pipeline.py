@@ -16,6 +16,7 @@ from bbops.runtime.admission import Admission, check_name
 from bbops.runtime.answering import MAX_ANSWER, Answering
 from bbops.runtime.cors import Cors
 from bbops.runtime.failures import NOTHING, InvalidInput, Thrown
+from bbops.runtime.file_answers import SENDING_SECONDS, SentFile, send_file
 from bbops.runtime.flights import Flight, Flights
 from bbops.runtime.flow import Answer, Function, Run
 from bbops.runtime.limits import Limit
@@ -55,8 +56,8 @@ class Pipeline:
 
     __slots__ = (
         "admit", "admit_later", "answering", "apply_shapes", "by_name", "cors", "endpoint",
-        "flights", "function", "has_shapes", "has_vars", "keep", "middleware", "once", "read",
-        "reads", "receive", "route", "timeout_seconds", "typed", "unfolds",
+        "flights", "function", "has_folder", "has_shapes", "has_vars", "keep", "middleware", "once",
+        "read", "reads", "receive", "route", "timeout_seconds", "typed", "unfolds",
     )  # fmt: skip
 
     def __init__(self, function: Function, policy: Policy, answering: Answering) -> None:
@@ -77,6 +78,7 @@ class Pipeline:
         self.typed = [
             one for one in policy.middleware if one.params is not None or one.query is not None
         ]
+        self.has_folder = any("folder" in one.needs for one in every)
         self.has_vars = any("vars" in one.needs for one in every)
         reading = Reading(
             policy.method, function, policy.middleware, answering, policy.max_body_bytes,
@@ -102,6 +104,10 @@ class Pipeline:
         flights.flying.add(flight)
         try:
             answer = await self.run(scope, receive, params, flight)
+            if self.has_folder and type(answer[1]) is SentFile:
+                flight.timeout_seconds += SENDING_SECONDS
+                await send_file(answering, send, scope, answer)
+                return
             unsent = answering.send_json(send, scope, answer)
             if unsent is not None:
                 await answering.send(send, scope, *unsent)
@@ -116,6 +122,9 @@ class Pipeline:
         """Answer a failure; a request that was ended from outside has one only if it was late."""
         try:
             if not isinstance(error, asyncio.CancelledError):
+                if flight.is_sent:  # a file that ended early: the connection closes, and tells it
+                    self.answering.surprise(error, scope)
+                    return
                 await self.answering.fail(send, error, scope)
                 return
         except asyncio.CancelledError as cancelled:
@@ -143,6 +152,8 @@ class Pipeline:
         run.params = params
         if self.has_vars:
             run.vars = {}
+        if self.has_folder:
+            run.folder = flight.folder
         if self.admit is not None:
             self.admit(run, scope)
         if self.admit_later is not None:

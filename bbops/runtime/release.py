@@ -289,8 +289,9 @@ def _pipeline(
         middleware=tuple(functions[name] for name in route["middleware"]),
         session=link_session(session, route["endpoint"], cors),
     )
-    target: Callable[..., Any] = Pipeline(functions[route["function"]], policy, answering)
-    if policy.uploads is not None and answering.host.files is not None:
+    target: Callable[..., Any]
+    target = pipeline = Pipeline(functions[route["function"]], policy, answering)
+    if (policy.uploads or pipeline.has_folder) and answering.host.files is not None:
         target = WithFolder(target, answering.host.files)
     if route["history"] != "meta" and answering.history is not None:
         target = WithHistory(target, answering.mask, is_kept=route["history"] == "full")

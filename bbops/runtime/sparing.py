@@ -42,7 +42,7 @@ def _spare(scope: Any, status: int, body: bytes, headers: Headers) -> Parts:
             # weak: packed and plain are the same to who asks
             tag = b'W/"%b"' % sha256(body).hexdigest()[:24].encode()
             headers = [*headers, (b"etag", tag)]
-        if _is_known(scope, tag):
+        if is_known(scope, tag):
             kept = [one for one in headers if one[0] != b"content-type"]
             return 304, b"", [*kept, _VARY] if _may_pack(headers) else kept
     if not _may_pack(headers):
@@ -54,7 +54,7 @@ def _spare(scope: Any, status: int, body: bytes, headers: Headers) -> Parts:
     return status, packed, [*headers, _VARY, (b"content-encoding", b"gzip")]
 
 
-def _is_known(scope: Any, tag: bytes) -> bool:
+def is_known(scope: Any, tag: bytes) -> bool:
     """Return whether the client says that it has this already; W/ makes no difference here."""
     given = [value for name, value in scope["headers"] if name == b"if-none-match"]
     plain = tag.removeprefix(b"W/")

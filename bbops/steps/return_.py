@@ -9,25 +9,31 @@ from typing import ClassVar
 from pydantic import Field
 
 from bbops.expressions.types import NULL, Type, fits
-from bbops.expressions.values import Constant, Expression, ValueField
+from bbops.expressions.values import Constant, Expression, Value, ValueField
 from bbops.model import Model
 from bbops.steps._base import Checking, Example, Static, Step
 from bbops.steps._flow import Flow
 
 
 class ReturnParameters(Model):
-    """The answer; without `value` its body is empty."""
+    """The answer; without `value` or `file` its body is empty."""
 
     status: ValueField = Constant(200)
     value: ValueField | None = None
+    file: ValueField | None = None
     headers: ValueField | None = None
     content_type: Static | None = None
 
 
 class Return(Step):
-    """Answer with `value` as JSON, or as text where `contentType` is another type.
+    """Answer with `value` as JSON, as text where `contentType` is another type, or with a `file`.
 
     - Without `value` the body is empty. 204 and 304 never have one.
+    - `file` answers with a file of the request, by the `path` that it has in `input`, or that a
+      step wrote. What is outside of the request's folder is no such file. Its type is found out by
+      name and content where `contentType` does not say it; HTML, SVG, XML and scripts, which a
+      browser would run, need it said. A GET may ask for a part of it.
+    - A `value` of type `binary` with a `contentType` is sent as the bytes that it is.
     - Steps behind it never run, which is a warning.
     """
 
@@ -54,13 +60,27 @@ class Return(Step):
             at.report(self.place("status"), "status", "a status is a whole number from 200 to 599")
         else:
             at.refuse_null(answer.status, status, "'status'", self.place("status"))
-        self.check_value(at)
+        if answer.file is not None:
+            self.check_file(at, answer.file)
+        else:
+            self.check_value(at)
         at.headers(answer.headers, "this answer's headers")
         if answer.content_type is not None and not _CONTENT_TYPE(answer.content_type):
             message = f"expected a content type such as 'text/html', got '{answer.content_type}'"
             at.report(self.place("contentType"), "bad-value", message)
         at.ends()
         return NULL
+
+    def check_file(self, at: Checking, file: Value) -> None:
+        """A file is no value: it goes to a client, and nowhere else."""
+        at.notes.gives.append(NULL)
+        at.notes.leaves.append(at.scope.known.copy())
+        at.fit(file, at.value(file), "text", "'file'", self.place("file"))
+        if "value" in self.return_.model_fields_set:
+            at.report(self.place("file"), "bad-value", "an answer is a 'value' or a 'file'")
+        if not at.answers:
+            message, hint = "this function is only called, and answers nobody", "return its path"
+            at.report(self.place("file"), "bad-value", message, hint)
 
     def check_value(self, at: Checking) -> None:
         """A function that is only called gives its value to other functions, not to a client."""
@@ -76,6 +96,8 @@ class Return(Step):
 
     def code(self, flow: Flow) -> list[ast.stmt]:
         answer = self.return_
+        if answer.file is not None:
+            return self.file_code(flow, answer.file)
         value = flow.use("bbops.runtime.failures:NOTHING")
         if "value" in answer.model_fields_set:  # null is a value too
             value = self.written(flow)
@@ -86,6 +108,19 @@ class Return(Step):
             headers=flow.value(answer.headers),
             contentType=ast.Constant(_with_charset(answer.content_type)),
         )
+
+    def file_code(self, flow: Flow, file: Value) -> list[ast.stmt]:
+        """Return the code that answers with a file, which is looked for at this line."""
+        answer, found = self.return_, flow.temporary()
+        said = None if answer.content_type is None else str(answer.content_type)
+        return flow.run(
+            f"{found} = await find(folder, path, contentType)\n"
+            f"return (status, {found}, headers, {found}.type)",
+            find="bbops.runtime.file_answers:find_file",
+            folder=flow.root("folder"), path=flow.value(file),
+            status=flow.value(answer.status), headers=flow.value(answer.headers),
+            contentType=ast.Constant(said),
+        )  # fmt: skip
 
     def written(self, flow: Flow) -> ast.expr:
         """Return the code of the value; into markup, text from outside is escaped."""

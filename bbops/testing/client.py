@@ -72,9 +72,9 @@ class Client:
             messages.append(message)
 
         await self.release(scope, receive, send)
-        start, end = messages
+        start, *pieces = messages
         found = {name.decode(): value.decode() for name, value in start["headers"]}
-        return Reply(start["status"], found, end["body"])
+        return Reply(start["status"], found, b"".join(one["body"] for one in pieces))
 
 
 @asynccontextmanager

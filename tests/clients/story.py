@@ -34,6 +34,9 @@ def tell(base_url: str) -> None:
         second = api.notes.create({"title": "ß ✓ 🦊"})["id"]
         assert len(api.notes.list(tag=["home", "work"], limit=5)["notes"]) == 1
         assert api.notes.list(only_tagged=False)["notes"][0]["title"] == title
+        for content in (b"\0\xff\n", b'{"a": 1}', b"text"):
+            back: bytes = api.notes.echo({"picture": ("a.txt", content)})
+            assert back == content
         assert api.notes.export_all() == f"{title},ß ✓ 🦊"
         with pytest.raises(NotFound) as missing:
             api.notes.get(999_999)

@@ -36,6 +36,9 @@ expect([made.id, title, made.tag], [1, "Buy milk & <tea>?", "home"]);
 await api.notes.create({ title: "ß ✓ 🦊" });
 expect((await api.notes.list({ tag: ["home", "work"], limit: 5 })).notes.length, 1);
 expect((await api.notes.list({ onlyTagged: false })).notes.map((one) => one.title), [title, "ß ✓ 🦊"]);
+const sent = new Blob([new Uint8Array([0, 255, 10])], { type: "application/octet-stream" });
+const back: Blob = await api.notes.echo({ picture: sent });
+expect([...new Uint8Array(await back.arrayBuffer())], [0, 255, 10]);
 expect(await api.notes.exportAll(), `${title},ß ✓ 🦊`);
 
 const missing = await failure(api.notes.get(99));

@@ -88,6 +88,7 @@ class _Call:
     form: bool = False
     token: bool = False
     key: bool = False
+    raw: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,7 @@ class _State:
             raise _ERRORS.get(response.status_code, default)(call.id, response)
         if _SESSION.csrf_header:
             self.csrf = response.headers.get(_SESSION.csrf_header, self.csrf)
-        body = _body(response)
+        body = response.content if call.raw else _body(response)
         if call.id in _SESSION.starts and isinstance(body, dict):
             self.sign_in(body)
         if call.id == _SESSION.ends:

@@ -74,6 +74,18 @@ class RunFolder:
         """
         await asyncio.to_thread(self._append, name, data)
 
+    async def size(self, name: str) -> int | None:
+        """Return the bytes of a file, off the event loop; None where there is none."""
+        return await asyncio.to_thread(self._size, name)
+
+    async def read(self, name: str, first: int, most: int) -> bytes:
+        """Return a part of a file, off the event loop.
+
+        Raises:
+            OSError: it is gone.
+        """
+        return await asyncio.to_thread(self._read, name, first, most)
+
     def remove(self) -> None:
         """Remove the files, soon."""
         if self._path is not None:
@@ -87,6 +99,28 @@ class RunFolder:
                 self._path = self._folders.make()
             with (self._path / name).open("ab") as file:
                 file.write(data)
+
+    def _size(self, name: str) -> int | None:
+        try:
+            found = self._find(name)
+            return found.stat().st_size if found.is_file() else None
+        except (OSError, ValueError, RuntimeError):  # no path at all, or links in a circle
+            return None
+
+    def _read(self, name: str, first: int, most: int) -> bytes:
+        with self._find(name).open("rb") as file:
+            file.seek(first)
+            return file.read(most)
+
+    def _find(self, name: str) -> Path:
+        """Return where a file really lies, which is in this folder."""
+        if self._path is None:
+            raise FileNotFoundError(name)
+        folder = self._path.resolve()
+        found = (folder / name).resolve(strict=True)
+        if not found.is_relative_to(folder):
+            raise FileNotFoundError(name)
+        return found
 
 
 @contextmanager

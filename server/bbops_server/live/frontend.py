@@ -13,8 +13,8 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
+from bbops.runtime.ranges import Range, read_range
 from bbops_server.live.assets import HEADERS, Asset, Manifest
-from bbops_server.live.ranges import Range, read_range
 
 CONFIG: Final = "/~config.json"
 KEPT_BYTES: Final = 64 << 20
