@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
@@ -171,12 +172,39 @@ def _without_middleware(project: Project, test: Resource[Test]) -> Iterator[Diag
 
 
 # ---- cases
+def _files(
+    project: Project, test: Resource[Test], case: Case, path: tuple[str | int, ...]
+) -> Iterator[Diagnostic]:
+    endpoint = project.endpoints.get(test.model.endpoint or "")
+    if endpoint is None and test.model.endpoint is not None:
+        return
+    known = [one.rstrip("?") for one in endpoint.model.files] if endpoint else []
+    for name, file in case.files.items():
+        if name not in known:
+            where = endpoint.file if endpoint else "a function"
+            yield Diagnostic(
+                test.place(*path, "files", name, key=True), "test-case",
+                f"{where} takes no file '{name}'", suggest(name, known),
+            )  # fmt: skip
+        if file.base64 is not None and not _is_base64(file.base64):
+            place = test.place(*path, "files", name, "base64")
+            yield Diagnostic(place, "bad-value", "expected base64, such as 'aGVsbG8='")
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        return bool(b64decode(text, validate=True)) or not text
+    except ValueError:
+        return False
+
+
 def _case(
     project: Project, test: Resource[Test], case: Case, at: int
 ) -> Iterator[Diagnostic]:  # fmt: skip
     path = ("cases", at)
     yield from _mocks(test, case.mocks, *path, "mocks")
     yield from _keys(project, test, case, path)
+    yield from _files(project, test, case, path)
     outside = Outside(test, {})
     given = [(name, getattr(case, name)) for name in ("params", "query", "headers", "mocks")]
     for part, values in [*given, ("mocks", test.model.mocks)]:

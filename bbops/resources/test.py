@@ -37,6 +37,20 @@ class User(Model):
     claims: ValueField | None = None
 
 
+class SentFile(Model):
+    """A file that a case sends: its name, and what is in it."""
+
+    name: Annotated[str, Field(min_length=1)]
+    text: str | None = None
+    base64: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def check_content(cls, data: Any) -> Any:
+        """Refuse a file of nothing, or of two things."""
+        return need_one_of(cls, data, "text", "base64")
+
+
 class Expect(Model):
     """What a case must give; what is left out does not matter."""
 
@@ -63,6 +77,7 @@ class Case(Model):
     query: dict[str, ValueField] = {}
     headers: dict[str, ValueField] = {}
     input: ValueField | None = None
+    files: dict[str, SentFile] = {}
     event: Event | None = None
     trigger: Rows | None = None
     mocks: dict[str, ValueField] = {}
@@ -82,6 +97,8 @@ class Test(Model):
       catches it.
     - Values under `params` and `query` arrive as a request brings them. A case without `auth` asks
       without a token.
+    - `files` are uploads by their names in the endpoint, one of each; beside them the fields of
+      `input` are those of a form. A test of a function has none.
     - Without `expect.status` any answer below 500 will do. `value` and `calls` show parts: maps may
       have more keys.
     - A test of a function runs neither middleware nor authentication: `auth` is its `vars.auth`,

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 import msgspec
 
 from bbops.errors import BbopsError
 from bbops.project import Route
-from bbops.resources.test import Case
+from bbops.resources.test import Case, SentFile
 from bbops.runtime.failures import InvalidInput
 from bbops.runtime.flights import Flight
 from bbops.runtime.flow import Function, Run
 from bbops.runtime.tokens import Tokens
 from bbops.testing.client import Client
 from bbops.testing.outcome import Answer
+
+_BOUNDARY: Final = "bbops-test-0f3a6c9e5d1b4872"
 
 
 async def ask_endpoint(
@@ -36,10 +39,32 @@ async def ask_endpoint(
         headers["authorization"] = f"Bearer {issue(client.release.answering.tokens, given['auth'])}"
     query = urlencode(list(_pairs(given["query"])))
     body = given["input"] if case.input is not None else None
+    raw = None
+    if case.files:
+        raw = _form(given["input"] or {}, case.files)
+        headers["content-type"] = f"multipart/form-data; boundary={_BOUNDARY}"
     reply = await client.ask(
-        route.method, f"{path}?{query}" if query else path, body, headers=headers
+        route.method, f"{path}?{query}" if query else path, body, raw=raw, headers=headers
     )
     return Answer(reply.status, dict(reply.headers), read(reply.body, reply.headers))
+
+
+def _form(fields: Mapping[str, Any], files: Mapping[str, SentFile]) -> bytes:
+    """Return the body of a form: fields as texts, then files."""
+    parts = [(f'name="{name}"', text_of(one).encode()) for name, one in fields.items()]
+    for name, file in files.items():
+        shown = file.name.replace('"', "%22")
+        parts.append((f'name="{name}"; filename="{shown}"', content_of(file)))
+    lines = [
+        b"--%b\r\ncontent-disposition: form-data; %b\r\n\r\n%b\r\n"
+        % (_BOUNDARY.encode(), said.encode(), content) for said, content in parts
+    ]  # fmt: skip
+    return b"".join([*lines, b"--%b--\r\n" % _BOUNDARY.encode()])
+
+
+def content_of(file: SentFile) -> bytes:
+    """Return what is in a file of a case that was checked."""
+    return b64decode(file.base64) if file.base64 is not None else (file.text or "").encode()
 
 
 async def ask_function(client: Client, function: Function, given: Mapping[str, Any]) -> Answer:

@@ -75,6 +75,37 @@ class KeptEvents:
         self.published.append((realtime, params, event, payload))
 
 
+class KeptFolder:
+    """The files of one run, in memory."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, bytes] = {}
+
+    async def append(self, name: str, data: bytes) -> None:
+        """Keep it behind what a file holds."""
+        self._files[name] = self._files.get(name, b"") + data
+
+    async def size(self, name: str) -> int | None:
+        """Return how many bytes are kept."""
+        return len(self._files[name]) if name in self._files else None
+
+    async def read(self, name: str, first: int, most: int) -> bytes:
+        """Return a part of what is kept."""
+        return self._files[name][first : first + most]
+
+    def remove(self) -> None:
+        """Forget it."""
+        self._files.clear()
+
+
+class KeptFiles:
+    """Keeps the files of runs in memory."""
+
+    def open(self) -> KeptFolder:
+        """Return a folder for one run."""
+        return KeptFolder()
+
+
 @dataclass
 class FakeHttp:
     """Answers by address, without the query; other addresses answer with what was asked."""

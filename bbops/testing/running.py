@@ -29,7 +29,7 @@ from bbops.testing.client import Client
 from bbops.testing.comparing import differences, plain, shown
 from bbops.testing.databases import Fresh, databases
 from bbops.testing.handed import typed_event, typed_rows
-from bbops.testing.host import KeptEvents, KeptLog, fake_host
+from bbops.testing.host import KeptEvents, KeptFiles, KeptLog, fake_host
 from bbops.testing.mocks import Mocks
 from bbops.testing.outcome import Answer, Outcome, Wrong
 from bbops.testing.rows import WrongRow
@@ -126,7 +126,9 @@ class Runner:
 
     @asynccontextmanager
     async def _serving(self, database: Fresh, attempt: _Attempt) -> AsyncIterator[Client]:
-        host = fake_host(database.door, attempt.mocks, ids_from=IDS_FROM, http=attempt.mocks)
+        host = fake_host(
+            database.door, attempt.mocks, ids_from=IDS_FROM, http=attempt.mocks, files=KeptFiles()
+        )
         attempt.host = host
         release = link(self.artifact, name="test", host=host, env=self.env, detailed=True)
         yield Client(release, database.door)
