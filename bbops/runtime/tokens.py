@@ -65,8 +65,8 @@ class Tokens:
             ValueError: the algorithm is unknown, or the key does not fit it or is too weak.
         """
         self._signing, verifying = read_key(key, algorithm)
-        self._name, self._algorithm = name_key(key), algorithm
-        self._known = (VerifyingKey(verifying, algorithm), *others)
+        self._name, self._algorithm = name_key(verifying, algorithm), algorithm
+        self.known = (VerifyingKey(verifying, algorithm), *others)
         self.sets = tuple(sets)
         for one in self.sets:
             one.on_change = self._forget
@@ -120,6 +120,11 @@ class Tokens:
             )
         return token
 
+    @property
+    def is_public(self) -> bool:
+        """Whether the key only verifies."""
+        return self._signing is None
+
     def verify(self, token: str) -> dict[str, Any] | None:
         """Return {userId, email, role, claims} of a valid token, otherwise None; never raises.
 
@@ -160,7 +165,7 @@ class Tokens:
         """Yield the keys that a token may be signed with, at most MAX_TRIED of them."""
         for one in self.sets:
             one.freshen()
-        every = (*self._known, *(key for one in self.sets for key in one.keys))
+        every = (*self.known, *(key for one in self.sets for key in one.keys))
         fitting = (key for key in every if key.fits(algorithm, kid))
         return islice(fitting, MAX_TRIED)
 
