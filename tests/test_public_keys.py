@@ -21,6 +21,7 @@ from bbops.runtime.keys import MAKING, make_key, name_key, read_key
 from bbops.testing.client import Reply, serve
 from bbops.testing.running import Runner
 from bbops.tree import MemoryTree
+from bbops_server.build.smoke import try_release
 from bbops_server.host.secrets import Secrets
 from bbops_server.live.place import Place
 from tests.asking import NOW, routes
@@ -205,6 +206,14 @@ def test_the_keys_stand_below_the_prefix_of_the_project(tmp_path: Path) -> None:
         assert (await door.ask(JWKS))[0] == 404
 
     run_door(tmp_path, ask)
+
+
+@pytest.mark.parametrize("algorithm", ["HS256", *ALGORITHMS])
+def test_a_release_is_tried_without_its_keys(tmp_path: Path, algorithm: str) -> None:
+    built = build(MemoryTree(project(algorithm, "{ algorithm: RS256, key: '${ env.OLD }' }")))
+    artifact = tmp_path / built.digest
+    artifact.write_bytes(built.artifact)
+    assert run(try_release(artifact, tmp_path / "d.sqlite"))["routes"] == 3
 
 
 def test_tests_of_a_project_sign_with_a_key_of_their_own() -> None:
