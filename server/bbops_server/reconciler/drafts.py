@@ -256,7 +256,7 @@ class Drafts:
             self._arranged = places
 
     def _clear(self) -> bool:
-        """Remove what drafts have left whose branch is gone; False: a process still writes there."""
+        """Remove what drafts have left whose branch is gone; False: somebody writes there."""
         if not self.folder.is_dir():
             return True
         left = [one for one in self.folder.iterdir() if one.name not in self._drafts]
