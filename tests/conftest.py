@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -14,6 +16,10 @@ from bbops.testing.client import Client, serve
 from bbops.tree import MemoryTree
 
 pytest_plugins = ["tests.postgres", "tests.browser"]
+
+# Hundreds of processes start here: each would compile bbops again where nobody keeps byte code.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 ROOT = Path(__file__).parent.parent
 TEMPLATE = ROOT / "project-template"

@@ -47,14 +47,14 @@ def make(folder: Path, files: dict[str, str]) -> Path:
         (folder / "frontend/dist/packed.js.gz").write_bytes(PACKED)
         (folder / "frontend/dist/packed.js.br").write_bytes(b"brotli")
     git(folder, "init", "-q", "-b", "main")
-    git(folder, "add", "-A", "-f")
+    git(folder, "add", "-A")
     git(folder, "commit", "-qm", "Start")
     return folder
 
 
 def commit(server: Served, files: dict[str, str]) -> None:
     write_project(server.repository, {"project.yaml": SETTINGS} | files)
-    git(server.repository, "add", "-A", "-f")
+    git(server.repository, "add", "-A")
     git(server.repository, "commit", "-qm", "Change")
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import ROOT
 from tests.test_readme import Shell, free_port, run_blocks
 
 CONSOLE = re.findall(r"```console\n(.*?)```", (ROOT / "docs/frontend.md").read_text(), re.DOTALL)
 
 
+@pytest.mark.long
 def test_every_console_block_prints_what_it_shows(tmp_path: Path) -> None:
     folder = tmp_path / "frontend"
     folder.mkdir()

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page
 
 from tests.browser import DESK, PHONE, find_faults, go_to, opened, press, write
 from tests.control import PASSWORD
 from tests.served import LIST, Served, git, make_project
 from tests.test_served_people import set_up
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.browser
 
@@ -60,6 +62,12 @@ def ask(
     headers = {"authorization": f"Bearer {token or key}"}
     url = server.serving["control_url"] + path
     return httpx.request(method, url, headers=headers, timeout=60, **more)
+
+
+def until(server: Served, kind: str) -> None:
+    """Wait for an event; what was asked for twice may go live twice."""
+    while server.events.get(timeout=30)["event"] != kind:
+        pass
 
 
 def sign_in(page: Page, server: Served) -> None:
@@ -115,7 +123,6 @@ def test_a_proposal_is_read_commented_approved_and_merged(page: Page, server: Se
     assert page.get_by_text("why so often?").is_visible()
     found = ask(server, "GET", "/api/projects/sample/status").json()
     assert found["applied_revision"].endswith(git(server.repository, "rev-parse", "main"))
-    server.live()
 
 
 def test_a_draft_is_opened_from_its_page(page: Page, server: Served) -> None:
@@ -174,14 +181,14 @@ def test_the_pages_of_nobody_too(chromium: Browser, server: Served, size: Any) -
 def test_mistakes_are_told_and_kept_readable(page: Page, server: Served) -> None:
     server.edit(LIST, "steps:", "stpes:")
     server.commit("Break it")
-    server.stalled()
+    until(server, "stalled")
     page.set_viewport_size(PHONE)
     for path in ("/", "/projects/sample"):
         page.goto(server.serving["control_url"] + path)
         assert page.get_by_text("unknown key 'stpes'").first.is_visible()
         assert find_faults(page) == []
     git(server.repository, "revert", "--no-edit", "HEAD")
-    server.live()
+    until(server, "live")
 
 
 def test_no_page_needs_scripts(chromium: Browser, server: Served) -> None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Browser, FrameLocator, Page
 
 from bbops_server.control.reference import VERSION, render_prose
 from bbops_server.control.view import VENDOR
 from tests.browser import DESK, PHONE, find_faults, opened
 from tests.served import Served, git, make_project, wait_for
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, FrameLocator, Page
 
 MEAN = "</script><img src=x onerror=alert(1)><script>alert(2)</script>"
 

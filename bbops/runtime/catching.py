@@ -18,11 +18,12 @@ def describe(error: Failure) -> dict[str, Any]:
     if isinstance(error, Thrown):
         code, message = code or code_of(error.status), message or message_of(error.status)
     row = error if isinstance(error, DatabaseFailure) else None
+    steps, _ = blame(error)
     return {
         "code": code,
         "message": message,
         "status": (error.answered if isinstance(error, HttpFailure) else None) or error.status,
-        "step": blame(error)[0],
+        "step": steps[-1] if steps else "",
         "fields": error.fields if isinstance(error, InvalidInput) else {},
         "table": row.table if row else None,
         "columns": list(row.columns) if row else [],

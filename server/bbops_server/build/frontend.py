@@ -30,6 +30,7 @@ from bbops_server.build.frontend_config import describe_config, find_api
 from bbops_server.live.assets import Asset, Keeping, Manifest, folder_of, read_manifest
 from bbops_server.live.recent_frontends import read_recent
 
+MOST_CLEAN: Final = 50_000
 KEPT: Final = 20
 """Manifests; contents that none of them names are deleted."""
 
@@ -207,22 +208,37 @@ def _prune(folder: Path, keep: set[str]) -> None:
 
 
 # ---- what must not be in it
-def find_secret(state: Path, name: str, values: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return a file that holds a secret value, and the secret's name; None where none does.
+class Search:
+    """Looks for secrets in frontends; what was looked through before is known to be clean."""
 
-    Args:
-        state: the project's.
-        name: of the manifest.
-        values: of the secrets, by their names.
-    """
-    folder = folder_of(state)
-    looked_for = [(name, form) for name, value in values.items() for form in _forms(value)]
-    for path, asset in read_manifest(folder / name).files.items() if looked_for else ():
-        data = (folder / "files" / asset.blob).read_bytes()
-        for secret, form in looked_for:
-            if form in data:
-                return path, secret
-    return None
+    def __init__(self) -> None:
+        self._clean: dict[tuple[str, ...], None] = {}
+
+    def find(self, state: Path, name: str, values: Mapping[str, str]) -> tuple[str, str] | None:
+        """Return a file that holds a secret value, and the secret's name; None where none does.
+
+        Args:
+            state: the project's.
+            name: of the manifest.
+            values: of the secrets, by their names.
+        """
+        folder = folder_of(state)
+        forms = [(secret, form) for secret, value in values.items() for form in _forms(value)]
+        mark = hashlib.sha256(msgspec.json.encode(sorted(values.items()))).hexdigest()
+        for path, asset in read_manifest(folder / name).files.items() if forms else ():
+            if (asset.blob, mark) in self._clean:
+                continue
+            data = (folder / "files" / asset.blob).read_bytes()
+            for secret, form in forms:
+                if form in data:
+                    return path, secret
+            self._keep(asset.blob, mark)
+        return None
+
+    def _keep(self, *key: str) -> None:
+        self._clean[key] = None
+        while len(self._clean) > MOST_CLEAN:
+            del self._clean[next(iter(self._clean))]
 
 
 def _forms(value: str) -> set[bytes]:

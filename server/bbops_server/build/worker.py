@@ -30,7 +30,7 @@ from bbops.project import Project
 from bbops.resources.project import Engine
 from bbops.tree import Tree
 from bbops_server.build.contracts import Contracts
-from bbops_server.build.frontend import find_secret, keep
+from bbops_server.build.frontend import Search, keep
 from bbops_server.build.gate import MOST_TOLD, Gate, Trial
 from bbops_server.build.proposing import agree, judge, read_pair, summarize
 from bbops_server.build.smoke import try_release
@@ -46,6 +46,7 @@ class Builder:
     def __init__(self) -> None:
         self._sources, self._mirrors, self._gate = Sources(), Mirrors(), Gate()
         self._tables, self._contracts = TablesAtWork(), Contracts(self._sources)
+        self._search = Search()
         self._thread = ThreadPoolExecutor(1, "bbops-build")
         self._git_threads: dict[str, ThreadPoolExecutor] = {}
 
@@ -116,7 +117,9 @@ class Builder:
                 request.get("engine", "sqlite"),
             ),
             "find secret": lambda: {
-                "found": find_secret(Path(request["state"]), request["frontend"], request["values"])
+                "found": self._search.find(
+                    Path(request["state"]), request["frontend"], request["values"]
+                )
             },
             "publish frontend": lambda: self._publish_frontend(request),
             "frontends": lambda: self._sources.versions(

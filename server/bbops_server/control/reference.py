@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 from functools import cache
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 from urllib.parse import quote, urlsplit
 
 import msgspec
@@ -16,7 +16,6 @@ from litestar import MediaType, Response
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath, QueryParameter
 from litestar.response import Template
-from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from bbops.errors import BbopsError
@@ -26,6 +25,9 @@ from bbops_server.control.routes import page
 from bbops_server.control.view import PAGES, VENDOR
 from bbops_server.control.visit import Here, Visit
 from bbops_server.reconciler.status import Written
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 VERSION: Final = "9.3.8"
 _FOR_EVER: Final = {"cache-control": "public, max-age=31536000, immutable"}
@@ -162,6 +164,8 @@ async def _find_pages(visit: Visit, name: str) -> list[Prose]:
 
 @cache
 def _markdown() -> MarkdownIt:
+    from markdown_it import MarkdownIt  # noqa: PLC0415 - a server starts without it
+
     return MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
 
 

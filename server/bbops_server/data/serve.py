@@ -102,8 +102,8 @@ class DataProcess:
             durability=request["durability"],
             detailed=request["detailed"],
             history=Path(request["history"]) if request["history"] else None,
-            frontend=Path(request["frontend"]) if request["frontend"] else None,
-            url=request["url"],
+            frontend=Path(request["frontend"]) if request.get("frontend") else None,
+            url=request.get("url", ""),
         )
 
     def _arrange(self, request: Frame) -> None:

@@ -11,6 +11,7 @@ import fcntl
 import os
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from errno import EDQUOT, ENOSPC
@@ -26,6 +27,7 @@ class RunFolders:
         self._root = root
         self._own: Path | None = None
         self._lock = -1
+        self._making = threading.Lock()
 
     def open(self) -> RunFolder:
         """Return the folder of a run."""
@@ -33,16 +35,18 @@ class RunFolders:
 
     def make(self) -> Path:
         """Return a new folder. Blocks for a moment."""
-        if self._own is None:
-            self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._own = Path(tempfile.mkdtemp(dir=self._root))
-            self._lock = os.open(self._own, os.O_RDONLY)
-            fcntl.flock(self._lock, fcntl.LOCK_EX)
+        with self._making:
+            if self._own is None:
+                self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
+                with _held(self._root):
+                    self._own = Path(tempfile.mkdtemp(dir=self._root))
+                    self._lock = os.open(self._own, os.O_RDONLY)
+                    fcntl.flock(self._lock, fcntl.LOCK_EX)
         return Path(tempfile.mkdtemp(dir=self._own))
 
     def sweep(self) -> None:
         """Remove what processes have left that are gone. Blocks for as long as that takes."""
-        with suppress(OSError):
+        with suppress(OSError), _held(self._root):
             for folder in self._root.iterdir():
                 if folder != self._own and _is_left(folder):
                     shutil.rmtree(folder, ignore_errors=True)
@@ -73,9 +77,9 @@ class RunFolder:
     def remove(self) -> None:
         """Remove the files, soon."""
         if self._path is not None:
-            loop = asyncio.get_running_loop()
-            loop.run_in_executor(None, lambda path: shutil.rmtree(path, True), self._path)  # noqa: FBT003
-            self._path = None
+            path, self._path = self._path, None
+            with suppress(RuntimeError):  # the process ends, and removes them all
+                asyncio.get_running_loop().run_in_executor(None, _remove, path)
 
     def _append(self, name: str, data: bytes) -> None:
         with _told():
@@ -101,6 +105,21 @@ def _told() -> Iterator[None]:
             hint=f"see to the server's state folder: {(error.strerror or 'unknown').lower()}",
             retry_seconds=30,
         ) from None
+
+
+def _remove(path: Path) -> None:
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@contextmanager
+def _held(root: Path) -> Iterator[None]:
+    """Let no other process make or sweep folders: one that is made is locked a moment later."""
+    lock = os.open(root, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
 
 
 def _is_left(folder: Path) -> bool:
