@@ -148,15 +148,16 @@ def declared_env(project: Project) -> dict[str, dict[str, Any]]:
     """Return what a server has to know of each env variable to find its value.
 
     Where a step gives pages, that is also the key of their cursors, which nobody declares.
-    `makes` is the algorithm of a key that `generate` makes, None for a text.
+    `makes` is the algorithm of a key that `generate` makes, where that is no text.
     """
     auth = project.settings.model.auth
-    makes = {auth.key_name: auth.algorithm} if auth and auth.algorithm in MAKING else {}
+    has_pair = auth is not None and auth.algorithm in MAKING
+    makes = {auth.key_name: {"makes": auth.algorithm}} if auth and has_pair else {}
     return (_CURSOR_KEY if _has_pages(project) else {}) | {
         name: {
             "secret": variable.secret, "default": variable.default,
             "generate": variable.generate, "required": not variable.may_be_missing,
-            "makes": makes.get(name),
+            **makes.get(name, {}),
         } for name, variable in project.settings.model.env.items()
     }  # fmt: skip
 
