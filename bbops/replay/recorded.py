@@ -36,6 +36,7 @@ class Recorded:
         output: the answer without its secrets; the rest is missing where it ends with TOO_LONG.
         digest: of the answer as it was, see `bbops.runtime.exchanges`.
         obstacle: why it cannot be asked again; empty where it can.
+        route: that answered it, as its endpoint has it.
     """
 
     method: str
@@ -46,6 +47,7 @@ class Recorded:
     output: str
     digest: str
     obstacle: str = ""
+    route: str = ""
 
 
 def choose(
@@ -80,7 +82,7 @@ def _read(request: Mapping[str, Any], given: Mapping[str, str]) -> Recorded:
     return Recorded(
         request["method"], f"{target}?{query}" if query else target, {**headers, **given},
         exchange["input"], request["status"], exchange["output"], exchange["digest"],
-        _obstacle(request, given),
+        _obstacle(request, given), request.get("route", ""),
     )  # fmt: skip
 
 
