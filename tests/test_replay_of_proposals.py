@@ -34,7 +34,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         clone = world.clone("owner")
         clone.commit(FULL)
         assert clone.push().code == 0
-        world.api.get("/shop/hello", params={"q": MARKUP}).raise_for_status()
+        world.api.get(
+            "/shop/hello", params={"q": MARKUP}, headers={"x-own": b"\xf6"}
+        ).raise_for_status()
         world.api.get("/shop/hello", headers={"authorization": "Bearer s3cret"})
         world.api.get("/shop/notes").raise_for_status()
         wait_for(lambda: len(kept(world)) == 3)

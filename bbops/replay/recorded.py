@@ -19,6 +19,7 @@ _NOT_SENT: Final = frozenset({
 })  # fmt: skip
 """Headers of one connection, and one that asks for no answer."""
 _NOT_MODIFIED: Final = 304
+_MOST_TARGET: Final = 32 << 10
 _NEEDED: Final = frozenset({"authorization", "cookie", "x-api-key"})
 """Headers without which a request is another one."""
 
@@ -82,8 +83,13 @@ def _read(request: Mapping[str, Any], given: Mapping[str, str]) -> Recorded:
     return Recorded(
         request["method"], f"{target}?{query}" if query else target, {**headers, **given},
         exchange["input"], request["status"], exchange["output"], exchange["digest"],
-        _obstacle(request, given), request.get("route", ""),
+        _obstacle(request, given) or _length(target, query), request.get("route", ""),
     )  # fmt: skip
+
+
+def _length(target: str, query: str) -> str:
+    is_long = len(target) + len(query) > _MOST_TARGET
+    return "its address is too long" if is_long else ""
 
 
 def _obstacle(request: Mapping[str, Any], given: Mapping[str, str]) -> str:

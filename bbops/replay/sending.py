@@ -46,11 +46,11 @@ def _ask(client: httpx.Client, url: str, one: Recorded) -> Sent:
     while True:
         try:
             with client.stream(
-                one.method, url.rstrip("/") + one.target, headers=one.headers,
+                one.method, url.rstrip("/") + one.target, headers=_encode(one.headers),
                 content=one.body.encode() or None,
             ) as answer:  # fmt: skip
                 body = _read(answer)
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             reason = str(error) or type(error).__name__
             raise ServerError(f"cannot reach '{url}': {reason}") from None
         is_waking = answer.status_code == httpx.codes.SERVICE_UNAVAILABLE != one.status
@@ -59,10 +59,14 @@ def _ask(client: httpx.Client, url: str, one: Recorded) -> Sent:
         time.sleep(1)
 
 
+def _encode(headers: Mapping[str, str]) -> dict[bytes, bytes]:
+    return {name.encode(): value.encode("latin-1", "replace") for name, value in headers.items()}
+
+
 def _read(answer: httpx.Response) -> bytes:
     """Return as much of an answer as is compared: nobody says how long it is."""
     body = bytearray()
-    for part in answer.iter_bytes():
+    for part in answer.iter_raw():
         body += part
         if len(body) > MOST_READ_BYTES:
             break
