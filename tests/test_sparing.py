@@ -26,7 +26,7 @@ FILES = routes(
     "GET /large large None", "POST /large large None", "GET /small small None",
     "GET /own own None", "GET /cookie cookie None", "GET /image image None",
     "GET /missing missing None", "GET /huge huge None", "GET /kept kept None",
-    large=large(), huge=large(70_000), small="steps:\n  - return: { value: 1 }\n",
+    large=large(), huge=large(200_000), small="steps:\n  - return: { value: 1 }\n",
     own=large(more=", headers: { etag: '\"mine\"' }"),
     kept=large(more=", headers: { cache-control: no-transform }"),
     cookie=large(more=", headers: { set-cookie: a=1 }"), image=large(kind="image/png"),
@@ -120,7 +120,7 @@ def test_a_huge_answer_is_packed_beside_the_event_loop(serving: Serving) -> None
             await asyncio.sleep(0)
             turns += 1
         assert turns > 3
-        assert len(gzip.decompress((await asking).body)) == 70_002
+        assert len(gzip.decompress((await asking).body)) == 200_002
 
     talk(serving, FILES, tell)
 

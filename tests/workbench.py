@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -27,7 +28,7 @@ class Bench:
     def __init__(self, place: Place, files: Files) -> None:
         """Take a schema of PostgreSQL, or a folder for a file of SQLite."""
         place = place / "data.sqlite" if isinstance(place, Path) else place
-        self.files, self.cache = files, Cache()
+        self.place, self.files, self.cache = place, files, Cache()
         self.database: Engine = "sqlite" if isinstance(place, Path) else "postgres"
         self.loop = asyncio.new_event_loop()
         tree = MemoryTree(with_function("steps: [log: { message: a }]\n") | files)
@@ -47,16 +48,15 @@ class Bench:
         self.loop.run_until_complete(self.door.close())
         self.loop.close()
 
-    def client(self, function: str) -> Client:
-        """Return a client whose `/run` answers by this function."""
+    def client(self, function: str, door: Any = None) -> Client:
+        """Return a client whose `/run` answers by this function, through a `door` of its own."""
         tree = MemoryTree(with_function(function) | self.files)
         built = build(tree, self.cache, database=self.database)
         if built.project is None:
             raise ProjectError(built.diagnostics)
-        return Client(
-            link(built.artifact, name="bench", host=self.host, env=ENV | {"GREETING": "hello"}),
-            self.door,
-        )
+        host = self.host if door is None else replace(self.host, database=door)
+        env = ENV | {"GREETING": "hello"}
+        return Client(link(built.artifact, name="bench", host=host, env=env), door or self.door)
 
     def ask(self, client: Client, body: Any = None, query: str = "") -> Reply:
         """Ask `/run` of a client."""

@@ -19,7 +19,7 @@ ABOUT = (
 SECTIONS = {
     "Write": (
         "init", "new", "set", "mv", "copy", "rm", "fmt", "validate", "test", "plan", "dev",
-        "contract", "lsp",
+        "describe", "contract", "lsp",
     ),
     "Propose": ("propose", "proposals", "drafts"),
     "Serve": (

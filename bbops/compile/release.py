@@ -26,6 +26,7 @@ from bbops.resources.project import Engine, Refresh
 from bbops.runtime.cursors import KEY_VARIABLE
 from bbops.runtime.durations import seconds
 from bbops.runtime.flights import TIMEOUT_SECONDS
+from bbops.runtime.keys import MAKING
 from bbops.runtime.release import FORMAT
 from bbops.runtime.sizes import size_bytes
 from bbops.sql.dialect import Dialect
@@ -147,11 +148,16 @@ def declared_env(project: Project) -> dict[str, dict[str, Any]]:
     """Return what a server has to know of each env variable to find its value.
 
     Where a step gives pages, that is also the key of their cursors, which nobody declares.
+    `makes` is the algorithm of a key that `generate` makes, where that is no text.
     """
+    auth = project.settings.model.auth
+    has_pair = auth is not None and auth.algorithm in MAKING
+    makes = {auth.key_name: {"makes": auth.algorithm}} if auth and has_pair else {}
     return (_CURSOR_KEY if _has_pages(project) else {}) | {
         name: {
             "secret": variable.secret, "default": variable.default,
             "generate": variable.generate, "required": not variable.may_be_missing,
+            **makes.get(name, {}),
         } for name, variable in project.settings.model.env.items()
     }  # fmt: skip
 

@@ -12,6 +12,12 @@ CREATE TABLE IF NOT EXISTS _bbops_refresh_tokens (
   successor TEXT
 ) STRICT, WITHOUT ROWID
 """
+# How a token that has just been replaced leads to the next one; empty most of the time.
+_REFRESH_SALTS: Final = """
+CREATE TABLE IF NOT EXISTS _bbops_refresh_salts (
+  hash TEXT PRIMARY KEY, salt TEXT NOT NULL, replaced_at REAL NOT NULL
+) STRICT, WITHOUT ROWID
+"""
 _API_KEYS: Final = """
 CREATE TABLE IF NOT EXISTS _bbops_api_keys (
   id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, prefix TEXT NOT NULL, name TEXT NOT NULL,
@@ -43,6 +49,7 @@ def make_own_tables(live: sqlite3.Connection) -> None:
             f"CREATE INDEX IF NOT EXISTS _bbops_refresh_tokens_{column}"
             f" ON _bbops_refresh_tokens ({column})"
         )
+    live.execute(_REFRESH_SALTS)
     live.execute(_API_KEYS)
     live.execute(_IDEMPOTENCY)
     live.execute(

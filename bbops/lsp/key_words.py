@@ -53,7 +53,7 @@ KEYS = {
     "generate": "The server makes up a value when there is none.",
     "auth": "How people sign in.",
     "Auth.users": "The table of the users; its key is the type of `vars.auth.userId`.",
-    "signingKey": "The secret that signs tokens: `${ env.NAME }`.",
+    "signingKey": "The secret, or the private key in PEM, that signs tokens: `${ env.NAME }`.",
     "issuer": "The `iss` that tokens must have.",
     "audience": "The `aud` that tokens must have.",
     "schemes": "The words before the token in `Authorization`; `Bearer` by default.",

@@ -60,7 +60,7 @@ class Auth(Model):
 
     users: str | None = None
     signing_key: EnvReference
-    algorithm: Literal["HS256", "HS384", "HS512"] = "HS256"
+    algorithm: Literal["HS256", "HS384", "HS512", "RS256", "ES256", "EdDSA"] = "HS256"
     expires_in: Duration = "24h"
     issuer: str | None = None
     audience: str | None = None
@@ -172,7 +172,8 @@ class Project(Model):
       it says `required: false`: a missing one stops the publication, and `bbops status` says the
       command that sets it. Secrets never stand in git.
     - Tokens are signed with `auth.signingKey`, always `${ env.NAME }`, of at least 32 characters
-      for HS256. `auth.users` names the table whose key `vars.auth.userId` is.
+      for HS256. For RS256, ES256 and EdDSA it is a private key in PEM, whose public one stands at
+      `/~jwks.json` for others. `auth.users` names the table whose key `vars.auth.userId` is.
     """
 
     folder: ClassVar[str] = ""

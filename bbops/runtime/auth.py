@@ -8,7 +8,7 @@ from typing import Any
 from bbops.runtime.credentials import Credentials
 from bbops.runtime.failures import FlowError
 from bbops.runtime.key_sets import KeySet
-from bbops.runtime.keys import VerifyingKey, read_key
+from bbops.runtime.keys import MAKING, VerifyingKey, read_key
 from bbops.runtime.lasting import Lasting
 from bbops.runtime.session_cookies import CookieCredentials, CookieRules, SessionCookies
 from bbops.runtime.tokens import Tokens
@@ -39,9 +39,12 @@ def link_tokens(
                    http=host.http) for one in listed if one["url"]
         ]  # fmt: skip
         try:
-            return Tokens(key, clock=host.clock, others=others, sets=sets, **options)
+            tokens = Tokens(key, clock=host.clock, others=others, sets=sets, **options)
         except ValueError as error:
-            raise FlowError(f"env variable '{auth['key']}' cannot sign tokens: {error}") from None
+            raise _cannot_sign(auth, str(error)) from None
+        if tokens.is_public:
+            raise _cannot_sign(auth, "the key is the public one, it only verifies")
+        return tokens
 
     known = [(*one.values(), env.get(one["key"] or "")) for one in listed]
     return lasting.tokens((key, *options.values(), *known), make)
@@ -74,6 +77,12 @@ def link_session(
     return SessionCookies(
         CookieRules(**session["rules"]), session["roles"].get(endpoint, ""), listed
     )
+
+
+def _cannot_sign(auth: Mapping[str, Any], why: str) -> FlowError:
+    command = MAKING.get(auth["algorithm"])
+    cure = f"; '{command}' makes one" if command else ""
+    return FlowError(f"env variable '{auth['key']}' cannot sign tokens: {why}{cure}")
 
 
 _OPTIONS = (

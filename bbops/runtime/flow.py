@@ -176,7 +176,10 @@ def issue_token(run: Run, user: Any, email: Any, role: Any, claims: Any, expires
     if claims is not None and type(claims) is not dict:
         raise FlowError(f"'claims' needs a map, got {kind(claims)}")
     lifetime = None if expires is None else seconds(expires)
-    return run.tokens.issue(user, email=email, role=role, claims=claims, expires_seconds=lifetime)
+    return run.tokens.issue(
+        user, email=email, role=role, claims=claims, expires_seconds=lifetime,
+        token_id=run.host.random.uuid(),
+    )  # fmt: skip
 
 
 async def verify_token(run: Run, token: Any, secret: Any, optional: Any) -> Any:

@@ -25,6 +25,7 @@ from bbops.runtime.lasting import Lasting
 from bbops.runtime.limits import SIGN_INS_PER_ADDRESS, SIGN_INS_PER_NAME, Limit
 from bbops.runtime.masking import Mask
 from bbops.runtime.pipeline import Pipeline, Policy, WithFolder
+from bbops.runtime.published_keys import PATH, publish_keys
 from bbops.runtime.shapes import compile_form, compile_params, compile_query, compile_shape
 from bbops.runtime.sizes import MAX_BODY, size_bytes
 from bbops.runtime.statements import Statement
@@ -179,6 +180,9 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
         table.add(route["method"], route["path"], target)
         answering.mask.add(route["path"])
         yield
+    published = publish_keys(answering.tokens, answering.name)
+    if published is not None:
+        table.add("GET", PATH, published)
     release = Release(table, functions, answering, lasting.flights)
     release.spaces = [space for _, space in spaces]
     release.key_channels = frozenset(

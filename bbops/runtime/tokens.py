@@ -65,8 +65,8 @@ class Tokens:
             ValueError: the algorithm is unknown, or the key does not fit it or is too weak.
         """
         self._signing, verifying = read_key(key, algorithm)
-        self._name, self._algorithm = name_key(key), algorithm
-        self._known = (VerifyingKey(verifying, algorithm), *others)
+        self._name, self._algorithm = name_key(verifying, algorithm), algorithm
+        self.known = (VerifyingKey(verifying, algorithm), *others)
         self.sets = tuple(sets)
         for one in self.sets:
             one.on_change = self._forget
@@ -84,8 +84,12 @@ class Tokens:
         role: str | None = None,
         claims: Mapping[str, Any] | None = None,
         expires_seconds: float | None = None,
+        token_id: str | None = None,
     ) -> str:
         """Return a signed token; `claims` stand beside the registered ones.
+
+        Args:
+            token_id: tells it from another one of the same second.
 
         Raises:
             FlowError: the user id is no text or whole number, a claim has a registered name, or
@@ -101,6 +105,7 @@ class Tokens:
             "exp": now + math.ceil(lasts),
             "iss": self._issuer,
             "aud": self._audience,
+            "jti": token_id,
             "email": email,
             "role": role,
         }
@@ -114,6 +119,11 @@ class Tokens:
                 f"the token is too long: its claims must leave it within {MAX_BYTES} bytes"
             )
         return token
+
+    @property
+    def is_public(self) -> bool:
+        """Whether the key only verifies."""
+        return self._signing is None
 
     def verify(self, token: str) -> dict[str, Any] | None:
         """Return {userId, email, role, claims} of a valid token, otherwise None; never raises.
@@ -155,7 +165,7 @@ class Tokens:
         """Yield the keys that a token may be signed with, at most MAX_TRIED of them."""
         for one in self.sets:
             one.freshen()
-        every = (*self._known, *(key for one in self.sets for key in one.keys))
+        every = (*self.known, *(key for one in self.sets for key in one.keys))
         fitting = (key for key in every if key.fits(algorithm, kid))
         return islice(fitting, MAX_TRIED)
 

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from time import perf_counter
 from types import TracebackType
 from typing import Any, Self
@@ -19,9 +20,11 @@ from bbops.diagnostics import Place
 from bbops.errors import BbopsError
 from bbops.host import Host
 from bbops.model import Model
+from bbops.names import env_name
 from bbops.project import Project, Resource
 from bbops.resources.test import Case, Test
 from bbops.runtime.failures import Failure
+from bbops.runtime.keys import MAKING, make_key
 from bbops.runtime.release import link
 from bbops.steps._base import step_kinds
 from bbops.testing.asking import ask_endpoint, ask_function
@@ -297,10 +300,27 @@ def compute_all(given: Any, host: Host) -> Any:
     return given if given is None or isinstance(given, str) else compute(given, host)
 
 
+def _keys(project: Project) -> Iterator[tuple[str, str]]:
+    """Yield the variables that hold a key in PEM, and its algorithm."""
+    auth = project.settings.model.auth
+    if auth is None:
+        return
+    held = [(one.key, one.algorithm) for one in auth.keys]
+    for reference, algorithm in ((auth.signing_key, auth.algorithm), *held):
+        if reference is not None and algorithm in MAKING:
+            yield env_name(reference), algorithm
+
+
+_key = cache(make_key)
+
+
 def _environment(project: Project) -> Iterator[tuple[str, str | None]]:
     """Yield a value for every variable: what it declares, else one that is only for tests."""
+    keys = dict(_keys(project))
     for name, variable in project.settings.model.env.items():
-        if variable.default is not None or (not variable.required and not variable.generate):
+        if name in keys:
+            yield name, _key(keys[name])
+        elif variable.default is not None or (not variable.required and not variable.generate):
             yield name, variable.default
         else:
             yield name, f"test-value-of-{name}-".ljust(64, "x")

@@ -26,6 +26,12 @@ CREATE TABLE IF NOT EXISTS _bbops_refresh_tokens (
         f" ON _bbops_refresh_tokens ({column})"
         for column in ("family", "user_id", "expires_at")
     ),
+    # How a token that has just been replaced leads to the next one; empty most of the time.
+    """
+CREATE TABLE IF NOT EXISTS _bbops_refresh_salts (
+  hash text PRIMARY KEY, salt text NOT NULL, replaced_at double precision NOT NULL
+)
+""",
     """
 CREATE TABLE IF NOT EXISTS _bbops_api_keys (
   id text PRIMARY KEY, hash text NOT NULL UNIQUE, prefix text NOT NULL, name text NOT NULL,

@@ -18,7 +18,7 @@ from bbops_server.host.random import SystemRandom
 from bbops_server.live.swap import read_artifact
 
 _DUMMY = "x" * 64
-"""Stands for every env value: no secret is needed here, so none is given."""
+"""Stands for every env value but keys of tokens: no secret is needed here, so none is given."""
 
 
 async def try_release(artifact: Path, place: Place) -> dict[str, int]:
@@ -33,7 +33,7 @@ async def try_release(artifact: Path, place: Place) -> dict[str, int]:
     database = await open_database(place, durability=content["durability"])
     try:
         host = Host(SystemClock(), SystemRandom(), database, JsonLog())
-        env = dict.fromkeys(content["env"], _DUMMY)
+        env = dict.fromkeys(content["env"], _DUMMY) | dict.fromkeys(_keys(content["auth"]))
         release = link(data, name="smoke", host=host, env=env)
         statements = await _prepare(release, database)
         for route in content["routes"]:
@@ -42,6 +42,11 @@ async def try_release(artifact: Path, place: Place) -> dict[str, int]:
     finally:
         await database.close()
     return {"statements": statements, "routes": len(content["routes"])}
+
+
+def _keys(auth: dict[str, Any] | None) -> set[str]:
+    """Return the variables that hold keys of tokens: nothing stands for those of a PEM."""
+    return set() if auth is None else {auth["key"], *(one["key"] for one in auth["keys"])} - {None}
 
 
 async def _prepare(release: Release, database: Opened) -> int:

@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from bbops.disk import replace_file
 from bbops.errors import BbopsError
+from bbops.runtime.keys import make_key
 
 KEY_VARIABLE = "BBOPS_KEY"
 _KEY_BYTES = 32
@@ -104,7 +105,8 @@ class Secrets:
         and stored), the default.
 
         Args:
-            declared: the `env` of an artifact: name → secret, default, generate, required.
+            declared: the `env` of an artifact: name → secret, default, generate, required, and
+                the algorithm of a key that `generate` makes.
         """
         sealed = self._read()
         values = {name: self._resolve(name, how, sealed) for name, how in declared.items()}
@@ -117,16 +119,16 @@ class Secrets:
         if name in sealed:
             return self._decrypt(name, sealed)
         if how["generate"]:
-            return self._generate(name)
+            return self._generate(name, how.get("makes"))
         default: str | None = how["default"]
         return default
 
-    def _generate(self, name: str) -> str:
+    def _generate(self, name: str, algorithm: str | None) -> str:
         with self._changing() as sealed:
             if name in sealed:  # another process was faster
                 return self._decrypt(name, sealed)
             key = self._key(sealed)
-            value = secrets.token_urlsafe(_GENERATED_BYTES)
+            value = make_key(algorithm) if algorithm else secrets.token_urlsafe(_GENERATED_BYTES)
             sealed.setdefault(_CHECK, _seal(key, _CHECK, ""))
             sealed[name] = _seal(key, name, value)
             return value

@@ -11,6 +11,7 @@ import msgspec
 from litestar import Litestar, Response, get
 
 from bbops.runtime.flow import code_of
+from bbops.runtime.published_keys import PATH as JWKS
 from bbops_server.live.directory import Directory
 from bbops_server.live.drafts import Drafts
 from bbops_server.live.forwarded import Proxies
@@ -22,6 +23,7 @@ MAX_HEADERS_BYTES = 32 << 10
 """Names, values and the query string together."""
 MAX_PATH_BYTES = 8 << 10
 
+_OF_PROJECTS = frozenset((CONFIG, JWKS))
 _JSON = (b"content-type", b"application/json")
 _NO_STORE = (b"cache-control", b"no-store")
 _NOT_READY = b'{"error":{"code":"notReady","message":"no release is live yet"}}'
@@ -59,7 +61,7 @@ class DataPlane(Litestar):
         if "/~" in scope["path"]:
             if self._drafts is not None and await self._drafts.answer(scope, receive, send):
                 return
-            if scope["path"].startswith("/~") and scope["path"] != CONFIG:
+            if scope["path"].startswith("/~") and scope["path"] not in _OF_PROJECTS:
                 await super().__call__(scope, receive, send)
                 return
         if live is None and (live := self._directory.find(scope)) is None:

@@ -213,8 +213,8 @@ class Drafts:
                 self._branches, self._taken = found, None
             async with self._one_at_a_time:
                 if self._expected or self._taken != self._surroundings():
-                    await self._take()
-                    self._taken = self._surroundings()
+                    taken = self._surroundings()
+                    self._taken = taken if await self._take() else None
                 await self._evict()
         except (BbopsError, Stalled):
             return  # the project's own status says what is wrong with its repository
@@ -226,8 +226,8 @@ class Drafts:
         settings = self.workshop.plane.settings
         return self.workshop.project, settings.drafts, settings.control_url, settings.data_url
 
-    async def _take(self) -> None:
-        """Make the drafts those of the branches there are."""
+    async def _take(self) -> bool:
+        """Make the drafts those of the branches there are; False: there is something left to do."""
         live = self.workshop.project.branch
         most = self.workshop.plane.settings.drafts.most
         wanted = [one for one in self._branches if one != live][:most]
@@ -238,11 +238,12 @@ class Drafts:
             self._tell("draft.gone", self._drafts.pop(slug))
         self._drafts = {slug: self._kept(slug, branch) for slug, branch in slugs.items()}
         await self._arrange()
-        await asyncio.to_thread(self._clear)
+        is_clear = await asyncio.to_thread(self._clear)
         for slug, one in self._drafts.items():
             if one.branch in self._expected:
                 self._expected.discard(one.branch)
                 self._wake(slug, one)
+        return is_clear
 
     def _kept(self, slug: str, branch: str) -> _Draft:
         one = self._drafts.get(slug)
@@ -260,12 +261,14 @@ class Drafts:
             await self.workshop.plane.arrange_drafts(self.workshop.project.name, places)
             self._arranged = places
 
-    def _clear(self) -> None:
-        """Remove what drafts have left whose branch is gone."""
-        if self.folder.is_dir():
-            for path in self.folder.iterdir():
-                if path.is_dir() and path.name not in self._drafts:
-                    _remove(path)
+    def _clear(self) -> bool:
+        """Remove what drafts have left whose branch is gone; False: somebody writes there."""
+        if not self.folder.is_dir():
+            return True
+        left = [one for one in self.folder.iterdir() if one.name not in self._drafts]
+        for path in left:
+            _remove(path)
+        return not any(path.is_dir() for path in left)
 
     async def _evict(self) -> None:
         idle = self.workshop.plane.settings.drafts.idle_seconds

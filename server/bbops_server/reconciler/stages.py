@@ -72,7 +72,8 @@ async def test(attempt: Attempt, at: Workshop) -> None:
 async def fill_env(attempt: Attempt, at: Workshop) -> None:
     """Find a value for every declared variable; make the ones that say `generate`."""
     declared = _signed_by_itself(attempt.built) if at.is_draft else attempt.built["env"]
-    attempt.env, missing = at.secrets.resolve(declared)
+    # a key of RSA takes a moment to make
+    attempt.env, missing = await asyncio.to_thread(at.secrets.resolve, declared)
     if missing:
         names = ", ".join(missing)
         project = at.project.name.partition("/")[0]
