@@ -173,11 +173,40 @@ class Tests(msgspec.Struct, frozen=True):
     diagnostics: tuple[Finding, ...]
 
 
+class ChangedPlace(msgspec.Struct, frozen=True):
+    """Where an answer differs: a JSON pointer, empty for all of it, and both as masked text."""
+
+    at: str
+    before: str
+    now: str
+
+
+class ChangedAnswer(msgspec.Struct, frozen=True):
+    """A request whose answer would change: its status before and after, and what differs in it."""
+
+    method: str
+    route: str
+    target: str
+    before: int
+    now: int
+    places: tuple[ChangedPlace, ...]
+
+
+class Replayed(msgspec.Struct, frozen=True):
+    """What a proposal's draft answered otherwise than the live API; `left` were not asked."""
+
+    head: str
+    at: float
+    asked: int
+    left: int
+    changed: tuple[ChangedAnswer, ...]
+
+
 class Standing(msgspec.Struct, frozen=True):
     """A proposal, what merging it would do now, and what is in the way.
 
     `digest` names what it would do; `outdated` are those who approved of something else. `tests`
-    are null where there is nothing to test.
+    are null where there is nothing to test, `replayed` where its draft was not asked.
     """
 
     proposal: Proposal
@@ -194,6 +223,7 @@ class Standing(msgspec.Struct, frozen=True):
     plan: dict[str, Any] | None
     text: str
     tests: Tests | None = None
+    replayed: Replayed | None = None
 
 
 class RolledBack(msgspec.Struct, frozen=True):

@@ -22,6 +22,7 @@ from bbops.answers import (
     Proposal,
     Publication,
     PublishedFrontend,
+    Replayed,
     RolledBack,
     ServerStatus,
     Standing,
@@ -280,6 +281,10 @@ class Remote:
     def merge(self, name: str, number: int, head: str = "") -> Merged:
         """Merge a proposal, and wait until it is live. Raises: ServerError: or it may not be."""
         return self._read(self._ask_of(name, number, "POST", "/merge", {"head": head}), Merged)
+
+    def replay_proposal(self, name: str, number: int) -> Replayed:
+        """Have a proposal's draft asked again. Raises: ServerError: also when it does not work."""
+        return self._read(self._ask_of(name, number, "POST", "/replay"), Replayed)
 
     def close_proposal(self, name: str, number: int) -> Proposal:
         """Close a proposal. Raises: ServerError: also when it is somebody else's."""

@@ -152,6 +152,9 @@ class OneDraft:
     def url_of(self, branch: str) -> str:
         return f"http://127.0.0.1:8000/~drafts/{branch}/"
 
+    def here(self, slug: str) -> tuple[str, str]:
+        return f"http://127.0.0.1:8000/~drafts/{slug}", "127.0.0.1:8000"
+
     def hurry(self) -> None:
         pass
 

@@ -169,7 +169,8 @@ def test_a_book_from_before_proposals_gets_their_tables(tmp_path: Path) -> None:
         pass
     with closing(sqlite3.connect(tmp_path / "control.sqlite")) as raw, raw:
         raw.executescript(
-            "DROP TABLE proposals; DROP TABLE reviews; DELETE FROM schema_steps WHERE number = 2"
+            "DROP TABLE proposals; DROP TABLE reviews; DROP TABLE replays;"
+            "DELETE FROM schema_steps WHERE number > 1"
         )
     with closing(Book.open(tmp_path)) as book:
         assert book.proposals.add("shop", WISH).number == 1

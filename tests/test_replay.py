@@ -116,6 +116,7 @@ def test_only_what_was_kept_and_changes_nothing_is_asked() -> None:
         ({"exchange": {"headers": {"cookie": "***"}}}, "it was signed in"),
         ({"exchange": {"input": '{"password":"***"}'}}, "its body holds a secret"),
         ({"exchange": {"input": '{"a":"xx…'}}, "its body is too long to be kept"),
+        ({"path": "/" + "ö" * 9_000}, "its address is too long"),
         ({"status": 304}, "its answer was that nothing had changed"),
         ({"exchange": {"headers": {"x-token": "***"}}}, ""),
     ],

@@ -15,7 +15,7 @@ from bbops.console import say
 from bbops.render import printable, render
 
 if TYPE_CHECKING:
-    from bbops.answers import Finding, Proposal, Standing
+    from bbops.answers import Finding, Proposal, Replayed, Standing
 
 _COLOURS = {"open": "green", "merged": "magenta", "closed": "red"}
 _VERBS = {"approved": "approved", "refused": "asked for changes", "commented": "said"}
@@ -138,6 +138,25 @@ def merge(number: int, head: str, project: str | None, server: str, *, as_json: 
 @of_project
 @of_server
 @as_json_option
+def replay(number: int, project: str | None, server: str, *, as_json: bool) -> None:
+    """Ask a proposal's draft what was asked of the live API, and show what would change.
+
+    Only GETs that nobody had to sign in for, of endpoints with 'history: full'. What is found is
+    kept, and shown with the proposal until it changes; it never keeps a merge away.
+    """
+    with open_remote(server) as remote:
+        done = remote.replay_proposal(project or remote.only_project(), number)
+    if as_json:
+        _print(done)
+    else:
+        say("\n".join(_replayed(done)))
+
+
+@command.command()
+@of_number
+@of_project
+@of_server
+@as_json_option
 def close(number: int, project: str | None, server: str, *, as_json: bool) -> None:
     """Close a proposal that is not wanted: your own, or any where you may merge."""
     with open_remote(server) as remote:
@@ -170,11 +189,24 @@ def _lines(found: Standing) -> list[str]:
         lines += _tell(found.diagnostics)
         if found.tests:
             lines += ["", printable(found.tests.summary), *_tell(found.tests.diagnostics)]
+        lines += ["", *_replayed(found.replayed)] if found.replayed else []
         lines += ["", *(found.obstacles or ("it can be merged",))]
     for each in one.reviews:
         said = f": {each.text}" if each.text else ""
         lines.append(printable(f"{each.who} {_VERBS[each.verdict]} ({each.head[:12]}){said}"))
     return lines
+
+
+def _replayed(found: Replayed) -> list[str]:
+    lines = []
+    for one in found.changed:
+        status = f"{one.before} → {one.now}" if one.before != one.now else str(one.now)
+        lines.append(f"{one.method} {one.route} {status}  {one.target}")
+        lines += [f"    {each.at or 'body'}: {each.before} → {each.now}" for each in one.places]
+    lines.append(f"{len(found.changed)} of {found.asked} answers would change")
+    if found.left:
+        lines.append(f"{found.left} not asked: signed in, with a secret, or too slow")
+    return [printable(line) for line in lines]
 
 
 def _tell(found: Sequence[Finding]) -> list[str]:

@@ -19,6 +19,7 @@ _NOT_SENT: Final = frozenset({
 })  # fmt: skip
 """Headers of one connection, and one that asks for no answer."""
 _NOT_MODIFIED: Final = 304
+_MOST_TARGET: Final = 32 << 10
 _NEEDED: Final = frozenset({"authorization", "cookie", "x-api-key"})
 """Headers without which a request is another one."""
 
@@ -36,6 +37,7 @@ class Recorded:
         output: the answer without its secrets; the rest is missing where it ends with TOO_LONG.
         digest: of the answer as it was, see `bbops.runtime.exchanges`.
         obstacle: why it cannot be asked again; empty where it can.
+        route: that answered it, as its endpoint has it.
     """
 
     method: str
@@ -46,6 +48,7 @@ class Recorded:
     output: str
     digest: str
     obstacle: str = ""
+    route: str = ""
 
 
 def choose(
@@ -80,8 +83,13 @@ def _read(request: Mapping[str, Any], given: Mapping[str, str]) -> Recorded:
     return Recorded(
         request["method"], f"{target}?{query}" if query else target, {**headers, **given},
         exchange["input"], request["status"], exchange["output"], exchange["digest"],
-        _obstacle(request, given),
+        _obstacle(request, given) or _length(target, query), request.get("route", ""),
     )  # fmt: skip
+
+
+def _length(target: str, query: str) -> str:
+    is_long = len(target) + len(query) > _MOST_TARGET
+    return "its address is too long" if is_long else ""
 
 
 def _obstacle(request: Mapping[str, Any], given: Mapping[str, str]) -> str:

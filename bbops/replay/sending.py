@@ -11,6 +11,7 @@ import httpx
 from bbops.errors import ServerError
 from bbops.replay.comparing import Difference, Sent, compare
 from bbops.replay.recorded import Recorded
+from bbops.runtime.exchanges import MOST_READ_BYTES
 
 TIMEOUT_SECONDS: Final = 40.0
 WAKING_SECONDS: Final = 60.0
@@ -18,19 +19,22 @@ WAKING_SECONDS: Final = 60.0
 
 
 def replay(
-    url: str, recorded: Iterable[Recorded], headers: Mapping[str, str]
-) -> Iterator[tuple[Recorded, list[Difference]]]:
+    url: str, recorded: Iterable[Recorded], headers: Mapping[str, str],
+    *, timeout_seconds: float = TIMEOUT_SECONDS,
+) -> Iterator[tuple[Recorded, list[Difference]]]:  # fmt: skip
     """Yield each request that can be asked, with what is different in its answer now.
 
     Args:
         url: of the API; paths stand behind it.
         recorded: what to ask, in this order.
         headers: what lets into it.
+        timeout_seconds: for each read of an answer, of which no more is read than is compared.
 
     Raises:
         ServerError: nobody answers there.
     """
-    with httpx.Client(timeout=TIMEOUT_SECONDS, headers=dict(headers), trust_env=False) as client:
+    given = {"accept-encoding": "identity", **headers}
+    with httpx.Client(timeout=timeout_seconds, headers=given, trust_env=False) as client:
         client.headers.pop("accept", None)
         for one in recorded:
             if not one.obstacle:
@@ -41,14 +45,29 @@ def _ask(client: httpx.Client, url: str, one: Recorded) -> Sent:
     until = time.monotonic() + WAKING_SECONDS
     while True:
         try:
-            answer = client.request(
-                one.method, url.rstrip("/") + one.target, headers=one.headers,
+            with client.stream(
+                one.method, url.rstrip("/") + one.target, headers=_encode(one.headers),
                 content=one.body.encode() or None,
-            )  # fmt: skip
-        except httpx.TransportError as error:
+            ) as answer:  # fmt: skip
+                body = _read(answer)
+        except httpx.RequestError as error:
             reason = str(error) or type(error).__name__
             raise ServerError(f"cannot reach '{url}': {reason}") from None
         is_waking = answer.status_code == httpx.codes.SERVICE_UNAVAILABLE != one.status
         if not (is_waking and "retry-after" in answer.headers and time.monotonic() < until):
-            return Sent(answer.status_code, answer.content)
+            return Sent(answer.status_code, body)
         time.sleep(1)
+
+
+def _encode(headers: Mapping[str, str]) -> dict[bytes, bytes]:
+    return {name.encode(): value.encode("latin-1", "replace") for name, value in headers.items()}
+
+
+def _read(answer: httpx.Response) -> bytes:
+    """Return as much of an answer as is compared: nobody says how long it is."""
+    body = bytearray()
+    for part in answer.iter_raw():
+        body += part
+        if len(body) > MOST_READ_BYTES:
+            break
+    return bytes(body)

@@ -126,7 +126,12 @@ class Settings:
     @property
     def data_url(self) -> str:
         """Where the projects' routes are reached."""
-        return self.data_shown or _url(_HERE.get(self.host, self.host), self.port)
+        return self.data_shown or self.data_here
+
+    @property
+    def data_here(self) -> str:
+        """Where this machine itself reaches the projects' routes."""
+        return _url(_HERE.get(self.host, self.host), self.port)
 
     @property
     def control_url(self) -> str:

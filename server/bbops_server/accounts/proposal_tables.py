@@ -40,3 +40,9 @@ reviews = sa.Table(
     _text("head", _COMMIT_LENGTH), _text("plan", _COMMIT_LENGTH),
 )  # fmt: skip
 """`place` counts what was said of one proposal."""
+
+replays = sa.Table(
+    "replays", METADATA, _text("project", is_key=True), _number(),
+    _text("head", _COMMIT_LENGTH), sa.Column("found", sa.Text, nullable=False),
+)  # fmt: skip
+"""What asking a proposal's draft again has found, the last time; as JSON."""

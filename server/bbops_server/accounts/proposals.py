@@ -8,7 +8,13 @@ import sqlalchemy as sa
 
 from bbops.git.proposals import Proposal, Review, State, Verdict, Wish
 from bbops_server.accounts.errors import AccountError
-from bbops_server.accounts.proposal_tables import TITLE_LENGTH, WORDS_LENGTH, proposals, reviews
+from bbops_server.accounts.proposal_tables import (
+    TITLE_LENGTH,
+    WORDS_LENGTH,
+    proposals,
+    replays,
+    reviews,
+)
 from bbops_server.accounts.store import Store
 
 MOST_OPEN: Final = 200
@@ -112,6 +118,23 @@ class Proposals:
                 verdict=verdict, words=_tidy(text, WORDS_LENGTH), head=head, plan=plan,
             ))  # fmt: skip
             return _read(connection, project, number)
+
+    def keep_replay(self, project: str, number: int, head: str, found: str) -> None:
+        """Keep what asking its draft of `head` again has found, in place of what is there."""
+        mine = replays.c.project == project, replays.c.number == number
+        with self._store.writing() as connection:
+            connection.execute(replays.delete().where(*mine))
+            connection.execute(
+                replays.insert().values(project=project, number=number, head=head, found=found)
+            )
+
+    def replay(self, project: str, number: int, head: str) -> str | None:
+        """Return what was found of this head."""
+        wanted = sa.select(replays.c.found).where(
+            replays.c.project == project, replays.c.number == number, replays.c.head == head
+        )
+        with self._store.reading() as connection:
+            return connection.scalar(wanted)
 
 
 def _tidy(text: str, length: int) -> str:

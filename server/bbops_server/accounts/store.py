@@ -19,7 +19,7 @@ from bbops.errors import DatabaseError
 from bbops.host import Clock
 from bbops_server.accounts.errors import ControlAway
 from bbops_server.accounts.file import FILE, WRITES, cannot_open, open_file
-from bbops_server.accounts.proposal_tables import proposals, reviews
+from bbops_server.accounts.proposal_tables import proposals, replays, reviews
 from bbops_server.accounts.schema import make_schema, open_schema
 from bbops_server.accounts.tables import METADATA, audit, schema_steps
 from bbops_server.host.clock import SystemClock
@@ -33,7 +33,11 @@ def _second(connection: sa.Connection) -> None:
     METADATA.create_all(connection, tables=[proposals, reviews])
 
 
-STEPS: Final[tuple[Callable[[sa.Connection], None], ...]] = (_first, _second)
+def _third(connection: sa.Connection) -> None:
+    METADATA.create_all(connection, tables=[replays])
+
+
+STEPS: Final[tuple[Callable[[sa.Connection], None], ...]] = (_first, _second, _third)
 """Each takes the schema one version further; a step that was published never changes."""
 
 Make = Callable[[sa.Connection], None]

@@ -39,6 +39,7 @@ from bbops_server.control import (
     proposal_pages,
     proposals,
     reference,
+    replaying,
     signing_in,
     versions,
     workspace,
@@ -71,6 +72,7 @@ PARTS = (
     people,
     proposals,
     proposal_pages,
+    replaying,
     workspace,
 )
 

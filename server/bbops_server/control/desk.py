@@ -52,6 +52,7 @@ class Desk:
         self.beginnings, self.elsewhere = Beginnings(), Providers(settings().state)
         self.rounds = DEFAULT_ROUNDS
         self.git: GitHttp | None = None
+        self.replaying = asyncio.Lock()
         self._local_key, self._exist = local_key, False
         self._setup_key = "" if _has_people(book) else make_key("bbi")
         self._proxies: tuple[tuple[str, ...], Proxies] = ((), Proxies(()))

@@ -13,6 +13,7 @@ from bbops.render import from_json, render
 from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.proposals import describe
+from bbops_server.control.replaying import ask_again, read_kept
 from bbops_server.control.reviewing import Reviewing
 from bbops_server.control.routes import form, page
 from bbops_server.control.visit import Here, Visit
@@ -20,6 +21,7 @@ from bbops_server.control.visit import Here, Visit
 _SAID: Final = {
     "approved": "You have approved it.", "refused": "You have asked for changes.",
     "commented": "Your comment is there.", "closed": "It is closed.",
+    "replayed": "Its draft was asked again.",
 }  # fmt: skip
 
 
@@ -66,6 +68,16 @@ async def merge_by_page(visit: Here, name: FromPath[str], number: FromPath[int])
     return await _show(visit, name, number, lines=lines)
 
 
+@form("/projects/{name:str}/proposals/{number:int}/replay", Permission.READ_REQUESTS)
+async def replay_by_page(visit: Here, name: FromPath[str], number: FromPath[int]) -> Response[Any]:
+    """Ask its draft what was asked of the live API."""
+    try:
+        await ask_again(visit, name, number)
+    except ClientException as error:
+        return await _show(visit, name, number, 409, error=AccountError(error.detail))
+    return visit.go(f"/projects/{name}/proposals/{number}?done=replayed")
+
+
 @form("/projects/{name:str}/proposals/{number:int}/close", Permission.REVIEW)
 async def close_by_page(visit: Here, name: FromPath[str], number: FromPath[int]) -> Response[Any]:
     """Close a proposal."""
@@ -81,7 +93,8 @@ async def _show(
 ) -> Response[Any]:
     reviewing = Reviewing(visit, name)
     found, standing = await reviewing.look(number)
-    detail = describe(reviewing, found, standing, visit.desk.status.drafts(name))
+    kept = await read_kept(visit, name, found)
+    detail = describe(reviewing, found, standing, visit.desk.status.drafts(name), kept)
     wrong = render([from_json(one) for one in detail.diagnostics], "text")
     tested = detail.tests.diagnostics if detail.tests else ()
     failing = render([from_json(one) for one in tested], "text")
@@ -91,4 +104,6 @@ async def _show(
     )  # fmt: skip
 
 
-ROUTES = (show_proposals, show_proposal, review_by_page, merge_by_page, close_by_page)
+ROUTES = (
+    show_proposals, show_proposal, review_by_page, merge_by_page, replay_by_page, close_by_page,
+)  # fmt: skip

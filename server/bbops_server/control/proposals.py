@@ -9,9 +9,11 @@ from litestar.params import Body, FromPath, QueryParameter
 
 from bbops.git.proposals import Proposal, State, Verdict
 from bbops_server.accounts.rules import Permission
+from bbops_server.control.replaying import read_kept
 from bbops_server.control.reviewing import MOST_TEXT, Reviewing
 from bbops_server.control.routes import change, read
 from bbops_server.control.visit import Here
+from bbops_server.forge.replaying import Replayed
 from bbops_server.forge.standing import Standing
 from bbops_server.forge.trials import Tests
 
@@ -45,7 +47,9 @@ class Detail(msgspec.Struct, frozen=True):
 
     `obstacles` is empty when it can be merged. `digest` names what it would do: an approval is of
     that alone, and `outdated` are those whose approval was of something else. `tests` run when a
-    change of it is looked at first; null where it has mistakes or conflicts.
+    change of it is looked at first; null where it has mistakes or conflicts. `replayed` is what its
+    draft answered otherwise; null where that was not asked of this commit, or is not for whoever
+    reads this.
     """
 
     proposal: Proposal
@@ -62,6 +66,7 @@ class Detail(msgspec.Struct, frozen=True):
     plan: dict[str, Any] | None
     text: str
     tests: Tests | None
+    replayed: Replayed | None = None
 
 
 class Merged(msgspec.Struct, frozen=True):
@@ -86,7 +91,9 @@ async def list_proposals(
 async def read_proposal(visit: Here, name: FromPath[str], number: FromPath[int]) -> Detail:
     """A proposal: what was said of it, what it would do now, and what is in the way."""
     reviewing = Reviewing(visit, name)
-    return describe(reviewing, *await reviewing.look(number), visit.desk.status.drafts(name))
+    found, standing = await reviewing.look(number)
+    kept = await read_kept(visit, name, found)
+    return describe(reviewing, found, standing, visit.desk.status.drafts(name), kept)
 
 
 @change("/api/projects/{name:str}/proposals", Permission.PROPOSE, status=201)
@@ -119,7 +126,10 @@ async def close_proposal(visit: Here, name: FromPath[str], number: FromPath[int]
     return await Reviewing(visit, name).close(number)
 
 
-def describe(reviewing: Reviewing, proposal: Proposal, standing: Standing, drafts: Any) -> Detail:
+def describe(
+    reviewing: Reviewing, proposal: Proposal, standing: Standing, drafts: Any,
+    replayed: Replayed | None,
+) -> Detail:  # fmt: skip
     """Return all that is shown of a proposal."""
     is_open, desk = proposal.state == "open", reviewing.desk
     preview = drafts.url_of(desk.preview_branch(proposal.number)) if is_open and drafts else ""
@@ -129,6 +139,7 @@ def describe(reviewing: Reviewing, proposal: Proposal, standing: Standing, draft
         standing.demands.approvals, standing.voices.approved, standing.voices.outdated,
         [dict(one) for one in standing.diagnostics],
         dict(standing.plan) if standing.plan else None, standing.text, standing.tests,
+        replayed,
     )  # fmt: skip
 
 

@@ -29,6 +29,10 @@ class DraftSource(Protocol):
         """Return where a branch is previewed, whether or not it is there yet."""
         ...
 
+    def here(self, slug: str) -> tuple[str, str]:
+        """Return where this machine itself reaches a draft, and the Host that it is asked as."""
+        ...
+
     def hurry(self) -> None:
         """Look at the branches now."""
         ...

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from bbops.database.place import write_place
 from bbops.errors import BbopsError, ServerError
@@ -124,6 +125,11 @@ class Drafts:
         """Return where a branch is previewed, whether or not it is there yet."""
         settings = self._settings(slug_of(branch), branch)
         return self.workshop.plane.settings.url_of(settings) + "/"
+
+    def here(self, slug: str) -> tuple[str, str]:
+        """Return where this machine itself reaches a draft, and the Host that it is asked as."""
+        settings, mine = self.workshop.plane.settings, self._settings(slug, self._branch(slug))
+        return settings.data_here + mine.prefix, urlsplit(settings.url_of(mine)).netloc
 
     def hurry(self) -> None:
         """Look at the branches now."""

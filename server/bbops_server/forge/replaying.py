@@ -1,0 +1,124 @@
+"""Ask the draft of a proposal what was asked of the live API, and say which answers would change.
+
+Only a sample: GETs that anybody could have sent, the newest of each route and status. It tells, and
+never stands in the way of a merge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final
+
+import msgspec
+
+from bbops.replay.comparing import Difference
+from bbops.replay.recorded import Recorded, choose
+from bbops.replay.sending import replay
+from bbops_server.live.history import find
+
+MOST_LOOKED_AT: Final = 1_000
+MOST_ASKED: Final = 50
+MOST_SECONDS: Final = 60.0
+"""After these no other request is begun."""
+ANSWER_SECONDS: Final = 10.0
+
+_MOST_DIFFERENCES: Final = 10
+_MOST_SHOWN: Final = 200
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where an answer differs: a JSON pointer, empty for all of it, and both as masked text."""
+
+    at: str
+    before: str
+    now: str
+
+
+class Changed(msgspec.Struct, frozen=True):
+    """A request whose answer would change: its status before and after, and what differs in it."""
+
+    method: str
+    route: str
+    target: str
+    before: int
+    now: int
+    places: list[Place]
+
+
+class Replayed(msgspec.Struct, frozen=True):
+    """What asking again has found.
+
+    Attributes:
+        head: the commit that the draft served.
+        at: when, in seconds since 1970.
+        asked: how many requests were asked.
+        left: how many were not, for they were signed in, hold a secret or took too long.
+        changed: those whose answers would change.
+    """
+
+    head: str
+    at: float
+    asked: int
+    left: int
+    changed: list[Changed]
+
+
+def rehearse(
+    history: Path, url: str, headers: Mapping[str, str], *, head: str, at: float
+) -> Replayed:
+    """Ask a draft again; blocks for about MOST_SECONDS at most.
+
+    Args:
+        history: of the live project.
+        url: of the draft.
+        headers: what lets into it.
+        head: the commit that it serves.
+        at: the time.
+
+    Raises:
+        ServerError: nobody answers there.
+    """
+    recorded = sample(find(history, limit=MOST_LOOKED_AT, method="GET", details=True))
+    can = [one for one in recorded if not one.obstacle]
+    until = monotonic() + MOST_SECONDS
+    asking = takewhile(lambda _: monotonic() < until, can)
+    found = list(replay(url, asking, headers, timeout_seconds=ANSWER_SECONDS))
+    changed = [_tell(one, differences) for one, differences in found if differences]
+    return Replayed(head, at, len(found), len(recorded) - len(found), changed)
+
+
+def sample(requests: Sequence[Mapping[str, Any]]) -> list[Recorded]:
+    """Return the newest request of each route and status, and those that cannot be asked.
+
+    Args:
+        requests: of the history, the oldest first.
+    """
+    return list(_sample(requests))
+
+
+def _sample(requests: Sequence[Mapping[str, Any]]) -> Iterator[Recorded]:
+    gets = [one for one in requests if one["method"] == "GET"]
+    seen: set[tuple[str, int]] = set()
+    for one in reversed([*choose(gets, {}, writes=False)]):
+        if one.obstacle:
+            yield one
+        elif len(seen) < MOST_ASKED and (one.route, one.status) not in seen:
+            seen.add((one.route, one.status))
+            yield one
+
+
+def _tell(one: Recorded, differences: Sequence[Difference]) -> Changed:
+    now = next((int(each.now) for each in differences if each.at == "status"), one.status)
+    places = [
+        Place(_cut(each.at), each.before, each.now) for each in differences if each.at != "status"
+    ]
+    return Changed(
+        one.method, _cut(one.route), _cut(one.target), one.status, now, places[:_MOST_DIFFERENCES]
+    )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 1] + "…"
