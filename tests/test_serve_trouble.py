@@ -51,7 +51,7 @@ def read_only(folder: Path) -> Iterator[None]:
         subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)
         yield
     finally:
-        subprocess.run(["umount", folder], check=True)
+        subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 def test_a_state_folder_that_is_read_only_is_named_and_may_be_mended(
