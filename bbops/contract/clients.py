@@ -91,10 +91,46 @@ def core(name: str) -> str:
     return (get_data(__package__, f"cores/{name}") or b"").decode()
 
 
-def scheme(contract: Contract) -> str:
-    """Return the word before a token."""
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """What a client does to stay signed in.
+
+    Attributes:
+        starts: the ids of calls whose answers hold tokens.
+        refresh: gets a new token; None where there is no such call.
+        ends: the id of the call after which nobody is signed in.
+        token_field: of those answers, and so with `refresh_field`.
+        scheme: the word before a token.
+        cookie: whether cookies carry the tokens.
+        csrf_header: goes with changes by cookie.
+    """
+
+    starts: tuple[str, ...] = ()
+    refresh: Operation | None = None
+    ends: str | None = None
+    token_field: str = "token"  # noqa: S105 - the name of a field
+    refresh_field: str = "refreshToken"
+    scheme: str = "Bearer"
+    cookie: bool = False
+    csrf_header: str | None = None
+
+
+def keeping(contract: Contract) -> Keeping:
+    """Return how clients of a project stay signed in."""
     session = contract.session
-    return session.header.split(": ", 1)[1].split(" ")[0] if session else "Bearer"
+    if session is None:
+        return Keeping()
+    by_id = {one.id: one for one in contract.operations}
+    return Keeping(
+        starts=tuple(one for one in (session.login, session.signup, session.refresh) if one),
+        refresh=by_id.get(session.refresh or ""),
+        ends=session.logout,
+        token_field=session.token_field or Keeping().token_field,
+        refresh_field=session.refresh_field or Keeping().refresh_field,
+        scheme=session.header.split(": ", 1)[1].split(" ")[0],
+        cookie=session.cookie is not None,
+        csrf_header=session.csrf_header,
+    )
 
 
 def headline(contract: Contract) -> str:

@@ -21,7 +21,7 @@ from bbops.contract.clients import (
     core,
     good,
     headline,
-    scheme,
+    keeping,
     takes_key,
     takes_token,
     type_name,
@@ -61,15 +61,16 @@ class _Argument:
 
 
 class _Writer:
-    """Writes one contract; `named` are the types that it needs, by name."""
+    """Writes one contract; `lines` define the types that it needs, `owned` are those of calls."""
 
     def __init__(self, contract: Contract) -> None:
         self.contract = contract
         self.taken = set(_TAKEN)
         self.shapes = {name: self.free(name) for name in contract.shapes}
         self.lines: list[str] = []
-        session = contract.session
-        self.csrf = session.csrf_header if session else None
+        self.keeping = keeping(contract)
+        self.csrf = self.keeping.csrf_header
+        self.owned: dict[str, dict[str, str]] = {}
 
     def file(self) -> Iterator[str]:
         contract = self.contract
@@ -92,23 +93,15 @@ class _Writer:
         yield from spaces
 
     def session(self) -> Iterator[str]:
-        session = self.contract.session
-        by_id = {one.id: one for one in self.contract.operations}
-        refresh = by_id.get(session.refresh or "") if session else None
-        starts = (session.login, session.signup, session.refresh) if session else ()
+        kept = self.keeping
         said: dict[str, Any] = {
-            "starts": tuple(one for one in starts if one),
-            "refresh": None,
-            "ends": session.logout if session else None,
-            "token_field": (session.token_field if session else None) or "token",
-            "refresh_field": (session.refresh_field if session else None) or "refreshToken",
-            "scheme": scheme(self.contract),
-            "cookie": bool(session and session.cookie),
-            "csrf_header": self.csrf,
-        }
+            "starts": kept.starts, "refresh": None, "ends": kept.ends,
+            "token_field": kept.token_field, "refresh_field": kept.refresh_field,
+            "scheme": kept.scheme, "cookie": kept.cookie, "csrf_header": kept.csrf_header,
+        }  # fmt: skip
         yield "_SESSION = _Session("
         for name, value in said.items():
-            call = refresh if name == "refresh" else None
+            call = kept.refresh if name == "refresh" else None
             yield f"    {name}={self.operation(call, {}) if call else repr(value)},"
         yield ")\n"
 
@@ -235,16 +228,15 @@ class _Writer:
 
     def own(self, operation: Operation) -> dict[str, str]:
         """Return the names of an operation's types; the second time those of the first."""
-        known: dict[str, dict[str, str]] = self.__dict__.setdefault("_own", {})
-        if operation.id not in known:
+        if operation.id not in self.owned:
             name, body = type_name(operation), operation.body
             found = {"Answer": self.alias(operation, "Answer", self.answer(operation))}
             if body is not None:
                 form = body.content_type == FORM
                 said = self.type(body.schema, f"{name}Input", form=form)
                 found["Input"] = self.alias(operation, "Input", said)
-            known[operation.id] = found
-        return known[operation.id]
+            self.owned[operation.id] = found
+        return self.owned[operation.id]
 
     def arguments(
         self, operation: Operation

@@ -20,7 +20,7 @@ from bbops.contract.clients import (
     core,
     good,
     headline,
-    scheme,
+    keeping,
     takes_key,
     takes_token,
     type_name,
@@ -62,8 +62,8 @@ class _Writer:
 
     def __init__(self, contract: Contract, names: Mapping[str, str]) -> None:
         self.contract, self.names = contract, names
-        session = contract.session
-        self.csrf = session.csrf_header if session else None
+        self.keeping = keeping(contract)
+        self.csrf = self.keeping.csrf_header
         self.taken = {*_TAKEN, *names.values()}
         self.own: dict[tuple[str, str], str] = {}
 
@@ -92,22 +92,14 @@ class _Writer:
         yield ""
 
     def session(self) -> Iterator[str]:
-        session = self.contract.session
-        by_id = {one.id: one for one in self.contract.operations}
-        refresh = by_id.get(session.refresh or "") if session else None
-        said = {
-            "starts": [
-                one for one in (session.login, session.signup, session.refresh) if one
-            ] if session else [],
-            "ends": session.logout if session else None,
-            "tokenField": (session.token_field if session else None) or "token",
-            "refreshField": (session.refresh_field if session else None) or "refreshToken",
-            "scheme": scheme(self.contract),
-            "cookie": bool(session and session.cookie),
-            "csrfHeader": self.csrf,
+        kept = self.keeping
+        said: dict[str, Any] = {
+            "starts": kept.starts, "ends": kept.ends, "tokenField": kept.token_field,
+            "refreshField": kept.refresh_field, "scheme": kept.scheme, "cookie": kept.cookie,
+            "csrfHeader": kept.csrf_header,
         }  # fmt: skip
         yield "const SESSION: SessionContract = {"
-        yield f"  refresh: {self.operation(refresh) if refresh else 'null'},"
+        yield f"  refresh: {self.operation(kept.refresh) if kept.refresh else 'null'},"
         for name, value in said.items():
             yield f"  {name}: {json.dumps(value)},"
         yield "};"
