@@ -65,7 +65,6 @@ class Served:
         self.reading = threading.Thread(target=self._read, daemon=True)
         self.reading.start()
         self.control = self.api = httpx.Client()
-        self.newest = ""
         serving = self.serving = self.event("serving")
         self.control = httpx.Client(base_url=serving["control_url"])
         self.api = httpx.Client(base_url=serving["url"], timeout=30)
@@ -94,15 +93,8 @@ class Served:
         return self.event("live")
 
     def live_of(self, commit: str) -> bool:
-        """Return whether the next commit that goes live is this one.
-
-        One that is published again is passed over: what asked for it and the branch both tell.
-        """
-        live = self.live()
-        while live["release"] == self.newest:
-            live = self.live()
-        self.newest = live["release"]
-        return bool(self.newest == commit[:12])
+        """Return whether the next event is this commit going live."""
+        return bool(self.live()["release"] == commit[:12])
 
     def stalled(self) -> dict[str, Any]:
         """Return the next event, an attempt that did not go live."""

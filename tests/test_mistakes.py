@@ -73,11 +73,10 @@ def test_an_edit_checked_again_gives_what_the_whole_project_does() -> None:
 
 
 @pytest.mark.long
-def test_every_fourth_mistake_is_told_of() -> None:
-    verdicts = list(every_verdict(4))  # all of them take minutes: python -m tests.mistakes
+def test_every_mistake_in_every_place_is_told_of() -> None:
+    verdicts = list(every_verdict())
     whole = rate(verdicts)
-    judged = {one.mutant.name for one in verdicts}
-    assert {one.mutant.name for one in verdicts if one.is_missed} == KNOWN.keys() & judged
+    assert {one.mutant.name for one in verdicts if one.is_missed} == KNOWN.keys()
     assert whole.at_place >= AT_PLACE
     assert whole.single >= SINGLE
     assert not [str(one.mutant) for one in verdicts if one.mutant.is_neutral and one.found]

@@ -262,7 +262,7 @@ def test_connections_are_handed_on_in_the_order_of_asking(run: Run) -> None:
             order.append(number)
 
         await asyncio.gather(*map(one, range(40)))
-        assert all(abs(at - number) < 12 for at, number in enumerate(order))
+        assert all(abs(at - number) < 6 for at, number in enumerate(order))
 
     run(use)
 

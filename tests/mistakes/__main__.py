@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 
 from tests.mistakes.judging import Judge, Verdict, rates
 from tests.mistakes.known import KNOWN
@@ -11,11 +10,11 @@ from tests.mistakes.mutants import mutants
 from tests.mistakes.sample import FOLDERS, read_sample
 
 
-def every_verdict(step: int = 1) -> Iterator[Verdict]:
-    """Judge every mutant of every sample, or every so many of them."""
+def every_verdict() -> Iterator[Verdict]:
+    """Judge every mutant of every sample."""
     for folder in FOLDERS:
         judge = Judge(read_sample(folder))
-        yield from map(judge.judge, islice(mutants(judge.sample), 0, None, step))
+        yield from map(judge.judge, mutants(judge.sample))
 
 
 def main() -> None:
