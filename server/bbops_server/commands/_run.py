@@ -19,7 +19,7 @@ from bbops_server.reconciler.events import Serving, Tell
 from bbops_server.settings import ProjectSettings, Settings
 
 if TYPE_CHECKING:
-    from bbops_server.reconciler.following import Options
+    from bbops_server.reconciler.following import FollowedSettings, Options
     from bbops_server.reconciler.projects import Projects
     from bbops_server.reconciler.sources import Source
     from bbops_server.server_file.model import ServerFile
@@ -56,14 +56,13 @@ def run_project(
 
     def load() -> Make:
         from bbops_server.reconciler.attempt import Workshop  # noqa: PLC0415 - see above
-        from bbops_server.reconciler.following import FollowedSettings  # noqa: PLC0415
         from bbops_server.reconciler.projects import Projects  # noqa: PLC0415
         from bbops_server.webhooks.outbox import Outbox  # noqa: PLC0415
 
         def make(plane: Plane) -> Projects:
             async def work(projects: Projects) -> None:
                 projects.outbox = Outbox(lambda: plane.settings)
-                followed = FollowedSettings(file[1], file[0], plane) if file else None
+                followed = _followed(*file, plane) if file else None
                 if followed is not None:
                     await followed.begin(projects)
                 note_schema(project.state, project.schema)
@@ -81,6 +80,12 @@ def run_project(
         return make
 
     asyncio.run(run(settings, load))
+
+
+def _followed(file: ServerFile, options: Options, plane: Plane) -> FollowedSettings:
+    from bbops_server.reconciler.following import FollowedSettings  # noqa: PLC0415 - few need it
+
+    return FollowedSettings(options, file, plane)
 
 
 def run_file(settings: Settings, file: ServerFile, options: Options, *, as_json: bool) -> None:

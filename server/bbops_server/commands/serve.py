@@ -94,10 +94,8 @@ def command(
     from bbops.git.address import Address, require_branch  # noqa: PLC0415 - after --help
     from bbops.git.store import require_git  # noqa: PLC0415 - as all below; --help needs no git
     from bbops_server.commands._run import run_project  # noqa: PLC0415
-    from bbops_server.reconciler.following import Options  # noqa: PLC0415
     from bbops_server.reconciler.remote import RemoteSource  # noqa: PLC0415
     from bbops_server.reconciler.sources import BranchSource, Source  # noqa: PLC0415
-    from bbops_server.server_file.settings import server_settings  # noqa: PLC0415
     from bbops_server.settings import ProjectSettings, Settings  # noqa: PLC0415
 
     require_git()
@@ -122,8 +120,13 @@ def command(
         own["control_shown"] = control_url
     if url := os.environ.get("DATABASE_URL", ""):
         own["database_url"] = url
-    followed = (read_settings(file), Options(file.absolute(), poll, own)) if file else None
-    settings = server_settings(followed[0], state, own) if followed else Settings(state, **own)
+    followed, settings = None, Settings(state, **own)
+    if file:  # its models are not imported without one: the first answer would wait for them
+        from bbops_server.reconciler.following import Options  # noqa: PLC0415
+        from bbops_server.server_file.settings import server_settings  # noqa: PLC0415
+
+        followed = read_settings(file), Options(file.absolute(), poll, own)
+        settings = server_settings(followed[0], state, own)
     database = settings.database_url
     postgres = read_url(database, schema) if database else None
     project = ProjectSettings(state, branch=branch, path=path, postgres=postgres)
