@@ -253,18 +253,26 @@ def test_a_server_that_is_gone_is_unavailable_and_soon_not_asked_again(tmp_path:
     assert asked == 1
 
 
-def test_connections_are_handed_on_in_the_order_of_asking(run: Run) -> None:
-    async def use(database: Postgres) -> None:
-        order: list[int] = []
+def test_connections_are_handed_on_in_the_order_of_asking(schema: PostgresPlace) -> None:
+    async def main() -> list[int]:
+        pool, order = Pool(lambda: connect(schema), 4), list[int]()
+        taken = [await pool.take() for _ in range(4)]
 
         async def one(number: int) -> None:
-            await database.read("SELECT 1 FROM pg_sleep(0.005)")
+            connection = await pool.take()
             order.append(number)
+            await connection.execute("SELECT 1 FROM pg_sleep(0.005)")
+            pool.give(connection)
 
-        await asyncio.gather(*map(one, range(40)))
-        assert all(abs(at - number) < 6 for at, number in enumerate(order))
+        waiting = [asyncio.create_task(one(number)) for number in range(40)]
+        await asyncio.sleep(0)
+        for connection in taken:
+            pool.give(connection)
+        await asyncio.gather(*waiting)
+        await pool.close()
+        return order
 
-    run(use)
+    assert asyncio.run(main()) == list(range(40))
 
 
 def test_a_statement_goes_on_after_its_table_changed(run: Run, schema_url: str) -> None:
