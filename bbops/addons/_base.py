@@ -1,8 +1,9 @@
 """What every addon has in common: a declaration, and the step kinds that are made from it.
 
 Dropping a file into `bbops/addons/` is the whole registration: its name is the addon's id, and
-the ids of its steps begin with it. The steps of an addon that is disabled or absent validate
-like any others; they fail when they run.
+the ids of its steps begin with it. What they do is in the file of the same name in
+`bbops/runtime/vendors/`. The steps of an addon that is disabled or absent validate like any
+others; they fail when they run.
 """
 
 from __future__ import annotations
