@@ -21,7 +21,7 @@ from bbops_server.control.desk import Desk
 from bbops_server.control.routes import IS_DOOR
 from bbops_server.control.visit import Visit
 from bbops_server.mcp.gate import ASKING, Address, Asking, admit, identify
-from bbops_server.mcp.lobby import MCP_PATH, Lobby
+from bbops_server.mcp.lobby import MCP_PATH, METADATA_PATH, Lobby
 from bbops_server.mcp.message import (
     MOST_BYTES,
     MOST_OF_STRANGERS,
@@ -32,7 +32,6 @@ from bbops_server.mcp.message import (
 )
 from bbops_server.mcp.tables import PROJECT, PUBLIC, tools_of
 
-_METADATA: Final = "/.well-known/oauth-protected-resource"
 _KEY: Final = re.compile("[a-z0-9]{1,64}")
 _SERVERS: Final = "bbops_server.mcp.servers"
 _loaded: list[ModuleType] = []
@@ -85,7 +84,7 @@ async def _answer(scope: Any, receive: Any, send: Any, key: str) -> None:
 def _address(desk: Desk, key: str) -> Address:
     path = f"{MCP_PATH}/p/{key}" if key else MCP_PATH
     tools = tools_of(PROJECT if key else PUBLIC)
-    return Address(desk.link(path), desk.link(_METADATA + path), tools, is_open=not key)
+    return Address(desk.link(path), desk.link(METADATA_PATH + path), tools, is_open=not key)
 
 
 async def _find(desk: Desk, address: Address, token: str) -> Granted | None:

@@ -20,6 +20,8 @@ Note = Callable[[str, str], Awaitable[None]]
 """Writes into the audit log what was done, and to what."""
 
 MCP_PATH: Final = "/mcp"
+METADATA_PATH: Final = "/.well-known/oauth-protected-resource"
+"""Before the path of an address, the document that says how to sign in there (RFC 9728)."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
