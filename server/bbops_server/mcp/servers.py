@@ -13,6 +13,7 @@ from mcp.server.lowlevel import Server
 from bbops.mcp.kernel import create_server
 from bbops_server.mcp.exchange import exchange
 from bbops_server.mcp.gate import find_place
+from bbops_server.mcp.offering import offer_skills
 from bbops_server.mcp.tables import PROJECT, PUBLIC, tools_of
 
 __all__ = ["exchange", "project_server", "public_server"]
@@ -32,7 +33,9 @@ _PROJECT: Final = (
 @cache
 def public_server() -> Server[Any]:
     """Return the server of everybody."""
-    return create_server("bbops", _PUBLIC, tools_of(PUBLIC), find_place)
+    server = create_server("bbops", _PUBLIC, tools_of(PUBLIC), find_place)
+    offer_skills(server)
+    return server
 
 
 @cache
