@@ -51,7 +51,7 @@ async def run(place: Workplace, taken: Checking) -> Checked:
         tested = await place.test(done.commit)
         done = replace(
             done, ok=not tested.diagnostics,
-            diagnostics=[*done.diagnostics, *tested.diagnostics],
+            diagnostics=[*tested.diagnostics, *done.diagnostics],
             tests=Tests(tested.cases, tested.failed, tested.seconds),
         )  # fmt: skip
     refs = sorted({one.ref for one in done.diagnostics if one.ref and one.severity == "error"})
