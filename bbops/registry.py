@@ -13,14 +13,17 @@ from functools import cache
 from types import ModuleType
 
 
-@cache
 def members(package: str) -> Sequence[tuple[str, ModuleType]]:
     """Return (file name as camelCase, module) of each member, in name order.
 
-    The first call looks into the folder and imports them all.
+    The first call looks into the package's folders and imports them all.
     """
-    path = importlib.import_module(package).__path__
-    names = sorted(info.name for info in pkgutil.iter_modules(path) if info.name[0] != "_")
+    return _members(package, tuple(importlib.import_module(package).__path__))
+
+
+@cache
+def _members(package: str, folders: tuple[str, ...]) -> Sequence[tuple[str, ModuleType]]:
+    names = sorted(info.name for info in pkgutil.iter_modules(folders) if info.name[0] != "_")
     return [(camel(name), importlib.import_module(f"{package}.{name}")) for name in names]
 
 
