@@ -21,7 +21,7 @@ BEGIN, END = "<!-- bbops: begin -->", "<!-- bbops: end -->"
 _BLOCK: Final = re.compile(f"{BEGIN}.*?{END}\n?", re.DOTALL)
 
 
-def read_text(path: Path) -> str | None:
+def read_content(path: Path) -> str | None:
     """Return what a file holds; None where there is none.
 
     Raises:

@@ -10,7 +10,7 @@ import msgspec
 
 from bbops.errors import BbopsError
 from bbops.mcp.clients._base import Client, find_clients
-from bbops.mcp.installing.files import read_entry, read_text
+from bbops.mcp.installing.files import read_content, read_entry
 from bbops.mcp.installing.reaching import Reached, reach
 from bbops.mcp.installing.steps import choose
 
@@ -36,7 +36,7 @@ def _client(
 ) -> dict[str, Any]:
     told: dict[str, Any] = {"client": at, "title": client.title, "file": client.file}
     try:
-        text = read_text(client.path(workspace))
+        text = read_content(client.path(workspace))
         entry = read_entry(client, text, name) if text else None
     except BbopsError as error:
         return told | {"configured": False, "url": "", "wrong": error.message}

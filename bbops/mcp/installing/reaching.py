@@ -40,9 +40,10 @@ def reach(url: str) -> Reached:
                 reachable=True, protocol_version=_text(told, "protocolVersion"),
                 server=_text(told.get("serverInfo"), "version"), sign_in=_sign_in(client, url),
             )  # fmt: skip
-    except (httpx.HTTPError, ValueError) as error:
-        reason = reason_of(error) if isinstance(error, httpx.HTTPError) else str(error)
-        return Reached(reachable=False, reason=reason)
+    except httpx.TransportError as error:
+        return Reached(reachable=False, reason=reason_of(error))
+    except (httpx.DecodingError, ValueError) as error:
+        return Reached(reachable=False, reason=str(error))
 
 
 def _ask(client: httpx.Client, url: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import msgspec
 
 from bbops.errors import BbopsError
 from bbops.mcp.clients._base import Client, find_clients
-from bbops.mcp.installing.files import put, read_entry, read_text, with_block, with_entry
+from bbops.mcp.installing.files import put, read_content, read_entry, with_block, with_entry
 
 NAME: Final = "bbops"
 """What a server is called in a client's file, where nobody says otherwise."""
@@ -115,7 +115,7 @@ def _entry(
         shown = msgspec.json.format(msgspec.json.encode({".".join(keys): entry})).decode()
         title = f"Put the server into {client.file}, which is the person's own: {shown}"
         return Step(f"configure-{at}", "ask_user", title, done=False)
-    text = read_text(client.path(workspace))
+    text = read_content(client.path(workspace))
     done = bool(text) and read_entry(client, text or "", name) == entry
     return Step(
         f"configure-{at}", "merge_file", f"Tell {client.title} where the server is", done=done,
@@ -125,7 +125,7 @@ def _entry(
 
 def _skills(workspace: Path, folder: str, files: Mapping[str, str]) -> Iterator[Step]:
     for path, text in files.items():
-        there = read_text(workspace / folder / path)
+        there = read_content(workspace / folder / path)
         slug = re.sub(r"[^a-z0-9]+", "-", f"{folder}/{path}".lower()).strip("-")
         yield Step(
             slug, "write_file", f"Give agents the skill {path.partition('/')[0]}",
@@ -134,7 +134,7 @@ def _skills(workspace: Path, folder: str, files: Mapping[str, str]) -> Iterator[
 
 
 def _guide(workspace: Path, guide: str) -> Step:
-    text = read_text(workspace / GUIDE)
+    text = read_content(workspace / GUIDE)
     wanted = with_block(text or "", guide)
     return Step(
         "guide", "write_file", f"Tell agents in {GUIDE} how this project is changed",
@@ -161,7 +161,7 @@ def _do(workspace: Path, step: Step) -> Step:
     home = step.path.startswith("~/")
     root = Path.home() if home else workspace
     path = root / step.path.removeprefix("~/")
-    text = read_text(path)
+    text = read_content(path)
     if _digest(text) != step.digest:
         raise BbopsError(f"'{step.path}' has changed meanwhile", hint="do it again")
     if step.kind == "merge_file":
