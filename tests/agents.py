@@ -6,8 +6,8 @@ from typing import Any
 
 import httpx
 
-from bbops_server.accounts.grants import Approval
 from bbops_server.accounts.rules import GrantScope
+from tests import granting
 from tests.control import URL, Tried
 
 MCP = f"{URL}/mcp"
@@ -20,8 +20,7 @@ def give(tried: Tried, email: str, *scopes: GrantScope, resource: str = MCP) -> 
     """Return the access token of a new grant."""
     person = tried.book.people.get(email)
     assert person is not None
-    approval = Approval("c1", "Agent", frozenset(scopes), resource, "")
-    return tried.book.issuing.issue(tried.book.issuing.approve(person.id, approval)).access
+    return granting.give(tried.book, person, *scopes, resource=resource)
 
 
 class Agent:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
@@ -15,14 +16,21 @@ from hypothesis import strategies as st
 from bbops.database.place import PostgresPlace
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.grants import Approval
-from bbops_server.accounts.issuing import ACCESS_LASTS, CODE_LASTS
-from bbops_server.accounts.people import NewPerson, Person
+from bbops_server.accounts.issuing import (
+    ACCESS_LASTS,
+    CODE_LASTS,
+    GRACE,
+    REFRESH_LASTS,
+    Replayed,
+    make_tokens,
+)
+from bbops_server.accounts.people import NewPerson
 from bbops_server.accounts.remembered import LASTS
 from bbops_server.accounts.rules import GRANTED, Caller, GrantScope, Permission, Role, may
+from tests.granting import MCP, approve, give, redeem, refresh
 from tests.postgres import DATABASES, place_of
 from tests.test_accounts import Clock, add
 
-MCP = "https://bbops.example.com/mcp"
 PROJECT = f"{MCP}/p/k1"
 
 
@@ -43,17 +51,6 @@ def book(tmp_path: Path, clock: Clock, place: PostgresPlace | None) -> Iterator[
         yield book
 
 
-def approve(
-    book: Book, person: Person, *scopes: GrantScope, resource: str = MCP, project: str = ""
-) -> str:
-    approval = Approval("c1", "Agent", frozenset(scopes), resource, project)
-    return book.issuing.approve(person.id, approval)
-
-
-def give(book: Book, person: Person, *scopes: GrantScope, resource: str = MCP) -> str:
-    return book.issuing.issue(approve(book, person, *scopes, resource=resource)).access
-
-
 # ---- finding
 def test_a_token_speaks_for_its_person_within_its_scopes(book: Book) -> None:
     ada = add(book)
@@ -66,7 +63,7 @@ def test_a_token_speaks_for_its_person_within_its_scopes(book: Book) -> None:
 
 
 def test_no_token_is_kept_as_it_is(book: Book, tmp_path: Path) -> None:
-    issued = book.issuing.issue(approve(book, add(book)))
+    issued = redeem(book, approve(book, add(book)))
     files = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert issued.access.encode() not in files
     assert issued.refresh.encode() not in files
@@ -95,7 +92,7 @@ def test_a_token_ends_after_an_hour(book: Book, clock: Clock) -> None:
 
 
 def test_other_keys_are_no_tokens(book: Book) -> None:
-    issued = book.issuing.issue(approve(book, add(book)))
+    issued = redeem(book, approve(book, add(book)))
     for key in ("", "bba_", "x" * 10_000, "\ud800", issued.refresh, issued.access + "a"):
         assert book.grants.find(key, MCP) is None
 
@@ -183,6 +180,153 @@ def test_old_grants_make_room(book: Book, clock: Clock, monkeypatch: pytest.Monk
         clock.time += timedelta(seconds=1)
         tokens.append(give(book, ada))
     assert [book.grants.find(one, MCP) is not None for one in tokens] == [False, True, True, True]
+
+
+# ---- codes and refresh tokens
+def test_a_code_is_good_once_and_a_second_use_ends_all(book: Book) -> None:
+    code = approve(book, add(book))
+    issued = redeem(book, code)
+    assert book.grants.find(issued.access, MCP)
+    with pytest.raises(Replayed) as caught:
+        book.issuing.find_code(code)
+    assert (caught.value.what, caught.value.email) == ("code", "ada@example.com")
+    assert book.grants.find(issued.access, MCP) is None
+    assert refresh(book, issued.refresh) is None
+    assert book.issuing.find_code(code) is None
+
+
+def test_of_many_who_use_one_code_at_once_one_is_first(book: Book) -> None:
+    code = approve(book, add(book))
+    held = book.issuing.find_code(code)
+    assert held is not None
+
+    def take(_: int) -> bool:
+        try:
+            return book.issuing.redeem_code(held, make_tokens(held.scopes))
+        except Replayed:
+            return False
+
+    with ThreadPoolExecutor(8) as threads:
+        assert sorted(threads.map(take, range(8))) == [False] * 7 + [True]
+
+
+def test_a_code_lasts_a_minute(book: Book, clock: Clock) -> None:
+    code = approve(book, add(book))
+    clock.time += CODE_LASTS
+    assert book.issuing.find_code(code) is None
+
+
+def test_a_refresh_token_is_new_each_time(book: Book, clock: Clock) -> None:
+    first = redeem(book, approve(book, add(book)))
+    second = refresh(book, first.refresh)
+    assert second is not None
+    assert {first.access, first.refresh}.isdisjoint({second.access, second.refresh})
+    assert book.grants.find(first.access, MCP), "it is good until it ends"
+    clock.time += GRACE
+    third = refresh(book, first.refresh)
+    assert third is not None, "agents that share it are not thieves"
+    clock.time += timedelta(seconds=1)
+    with pytest.raises(Replayed, match="refresh token"):
+        refresh(book, first.refresh)
+    for one in (first, second, third):
+        assert book.grants.find(one.access, MCP) is None
+        assert refresh(book, one.refresh) is None
+
+
+def test_a_grant_lives_as_long_as_it_is_refreshed(book: Book, clock: Clock) -> None:
+    ada = add(book)
+    issued = redeem(book, approve(book, ada))
+    for _ in range(4):
+        clock.time += REFRESH_LASTS - timedelta(seconds=1)
+        refreshed = refresh(book, issued.refresh)
+        assert refreshed is not None
+        issued = refreshed
+    clock.time += REFRESH_LASTS
+    assert refresh(book, issued.refresh) is None
+    assert book.grants.list(ada.id) == []
+
+
+def test_what_is_never_refreshed_ends_with_its_token(book: Book, clock: Clock) -> None:
+    ada = add(book)
+    held = book.issuing.find_code(approve(book, ada))
+    assert held is not None
+    issued = make_tokens(held.scopes, with_refresh=False)
+    assert book.issuing.redeem_code(held, issued)
+    assert (issued.refresh, refresh(book, "")) == ("", None)
+    clock.time += ACCESS_LASTS
+    assert book.grants.list(ada.id) == []
+
+
+# ---- devices
+def begin(book: Book) -> tuple[str, str]:
+    return book.devices.begin(Approval("c1", "Agent", frozenset(), MCP), "192.0.2.1")
+
+
+def test_a_device_gets_what_somebody_approved_once(book: Book) -> None:
+    ada = add(book)
+    key, code = begin(book)
+    waiting = book.devices.find(code.lower().replace("-", " "))
+    assert waiting is not None
+    assert book.devices.decide(waiting, ada.id, approve=True)
+    assert not book.devices.decide(waiting, ada.id, approve=False), "it is decided"
+    approved = book.devices.look(key)
+    assert approved is not None
+    assert (approved.outcome, book.devices.find(code)) == ("approved", None)
+    issued = make_tokens("project")
+    assert book.devices.redeem(approved, issued)
+    assert not book.devices.redeem(approved, make_tokens("project"))
+    assert book.grants.find(issued.access, MCP)
+
+
+def test_a_device_that_is_denied_or_waits_too_long_gets_nothing(book: Book, clock: Clock) -> None:
+    ada = add(book)
+    for is_late in (False, True):
+        key, code = begin(book)
+        waiting = book.devices.find(code)
+        assert waiting is not None
+        clock.time += timedelta(hours=is_late)
+        assert book.devices.decide(waiting, ada.id, approve=is_late) is not is_late
+        found = book.devices.look(key)
+        assert found is not None
+        assert (found.outcome == "denied") is not found.is_over
+        assert not book.devices.redeem(found, make_tokens("project"))
+    assert book.grants.list(ada.id) == []
+
+
+def test_a_device_that_asks_too_often_waits_longer(book: Book, clock: Clock) -> None:
+    device = book.devices.look(begin(book)[0])
+    assert device is not None
+    waits = (0, 5, 4, 9, 15)
+    hasty = [book.devices.is_hasty(device) for wait in waits if clock.wait(timedelta(seconds=wait))]
+    assert hasty == [False, False, True, True, False]
+
+
+def test_old_devices_make_room(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bbops_server.accounts.devices.MOST", 2)
+    codes = [begin(book)[1] for _ in range(4)]
+    assert sum(book.devices.find(code) is not None for code in codes) == 2
+
+
+# ---- clients
+def test_a_client_that_nobody_signed_in_with_is_forgotten(book: Book, clock: Clock) -> None:
+    unused, used = book.clients.register("{}"), book.clients.register("{}")
+    book.clients.use(used)
+    clock.time += timedelta(days=1)
+    book.clients.register("{}")
+    assert (book.clients.find(unused) is None, book.clients.find(used) is None) == (True, False)
+
+
+def test_a_document_is_kept_in_the_place_of_the_one_before(book: Book, clock: Clock) -> None:
+    address = "https://agent.example.com/client.json"
+    book.clients.keep_document(address, '{"a":1}')
+    clock.time += timedelta(hours=2)
+    found = book.clients.find(address)
+    assert found is not None
+    assert not book.clients.is_fresh(found, timedelta(hours=1))
+    book.clients.keep_document(address, '{"a":2}')
+    found = book.clients.find(address)
+    assert found is not None
+    assert (found.metadata, book.clients.is_fresh(found, timedelta(hours=1))) == ('{"a":2}', True)
 
 
 # ---- addresses

@@ -1,1 +1,1 @@
-"""The tools of a project's MCP server: one file each, found by name."""
+"""The tools of one project: read, preview, check, commit to a draft, propose, go back."""

@@ -9,6 +9,8 @@ from bbops.database.place import PostgresPlace
 from bbops.host import Clock
 from bbops_server.accounts.addresses import Addresses
 from bbops_server.accounts.audit import Audit
+from bbops_server.accounts.clients import Clients
+from bbops_server.accounts.devices import Devices
 from bbops_server.accounts.grants import Grants
 from bbops_server.accounts.invitations import Invitations
 from bbops_server.accounts.issuing import Issuing
@@ -30,6 +32,7 @@ class Book:
         self.invitations, self.workspaces = Invitations(store), Workspaces(store)
         self.audit, self.proposals = Audit(store), Proposals(store)
         self.grants, self.issuing = Grants(store), Issuing(store)
+        self.devices, self.clients = Devices(store), Clients(store)
         self.addresses = Addresses(store)
         self._store = store
 

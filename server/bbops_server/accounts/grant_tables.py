@@ -60,7 +60,7 @@ oauth_codes = sa.Table(
 
 oauth_tokens = sa.Table(
     "oauth_tokens", METADATA, _hash(),
-    _text("refresh_hash", 64, unique=True), _grant(), _text("scopes"),
+    _text("refresh_hash", 64, unique=True, nullable=True), _grant(), _text("scopes"),
     _moment("expires"), _moment("refresh_expires"), _moment("rotated", nullable=True),
 )  # fmt: skip
 
