@@ -16,7 +16,7 @@ from bbops_server.mcp.gate import find_place
 from bbops_server.mcp.offering import offer_skills
 from bbops_server.mcp.tables import PROJECT, PUBLIC, tools_of
 
-__all__ = ["exchange", "project_server", "public_server"]
+__all__ = ["exchange", "prepare", "project_server", "public_server"]
 
 _PUBLIC: Final = (
     "bbops serves backends that live in git. Call platform_get_onboarding first. This server finds"
@@ -42,3 +42,9 @@ def public_server() -> Server[Any]:
 def project_server() -> Server[Any]:
     """Return the server of every project: which one it is about stands in the place."""
     return create_server("bbops-project", _PROJECT, tools_of(PROJECT), find_place)
+
+
+def prepare() -> None:
+    """Make both, so that who asks next need not wait."""
+    public_server()
+    project_server()
