@@ -154,6 +154,10 @@ class Folder(Protocol):
         """
         ...
 
+    async def write(self, name: str, data: bytes) -> None:
+        """Make a file, in the place of one that is there. Raises as `append`."""
+        ...
+
     async def size(self, name: str) -> int | None:
         """Return the bytes of a file; None where the folder has none of this name.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -59,7 +60,8 @@ class Loaded:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def kinds() -> dict[str, type[Model]]:
+@cache
+def kinds() -> Mapping[str, type[Model]]:
     """Return the resource kinds by their folder; the project's own is the empty one."""
     found: dict[str, type[Model]] = {}
     for name, module in members("bbops.resources"):

@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Sequence
+from functools import cache
 from types import ModuleType
 
 
-def members(package: str) -> Iterator[tuple[str, ModuleType]]:
-    """Yield (file name as camelCase, module) of each member, in name order; imports them all."""
-    path = importlib.import_module(package).__path__
-    for info in sorted(pkgutil.iter_modules(path), key=lambda found: found.name):
-        if not info.name.startswith("_"):
-            module = importlib.import_module(f"{package}.{info.name}")
-            yield camel(info.name), module
+def members(package: str) -> Sequence[tuple[str, ModuleType]]:
+    """Return (file name as camelCase, module) of each member, in name order.
+
+    The first call looks into the package's folders and imports them all.
+    """
+    return _members(package, tuple(importlib.import_module(package).__path__))
+
+
+@cache
+def _members(package: str, folders: tuple[str, ...]) -> Sequence[tuple[str, ModuleType]]:
+    names = sorted(info.name for info in pkgutil.iter_modules(folders) if info.name[0] != "_")
+    return [(camel(name), importlib.import_module(f"{package}.{name}")) for name in names]
 
 
 def camel(file_name: str) -> str:

@@ -15,7 +15,7 @@ import pytest
 from bbops.testing.client import Client, serve
 from bbops.tree import MemoryTree
 
-pytest_plugins = ["tests.postgres", "tests.browser"]
+pytest_plugins = ["tests.postgres", "tests.browser", "tests.vendors.fixtures"]
 
 # Hundreds of processes start here: each would compile bbops again where nobody keeps byte code.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

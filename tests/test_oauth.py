@@ -11,9 +11,9 @@ import pytest
 from bbops_server.accounts.rules import Role
 from bbops_server.oauth.asked import Sender
 from bbops_server.oauth.redirects import allows, is_registrable
-from tests.agent import DEVICE, REDIRECT, Agent, agree, back, hidden
 from tests.control import URL, Browser, Tried, fresh, tried
 from tests.granting import VERIFIER
+from tests.oauth_client import DEVICE, REDIRECT, Program, agree, back, hidden
 
 __all__ = ["fresh", "tried"]
 
@@ -26,8 +26,8 @@ def ada(tried: Tried) -> Browser:
 
 
 @pytest.fixture
-def agent(tried: Tried) -> Agent:
-    return Agent(tried)
+def agent(tried: Tried) -> Program:
+    return Program(tried)
 
 
 def error(answer: Any) -> str:
@@ -73,7 +73,7 @@ def test_programs_in_a_browser_may_ask_for_tokens(tried: Tried, path: str) -> No
     assert "access-control-allow-credentials" not in answer.headers
 
 
-def test_other_forms_come_from_our_own_pages(tried: Tried, ada: Browser, agent: Agent) -> None:
+def test_other_forms_come_from_our_own_pages(tried: Tried, ada: Browser, agent: Program) -> None:
     shown = ada.get(agent.path())
     form = hidden(shown.text) | {"decision": "approve"}
     for headers in ({"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}):
@@ -81,7 +81,7 @@ def test_other_forms_come_from_our_own_pages(tried: Tried, ada: Browser, agent: 
 
 
 # ---- registration
-def test_a_client_registers_and_is_told_nothing_null(tried: Tried, agent: Agent) -> None:
+def test_a_client_registers_and_is_told_nothing_null(tried: Tried, agent: Program) -> None:
     answer = agent.register({
         "client_name": "Robot", "redirect_uris": [REDIRECT], "logo_uri": None, "client_uri": "",
         "token_endpoint_auth_method": "client_secret_basic", "scope": "project openid",
@@ -104,7 +104,7 @@ def test_a_client_registers_and_is_told_nothing_null(tried: Tried, agent: Agent)
     "http://localhost.evil.example/", "http://[::2]/", "http://0.0.0.0/cb", "https://ä.example/",
     "https://agent.example.com:99999/", "about:blank", "blob:https://x/", "x" * 3000,
 ])  # fmt: skip
-def test_an_address_that_no_answer_may_go_to_is_refused(agent: Agent, uri: str) -> None:
+def test_an_address_that_no_answer_may_go_to_is_refused(agent: Program, uri: str) -> None:
     assert not is_registrable(uri)
     answer = agent.register({"client_name": "Robot", "redirect_uris": [uri]})
     assert error(answer) == "400 invalid_redirect_uri"
@@ -154,14 +154,14 @@ def test_a_registration_that_is_odd_is_refused(tried: Tried, body: bytes) -> Non
     assert answer.json()["error"].startswith("invalid_")
 
 
-def test_registrations_are_limited(agent: Agent) -> None:
+def test_registrations_are_limited(agent: Program) -> None:
     answers = [agent.register({"redirect_uris": [REDIRECT]}) for _ in range(21)]
     assert [one.status_code for one in answers[-3:]] == [201, 429, 429]
     assert int(answers[-1].headers["retry-after"]) > 3_000
 
 
 # ---- consent
-def test_a_person_lets_an_agent_in(tried: Tried, ada: Browser, agent: Agent) -> None:
+def test_a_person_lets_an_agent_in(tried: Tried, ada: Browser, agent: Program) -> None:
     page = ada.get(agent.path(scope="builder data"))
     for said in (
         "Robot",
@@ -184,7 +184,7 @@ def test_a_person_lets_an_agent_in(tried: Tried, ada: Browser, agent: Agent) -> 
 
 
 def test_the_page_cannot_be_framed_and_leads_to_where_the_client_is(
-    ada: Browser, agent: Agent
+    ada: Browser, agent: Program
 ) -> None:
     headers = ada.get(agent.path()).headers
     assert headers["x-frame-options"] == "DENY"
@@ -192,13 +192,13 @@ def test_the_page_cannot_be_framed_and_leads_to_where_the_client_is(
     assert "form-action" not in headers["content-security-policy"]
 
 
-def test_a_refusal_is_told_with_who_says_so(tried: Tried, ada: Browser, agent: Agent) -> None:
+def test_a_refusal_is_told_with_who_says_so(tried: Tried, ada: Browser, agent: Program) -> None:
     found = back(agree(ada, agent.path(), "deny"))
     assert (found["error"], found["state"], found["iss"]) == ("access_denied", "s1", URL)
     assert tried.book.grants.list(tried.book.people.get("ada@example.com").id) == []  # type: ignore[union-attr]
 
 
-def test_who_is_not_signed_in_signs_in_and_comes_back(tried: Tried, agent: Agent) -> None:
+def test_who_is_not_signed_in_signs_in_and_comes_back(tried: Tried, agent: Program) -> None:
     path = agent.path(state="x" * 300, resource=MCP)
     browser = tried.browser()
     away = browser.get(path)
@@ -211,19 +211,19 @@ def test_who_is_not_signed_in_signs_in_and_comes_back(tried: Tried, agent: Agent
 
 
 def test_without_any_account_it_is_said_what_to_do(fresh: Tried) -> None:
-    answer = fresh.browser().get(Agent(fresh).path())
+    answer = fresh.browser().get(Program(fresh).path())
     assert (answer.status_code, "set-up link" in answer.text) == (403, True)
 
 
 def test_a_program_on_this_computer_is_warned_of(tried: Tried, ada: Browser) -> None:
-    here = Agent(tried, redirect_uris=["http://localhost/cb"])
+    here = Program(tried, redirect_uris=["http://localhost/cb"])
     page = ada.get(here.path(redirect_uri="http://localhost:7777/cb")).text
     assert "a program on this computer" in page
     assert "Any program on this computer can call itself so" in page
 
 
 def test_a_name_is_text(tried: Tried, ada: Browser) -> None:
-    page = ada.get(Agent(tried, client_name="<script>x</script>").path()).text
+    page = ada.get(Program(tried, client_name="<script>x</script>").path()).text
     assert "<script>" not in page
 
 
@@ -233,7 +233,7 @@ def test_a_name_is_text(tried: Tried, ada: Browser) -> None:
     {"redirect_uri": "javascript:alert(1)"}, {"state": "x" * 2_500}, {"state": "a\0b"},
 ])  # fmt: skip
 def test_an_answer_is_never_sent_to_where_nobody_registered(
-    ada: Browser, agent: Agent, changes: dict[str, str | None]
+    ada: Browser, agent: Program, changes: dict[str, str | None]
 ) -> None:
     answer = ada.get(agent.path(**changes))
     assert answer.status_code == 400
@@ -258,7 +258,7 @@ def test_an_answer_is_never_sent_to_where_nobody_registered(
     ({"resource": f"{MCP}/p/"}, "invalid_target"),
 ])  # fmt: skip
 def test_what_is_not_given_is_told_to_the_client(
-    ada: Browser, agent: Agent, changes: dict[str, str | None], said: str
+    ada: Browser, agent: Program, changes: dict[str, str | None], said: str
 ) -> None:
     answer = ada.get(agent.path(**changes))
     assert answer.headers["location"].startswith(f"{REDIRECT}?")
@@ -267,7 +267,7 @@ def test_what_is_not_given_is_told_to_the_client(
 
 
 @pytest.mark.parametrize("name", ["client_id", "redirect_uri", "scope", "code_challenge", "state"])
-def test_a_parameter_is_given_once(ada: Browser, agent: Agent, name: str) -> None:
+def test_a_parameter_is_given_once(ada: Browser, agent: Program, name: str) -> None:
     answer = ada.get(agent.path(scope="project") + f"&{name}=other")
     assert answer.status_code in {303, 400}
     assert "error=invalid_request" in answer.headers.get("location", "error=invalid_request")
@@ -278,7 +278,7 @@ def test_a_parameter_is_given_once(ada: Browser, agent: Agent, name: str) -> Non
     ("agent.example.com", "evil.example.com"),
 ])  # fmt: skip
 def test_what_was_shown_is_what_is_agreed_to(
-    ada: Browser, agent: Agent, old: str, new: str
+    ada: Browser, agent: Program, old: str, new: str
 ) -> None:
     asked = hidden(ada.get(agent.path(scope="project")).text)["asked"]
     assert old in asked
@@ -286,7 +286,7 @@ def test_what_was_shown_is_what_is_agreed_to(
     assert (answer.status_code, "location" in answer.headers) == (403, False)
 
 
-def test_no_page_of_another_session_is_taken(tried: Tried, ada: Browser, agent: Agent) -> None:
+def test_no_page_of_another_session_is_taken(tried: Tried, ada: Browser, agent: Program) -> None:
     tried.add("bob@example.com", Role.VIEWER)
     bob = tried.as_person("bob@example.com")
     foreign = hidden(bob.get(agent.path()).text)
@@ -296,7 +296,7 @@ def test_no_page_of_another_session_is_taken(tried: Tried, ada: Browser, agent: 
     assert agree(ada, agent.path(), csrf="").status_code == 403
 
 
-def test_no_token_agrees_for_its_person(tried: Tried, ada: Browser, agent: Agent) -> None:
+def test_no_token_agrees_for_its_person(tried: Tried, ada: Browser, agent: Program) -> None:
     token = agent.sign_in(ada)["access_token"]
     form = hidden(ada.get(agent.path()).text) | {"decision": "approve"}
     for key in (token, "bbl_local"):
@@ -306,7 +306,7 @@ def test_no_token_agrees_for_its_person(tried: Tried, ada: Browser, agent: Agent
 
 
 # ---- projects
-def test_a_grant_of_a_project_is_for_it_alone(tried: Tried, ada: Browser, agent: Agent) -> None:
+def test_a_grant_of_a_project_is_for_it_alone(tried: Tried, ada: Browser, agent: Program) -> None:
     resource = f"{MCP}/p/{tried.book.addresses.of('small')}"
     assert "<strong>small</strong>" in ada.get(agent.path(resource=resource)).text
     token = agent.sign_in(ada, resource=resource)["access_token"]
@@ -316,7 +316,7 @@ def test_a_grant_of_a_project_is_for_it_alone(tried: Tried, ada: Browser, agent:
     assert tried.book.grants.find(token, MCP) is None
 
 
-def test_who_has_no_role_in_a_project_lets_nobody_in(tried: Tried, agent: Agent) -> None:
+def test_who_has_no_role_in_a_project_lets_nobody_in(tried: Tried, agent: Program) -> None:
     tried.add("bob@example.com")
     bob = tried.as_person("bob@example.com")
     answer = bob.get(agent.path(resource=f"{MCP}/p/{tried.book.addresses.of('small')}"))
@@ -325,7 +325,7 @@ def test_who_has_no_role_in_a_project_lets_nobody_in(tried: Tried, agent: Agent)
 
 # ---- tokens
 def test_a_code_needs_its_secret_its_client_and_its_address(
-    tried: Tried, ada: Browser, agent: Agent
+    tried: Tried, ada: Browser, agent: Program
 ) -> None:
     code = back(agree(ada, agent.path(resource=MCP)))["code"]
     wrong: list[tuple[dict[str, str], str]] = [
@@ -333,7 +333,7 @@ def test_a_code_needs_its_secret_its_client_and_its_address(
         ({"code_verifier": "short"}, "invalid_request"),
         ({"redirect_uri": "https://evil.example/"}, "invalid_grant"),
         ({"redirect_uri": ""}, "invalid_grant"), ({"resource": f"{MCP}/p/x"}, "invalid_target"),
-        ({"client_id": Agent(tried).id}, "invalid_grant"), ({"client_id": "x"}, "invalid_client"),
+        ({"client_id": Program(tried).id}, "invalid_grant"), ({"client_id": "x"}, "invalid_client"),
         ({"client_secret": "x"}, "invalid_client"),
     ]  # fmt: skip
     for changes, said in wrong:
@@ -343,7 +343,7 @@ def test_a_code_needs_its_secret_its_client_and_its_address(
 
 
 def test_a_code_that_comes_twice_ends_what_it_gave(
-    tried: Tried, ada: Browser, agent: Agent
+    tried: Tried, ada: Browser, agent: Program
 ) -> None:
     code = back(agree(ada, agent.path()))["code"]
     told = agent.redeem(code).json()
@@ -358,7 +358,7 @@ def test_a_code_that_comes_twice_ends_what_it_gave(
 
 
 def test_of_eight_who_use_a_code_at_once_one_gets_tokens(
-    tried: Tried, ada: Browser, agent: Agent
+    tried: Tried, ada: Browser, agent: Program
 ) -> None:
     code = back(agree(ada, agent.path()))["code"]
     form = (
@@ -373,14 +373,14 @@ def test_of_eight_who_use_a_code_at_once_one_gets_tokens(
 
 
 def test_a_refresh_token_may_ask_for_less_and_never_for_more(
-    tried: Tried, ada: Browser, agent: Agent
+    tried: Tried, ada: Browser, agent: Program
 ) -> None:
     first = agent.sign_in(ada, scope="builder")
     assert first["scope"] == "project builder"
     assert error(agent.refresh(first["refresh_token"], scope="data")) == "400 invalid_scope"
     other = agent.refresh(first["refresh_token"], resource="https://evil.example/mcp")
     assert error(other) == "400 invalid_target"
-    foreign = Agent(tried)
+    foreign = Program(tried)
     assert error(foreign.refresh(first["refresh_token"])) == "400 invalid_grant"
     less = agent.refresh(first["refresh_token"], scope="project").json()
     assert less["scope"] == "project"
@@ -388,7 +388,7 @@ def test_a_refresh_token_may_ask_for_less_and_never_for_more(
 
 
 def test_a_client_that_never_refreshes_gets_no_refresh_token(tried: Tried, ada: Browser) -> None:
-    once = Agent(tried, grant_types=["authorization_code"])
+    once = Program(tried, grant_types=["authorization_code"])
     assert "refresh_token" not in once.sign_in(ada)
 
 
@@ -404,21 +404,21 @@ def test_a_client_that_never_refreshes_gets_no_refresh_token(tried: Tried, ada: 
     ({f"p{n}": "x" for n in range(100)}, "invalid_request"),
 ])  # fmt: skip
 def test_an_odd_request_for_tokens_is_refused(
-    agent: Agent, form: dict[str, str], said: str
+    agent: Program, form: dict[str, str], said: str
 ) -> None:
     assert error(agent.token(**form)) == f"400 {said}"
 
 
-def test_requests_for_tokens_are_limited(agent: Agent) -> None:
+def test_requests_for_tokens_are_limited(agent: Program) -> None:
     answers = [agent.token() for _ in range(61)]
     assert [one.status_code for one in answers[-2:]] == [400, 429]
     assert "retry-after" in answers[-1].headers
     assert answers[-1].headers["access-control-allow-origin"] == "*"
 
 
-def test_a_client_may_end_its_grant(tried: Tried, ada: Browser, agent: Agent) -> None:
+def test_a_client_may_end_its_grant(tried: Tried, ada: Browser, agent: Program) -> None:
     told = agent.sign_in(ada)
-    other = Agent(tried)
+    other = Program(tried)
     foreign = {"client_id": other.id, "token": told["access_token"]}
     assert agent.web.call("POST", "/oauth/revoke", data=foreign).status_code == 200
     assert tried.book.grants.find(told["access_token"], MCP)
@@ -433,7 +433,7 @@ def test_a_client_may_end_its_grant(tried: Tried, ada: Browser, agent: Agent) ->
 
 
 # ---- devices
-def begin(agent: Agent, **form: str) -> dict[str, Any]:
+def begin(agent: Program, **form: str) -> dict[str, Any]:
     given = {"client_id": agent.id, **form}
     answer = agent.web.call("POST", "/oauth/device_authorization", data=given)
     told: dict[str, Any] = answer.json()
@@ -441,15 +441,17 @@ def begin(agent: Agent, **form: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def device(tried: Tried) -> Agent:
-    return Agent(tried, redirect_uris=[], grant_types=[DEVICE, "refresh_token"])
+def device(tried: Tried) -> Program:
+    return Program(tried, redirect_uris=[], grant_types=[DEVICE, "refresh_token"])
 
 
-def poll(device: Agent, key: str) -> Any:
+def poll(device: Program, key: str) -> Any:
     return device.token(grant_type=DEVICE, device_code=key)
 
 
-def test_a_device_is_let_in_by_the_code_it_shows(tried: Tried, ada: Browser, device: Agent) -> None:
+def test_a_device_is_let_in_by_the_code_it_shows(
+    tried: Tried, ada: Browser, device: Program
+) -> None:
     begun = begin(device, scope="builder")
     assert begun["verification_uri"] == f"{URL}/oauth/device"
     assert error(poll(device, begun["device_code"])) == "400 authorization_pending"
@@ -466,24 +468,24 @@ def test_a_device_is_let_in_by_the_code_it_shows(tried: Tried, ada: Browser, dev
     assert ada.get(path).status_code == 404
 
 
-def test_a_device_that_is_refused_is_told(ada: Browser, device: Agent) -> None:
+def test_a_device_that_is_refused_is_told(ada: Browser, device: Program) -> None:
     begun = begin(device)
     assert "Refused" in agree(ada, f"/oauth/device?user_code={begun['user_code']}", "deny").text
     assert error(poll(device, begun["device_code"])) == "400 access_denied"
 
 
 def test_only_the_client_that_began_asks_for_its_tokens(
-    tried: Tried, ada: Browser, device: Agent, agent: Agent
+    tried: Tried, ada: Browser, device: Program, agent: Program
 ) -> None:
     begun = begin(device)
-    other = Agent(tried, redirect_uris=[], grant_types=[DEVICE])
+    other = Program(tried, redirect_uris=[], grant_types=[DEVICE])
     assert error(poll(other, begun["device_code"])) == "400 unauthorized_client"
     assert error(poll(agent, begun["device_code"])) == "400 unauthorized_client"
     assert begin(agent)["error"] == "unauthorized_client"
     assert begin(device, scope="root")["error"] == "invalid_scope"
 
 
-def test_codes_are_guessed_five_times(ada: Browser, device: Agent) -> None:
+def test_codes_are_guessed_five_times(ada: Browser, device: Program) -> None:
     begun = begin(device)
     for number in range(5):
         assert ada.get(f"/oauth/device?user_code=BBBB-BBB{'CDFGH'[number]}").status_code == 404
@@ -491,13 +493,15 @@ def test_codes_are_guessed_five_times(ada: Browser, device: Agent) -> None:
     assert (answer.status_code, "user_code" in answer.text) == (429, True)
 
 
-def test_a_device_is_let_in_by_the_form_of_its_person(ada: Browser, device: Agent) -> None:
+def test_a_device_is_let_in_by_the_form_of_its_person(ada: Browser, device: Program) -> None:
     path = f"/oauth/device?user_code={begin(device)['user_code']}"
     assert agree(ada, path, csrf="x" * 64).status_code == 403
 
 
 # ---- where tokens are good
-def test_an_agents_token_is_good_at_no_other_door(tried: Tried, ada: Browser, agent: Agent) -> None:
+def test_an_agents_token_is_good_at_no_other_door(
+    tried: Tried, ada: Browser, agent: Program
+) -> None:
     told = agent.sign_in(ada, scope="builder")
     for key in (told["access_token"], told["refresh_token"]):
         headers = {"authorization": f"Bearer {key}"}
@@ -513,7 +517,9 @@ def test_an_agents_token_is_good_at_no_other_door(tried: Tried, ada: Browser, ag
     assert "good at the MCP server alone" in answer.text
 
 
-def test_no_secret_is_in_the_log_of_what_was_done(tried: Tried, ada: Browser, agent: Agent) -> None:
+def test_no_secret_is_in_the_log_of_what_was_done(
+    tried: Tried, ada: Browser, agent: Program
+) -> None:
     told = agent.sign_in(ada)
     entries = tried.book.audit.list()
     assert entries[0].action == "give grant"
@@ -523,6 +529,6 @@ def test_no_secret_is_in_the_log_of_what_was_done(tried: Tried, ada: Browser, ag
 
 def test_issuers_are_told_in_addresses_that_have_a_query(tried: Tried, ada: Browser) -> None:
     odd = "https://agent.example.com/cb?a=1"
-    agent = Agent(tried, redirect_uris=[odd])
+    agent = Program(tried, redirect_uris=[odd])
     answer = agree(ada, agent.path(redirect_uri=odd))
     assert urlsplit(answer.headers["location"]).query.startswith("a=1&code=bbc_")

@@ -1,8 +1,9 @@
 """What every addon has in common: a declaration, and the step kinds that are made from it.
 
 Dropping a file into `bbops/addons/` is the whole registration: its name is the addon's id, and
-the ids of its steps begin with it. The steps of an addon that is disabled or absent validate
-like any others; they fail when they run.
+the ids of its steps begin with it. What they do is in the file of the same name in
+`bbops/runtime/vendors/`. The steps of an addon that is disabled or absent validate like any
+others; they fail when they run.
 """
 
 from __future__ import annotations
@@ -28,7 +29,18 @@ from bbops.registry import file_name, members
 from bbops.steps._base import Checking, Example, Step
 from bbops.steps._flow import Flow
 
-__all__ = ["Action", "AddonKind", "Parameter", "Secret", "Setting", "kind", "kinds", "may", "need"]
+__all__ = [
+    "Action",
+    "AddonKind",
+    "Parameter",
+    "Secret",
+    "Setting",
+    "kind",
+    "kinds",
+    "may",
+    "need",
+    "run_file",
+]
 
 Secret = EnvReference
 """A value that stands in the server's store, never in git."""
@@ -59,6 +71,8 @@ class Parameter:
         limits: the least and the greatest number.
         is_html: text from expressions is escaped in it.
         nullable: null is another thing than leaving it out.
+        is_file: the name of a file in the folder of the run.
+        is_body: without it, it is the body of the request.
     """
 
     name: str
@@ -69,6 +83,8 @@ class Parameter:
     limits: tuple[float, float] | None = None
     is_html: bool = False
     nullable: bool = False
+    is_file: bool = False
+    is_body: bool = False
 
     @property
     def field(self) -> str:
@@ -84,6 +100,11 @@ def need(name: str, takes: str = "text", description: str = "", **more: Any) -> 
 def may(name: str, takes: str = "text", description: str = "", **more: Any) -> Parameter:
     """Return a parameter that may be left out; null means that it is."""
     return Parameter(name, takes, required=False, description=description, **more)
+
+
+def run_file(name: str) -> Parameter:
+    """Return a parameter that is a file of the run: an upload, or what a step before has made."""
+    return Parameter(name, "text", required=True, description="A file of this run", is_file=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,15 +228,21 @@ class AddonStep(Step):
                 at.report(value.mark or place, "bad-value", message)
 
     def code(self, flow: Flow) -> list[ast.stmt]:
-        given = self.given
-        values = ast.Dict(
-            [ast.Constant(name) for name in given],
-            [flow.html(v) if name in _MARKUP else flow.value(v) for name, v in given.items()],
-        )
+        given = {
+            name: flow.html(value) if name in _MARKUP else flow.value(value)
+            for name, value in self.given.items()
+        }
+        for one in self.action.parameters:
+            if one.is_body and one.name not in given:
+                request = flow.root("request")
+                given[one.name] = flow.expression("request.get('body')", request=request)
+        values = ast.Dict([ast.Constant(name) for name in given], [*given.values()])
+        has_files = any(one.is_file for one in self.action.parameters)
         called = flow.expression(
-            "await call_addon(run, step, parameters, read)",
+            "await call_addon(run, step, parameters, read, folder)",
             call_addon="bbops.runtime.addons:call_addon",
             step=ast.Constant(self.id),
+            folder=flow.root("folder") if has_files else ast.Constant(None),
             parameters=values,
             read=flow.constant(
                 "bbops.runtime.addons:make_reader", self.id, spec_of(self.action.gives)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bbops.addons._base import Action, AddonKind, may, need
+from bbops.addons._base import Action, AddonKind, may, need, run_file
 from bbops.expressions.types import INTEGER, TEXT, map_of
 from bbops.model import Model
 
@@ -26,7 +26,7 @@ ADDON = AddonKind(
             "Print HTML to a file of this run.",
             (
                 need("html", "text", "Text from expressions is escaped", is_html=True),
-                need("outputPath", "text", "A file of this run"),
+                run_file("outputPath"),
                 _FORMAT,
                 may("landscape", "boolean", "false if left out"),
                 may("margin", "map", "`top`, `right`, `bottom` and `left`, such as 20mm"),
@@ -49,7 +49,7 @@ ADDON = AddonKind(
             "Print a page of the web to a file of this run.",
             (
                 need("url"),
-                need("outputPath", "text", "A file of this run"),
+                run_file("outputPath"),
                 _FORMAT,
                 may("waitForSelector", "text", "A CSS selector that must be there first"),
             ),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from bbops.addons._base import Action, AddonKind, may, need
+from bbops.addons._base import Action, AddonKind, may, need, run_file
 from bbops.expressions.types import INTEGER, TEXT, map_of
 from bbops.model import Model
 
 _PATHS = (
-    need("inputPath", "text", "A file of this run"),
-    need("outputPath", "text", "A file of this run"),
+    run_file("inputPath"),
+    run_file("outputPath"),
 )
 _PICTURE = map_of(
     {"path": TEXT, "width": INTEGER, "height": INTEGER, "format": TEXT, "size": INTEGER},
@@ -79,7 +79,7 @@ ADDON = AddonKind(
         "getImageInfo": Action(
             "Get Image Info",
             "Read what a picture is.",
-            (need("inputPath", "text", "A file of this run"),),
+            (run_file("inputPath"),),
             map_of(
                 {
                     "width": INTEGER,

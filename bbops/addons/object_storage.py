@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bbops.addons._base import Action, AddonKind, Secret, Setting, may, need
+from bbops.addons._base import Action, AddonKind, Secret, Setting, may, need, run_file
 from bbops.expressions.types import DATETIME, INTEGER, TEXT, list_of, map_of
 from bbops.model import Model
 
@@ -29,7 +29,7 @@ ADDON = AddonKind(
             "Upload File",
             "Store a file of this run under a key.",
             (
-                need("filePath", "text", "A file of this run"),
+                run_file("filePath"),
                 need("key", "text", "The name in the bucket"),
                 may("contentType", "text", "Found out from the file if left out"),
                 may("bucket"),

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from bbops.addons._base import Action, AddonKind, Secret, may, need
+from bbops.addons._base import Action, AddonKind, Secret, Setting, may, need
 from bbops.expressions.types import ANY, BOOLEAN, INTEGER, TEXT, map_of
 from bbops.model import Model
 
 
 class Config(Model):
-    """The signing secret is needed for webhooks only."""
+    """The signing secret is needed for webhooks only.
+
+    `endpoint` is for a stand-in with the same protocol.
+    """
 
     secret_key: Secret
     webhook_signing_secret: Secret | None = None
+    endpoint: Setting | None = None
 
 
 ADDON = AddonKind(
@@ -107,7 +111,7 @@ ADDON = AddonKind(
             "Verify Webhook Signature",
             "Check that an event comes from the provider, and read it; another one throws 400.",
             (
-                may("payload", "text", "The raw body of the request if left out"),
+                may("payload", "text", "The raw body of the request if left out", is_body=True),
                 need("signature", "text", "The header that the provider sends", nullable=True),
                 may(
                     "tolerance",

@@ -43,13 +43,14 @@ def format_file(path: str, data: bytes) -> Formatted:
     if not isinstance(document.root, dict):
         return Formatted("", (Diagnostic(Place(path), "not-a-map", "a resource is a map of keys"),))
     try:
-        return Formatted(format_document(document, _order(path)))
+        return Formatted(format_document(document, order_in(path)))
     except ChangedMeaning as error:
         message = f"'{path}' cannot be formatted: {error}"
         raise BbopsError(message, hint="this is a bug in bbops; the file stays as it is") from error
 
 
-def _order(path: str) -> Order:
+def order_in(path: str) -> Order:
+    """Return the order of keys in a file. `path` is the one from the project's root."""
     top = PurePosixPath(path).parts[0]
     model = kinds().get("" if path == "project.yaml" else top)
     return order_of(model) if model else AsWritten()

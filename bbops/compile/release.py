@@ -19,8 +19,10 @@ from bbops.check.flows import check_flow
 from bbops.compile.function import code_key, compile_function
 from bbops.compile.wording import compile_wording
 from bbops.diagnostics import Diagnostic
+from bbops.model import Model
 from bbops.names import env_name
 from bbops.project import Project, Route
+from bbops.resources.addon import Addon
 from bbops.resources.endpoint import Upload
 from bbops.resources.project import Engine, Refresh
 from bbops.runtime.cursors import KEY_VARIABLE
@@ -138,10 +140,17 @@ def _artifact(project: Project, functions: list[bytes], dialect: Dialect) -> dic
         "session": _session(project),
         "sign_ins": _sign_ins(project),
         "wording": compile_wording(project),
-        "addons": {name: one.model.enabled for name, one in project.addons.items()},
+        "addons": {name: _addon(one.model) for name, one in project.addons.items()},
         "env": declared_env(project),
         "private": _private(project),
     }
+
+
+def _addon(addon: Addon) -> dict[str, Any]:
+    """Return whether an addon is enabled, and its settings: texts, and `${ env.NAME }`."""
+    config: Model | None = addon.config
+    told = config.model_dump(by_alias=True, exclude_none=True) if config else {}
+    return {"enabled": addon.enabled, "config": told}
 
 
 def declared_env(project: Project) -> dict[str, dict[str, Any]]:

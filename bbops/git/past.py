@@ -22,7 +22,9 @@ class Step(NamedTuple):
     version: str
 
 
-def read_past(place: Place, path: str, limit: int, folder: str = "") -> tuple[Step, ...]:
+def read_past(
+    place: Place, path: str, limit: int, folder: str = "", head: str = "HEAD"
+) -> tuple[Step, ...]:
     """Return the newest commits that changed a file, the newest first; renames are followed.
 
     Args:
@@ -30,12 +32,13 @@ def read_past(place: Place, path: str, limit: int, folder: str = "") -> tuple[St
         path: of the file, from the repository's root.
         limit: how many at most.
         folder: of the project whose versions count; empty in a repository of one.
+        head: the commit whose history it is.
 
     Raises:
         GitError: the repository cannot be read.
     """
     options = (f"-{limit}", "--follow", "--no-show-signature", f"--format={_FIELDS}")
-    rows = [line.split(_PART) for line in _ask(place, ("log", *options, "--", path)) if line]
+    rows = [line.split(_PART) for line in _ask(place, ("log", *options, head, "--", path)) if line]
     versions = _versions(place, [row[0] for row in rows], f"{folder}/v*" if folder else "v*")
     return tuple(Step(one[0], one[1], one[2], one[3], versions.get(one[0], "")) for one in rows)
 

@@ -122,9 +122,7 @@ def write_tree(place: Place, folder: Path, paths: Sequence[str]) -> str:
         folder: where they lie.
         paths: of the files from there; without quotes and control characters.
     """
-    files = [str(folder / path) for path in paths]
-    written = _run(place, ("hash-object", "-w", "--no-filters", "--stdin-paths"), files)
-    blobs = _demand(written, "hash-object").split()
+    blobs = _hash_files(place, [folder / path for path in paths])
     with tempfile.TemporaryDirectory(prefix="bbops-index-") as temporary:
         aside = replace(place, index=Path(temporary) / "index")
         lines = [
@@ -132,6 +130,22 @@ def write_tree(place: Place, folder: Path, paths: Sequence[str]) -> str:
         ]
         _demand(_run(aside, ("update-index", "--add", "--index-info"), lines), "update-index")
         return _demand(_run(aside, ("write-tree",)), "write-tree")
+
+
+def write_blobs(place: Place, texts: Sequence[bytes]) -> list[str]:
+    """Write the bytes of files that no tree holds yet; return their ids."""
+    with tempfile.TemporaryDirectory(prefix="bbops-blobs-") as temporary:
+        paths = [Path(temporary) / str(number) for number in range(len(texts))]
+        for path, data in zip(paths, texts, strict=True):
+            path.write_bytes(data)
+        return _hash_files(place, paths)
+
+
+def _hash_files(place: Place, paths: Sequence[Path]) -> list[str]:
+    if not paths:
+        return []
+    arguments = ("hash-object", "-w", "--no-filters", "--stdin-paths")
+    return _demand(_run(place, arguments, [str(one) for one in paths]), "hash-object").split()
 
 
 def make_commit(
@@ -175,6 +189,28 @@ def move_branch(place: Place, branch: str, old: str, new: str, reason: str) -> N
     except GitError:
         _run(place, ("read-tree", "-m", "-u", new, "HEAD"), work_tree=work_tree)
         raise
+
+
+def delete_branch(place: Place, branch: str, old: str) -> None:
+    """Delete a branch that holds one commit; it lives on in what else names it.
+
+    Raises:
+        GitError: it has moved since, or its files are checked out.
+    """
+    if is_checked_out(place, branch):
+        raise GitError(
+            f"branch '{branch}' is checked out in '{find_work_tree(place)}'",
+            hint="check out another one there",
+        )
+    answer = _run(place, ("update-ref", "-d", f"refs/heads/{branch}", old), who=BBOPS)
+    if answer.status and "is at" in answer.complaint:
+        raise _moved(branch)
+    _demand(answer, "update-ref")
+
+
+def keep_ref(place: Place, ref: str, commit: str) -> None:
+    """Let a ref of our own name a commit, so that git keeps it."""
+    _demand(_run(place, ("update-ref", ref, commit), who=BBOPS), "update-ref")
 
 
 def _point(place: Place, branch: str, old: str, new: str, reason: str) -> None:

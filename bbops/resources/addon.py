@@ -18,8 +18,11 @@ class Addon(Model):
       is a warning: it publishes, and fails with `addon-disabled` when it runs.
     - Secrets are always `${ env.NAME }`; other settings are text, or exactly that.
     - A parameter of a step that may be left out may also be null.
-    - In tests `mocks` answer its steps. Elsewhere a step that this version cannot do yet fails with
+    - In tests `mocks` answer its steps. This version does those of imageProcessing (with
+      `pip install 'bbops[images]'`), objectStorage and payments; others fail with
       `addon-not-built`.
+    - A vendor that answers with an error fails the step as one of `http` fails: `error.status` is
+      its answer, `retry` tries again where that may help.
     """
 
     folder: ClassVar[str] = "addons"

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bbops.runtime.failures import Failure
+from bbops.host import Folder
 from bbops.runtime.fields import Spec
 from bbops.runtime.flow import Run
 from bbops.runtime.shapes import compile_shape
+from bbops.runtime.vendors._work import Addon, AddonFailure, Work
 
 Read = Callable[[Any], Any]
 
-
-class AddonFailure(Failure):
-    """An addon cannot do its step; `code` says why, the client sees a 500."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
+__all__ = ["Addon", "AddonFailure", "call_addon", "make_reader"]
 
 
-async def call_addon(run: Run, step: str, parameters: Mapping[str, Any], read: Read) -> Any:
+async def call_addon(
+    run: Run, step: str, parameters: Mapping[str, Any], read: Read, folder: Folder | None
+) -> Any:
     """Let an addon do its step. A host that has the door `addons` (a test's) answers instead.
+
+    Args:
+        folder: of the run's files, for the steps that take or make some.
 
     Raises:
         AddonFailure: `addon-disabled`; `addon-not-built` in a version that knows the step's form
@@ -31,10 +31,14 @@ async def call_addon(run: Run, step: str, parameters: Mapping[str, Any], read: R
     door = run.host.addons
     if door is not None:
         return read(await door.call(step, parameters))
-    addon = step.partition(".")[0]
-    if not run.addons.get(addon, False):
-        raise AddonFailure("addon-disabled", f"addon '{addon}' is not enabled in this project")
-    raise AddonFailure("addon-not-built", f"this version cannot do '{step}' yet")
+    name, _, action = step.partition(".")
+    addon = run.addons.get(name)
+    if addon is None:
+        raise AddonFailure("addon-disabled", f"addon '{name}' is not enabled in this project")
+    if action not in addon.steps:
+        raise AddonFailure("addon-not-built", f"this version cannot do '{step}' yet")
+    given = {key: value for key, value in parameters.items() if value is not None}
+    return read(await addon.steps[action](Work(name, run.host, addon.config, folder), given))
 
 
 def make_reader(step: str, spec: Spec) -> Read:

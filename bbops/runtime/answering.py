@@ -113,7 +113,7 @@ class Answering:
         self, name: str, host: Any, env: Mapping[str, Any], tokens: Tokens | None, *,
         fuel: int, detailed: bool, history: Record | None = None,
         send_whole: SendWhole | None = None, mask: Mask | None = None,
-        addons: Mapping[str, bool] | None = None, wording: Wording | None = None,
+        addons: Mapping[str, Any] | None = None, wording: Wording | None = None,
         credentials: Credentials | None = None,
     ) -> None:  # fmt: skip
         self.host, self.tokens, self.fuel = host, tokens, fuel

@@ -58,8 +58,8 @@ class Run:
     host: Any
     env: Mapping[str, Any]
     tokens: Tokens | None
-    addons: Mapping[str, bool] = _NONE
-    """The project's addons, and whether each is enabled."""
+    addons: Mapping[str, Any] = _NONE
+    """The addons that are enabled, as `bbops.runtime.vendors` links them."""
     cache: Cache
     fuel: list[int]
     depth = 0
@@ -88,7 +88,7 @@ class Run:
 
 
 def bound_run(
-    host: Any, env: Mapping[str, Any], tokens: Tokens | None, addons: Mapping[str, bool]
+    host: Any, env: Mapping[str, Any], tokens: Tokens | None, addons: Mapping[str, Any]
 ) -> type[Run]:
     """Return the kind of Run whose doors are these: to make one costs next to nothing."""
     doors = {"host": host, "env": env, "tokens": tokens, "addons": addons, "cache": Cache()}

@@ -31,13 +31,14 @@ from bbops.runtime.sizes import MAX_BODY, size_bytes
 from bbops.runtime.statements import Statement
 from bbops.runtime.table import RouteTable
 from bbops.runtime.uploads import Uploads
+from bbops.runtime.vendors import link_addons
 from bbops.runtime.wording import Entry, Wording
 
 FUEL = 100_000
 """Loop rounds and calls that one request may spend."""
 
 
-FORMAT = f"5 {MAGIC_NUMBER.hex()}"
+FORMAT = f"6 {MAGIC_NUMBER.hex()}"
 """Of artifacts: how they are laid out, and whose byte code is in them."""
 
 SLICE_SECONDS = 0.001
@@ -201,8 +202,8 @@ def _answering(
         link_tokens(data["auth"], env, given["host"], lasting),
         fuel=FUEL, detailed=given.get("detailed", False), history=given.get("history"),
         send_whole=given.get("send_whole"),
-        mask=Mask(secrets, data["private"]), addons=data["addons"], wording=wording,
-        credentials=link_credentials(data["auth"], data["session"]),
+        mask=Mask(secrets, data["private"]), addons=link_addons(data["addons"], env),
+        wording=wording, credentials=link_credentials(data["auth"], data["session"]),
     )  # fmt: skip
 
 

@@ -85,6 +85,10 @@ class KeptFolder:
         """Keep it behind what a file holds."""
         self._files[name] = self._files.get(name, b"") + data
 
+    async def write(self, name: str, data: bytes) -> None:
+        """Keep it in the place of what is there."""
+        self._files[name] = data
+
     async def size(self, name: str) -> int | None:
         """Return how many bytes are kept."""
         return len(self._files[name]) if name in self._files else None

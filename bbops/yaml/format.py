@@ -59,18 +59,22 @@ def format_document(document: Document, order: Order | None = None) -> str:
     Raises:
         ChangedMeaning: values or comments would not all be there.
     """
-    root = read_layout(document)
-    _keep_title(root)
-    _sort(root, order or AsWritten())
-    while root.after and not root.after[-1]:
-        root.after.pop()
-    text = "\n".join(_block(root, 0)).lstrip("\n") + "\n"
+    text = write_block(read_layout(document), order)
     again = load(text.encode())
     if again.problems or not _equal(again.root, document.root):
         raise ChangedMeaning("a value would change")
     if sorted(comments_of(again)) != sorted(comments_of(document)):
         raise ChangedMeaning("a comment would be lost")
     return text
+
+
+def write_block(root: Block, order: Order | None = None) -> str:
+    """Return the text of a layout whose root is a map; the layout is sorted on the way."""
+    _keep_title(root)
+    _sort(root, order or AsWritten())
+    while root.after and not root.after[-1]:
+        root.after.pop()
+    return "\n".join(_block(root, 0)).lstrip("\n") + "\n"
 
 
 def _equal(left: Any, right: Any) -> bool:

@@ -10,7 +10,8 @@ from bbops.yaml.scalars import resolve
 
 # Signs that mean something at the start of a scalar; `-` and `?` only before a blank, but a text
 # that begins with them is easier to read in quotes.
-_PLAIN = re.compile(r"[^\s\-?:,\[\]{}#&*!|>'\"%@`=<~][^\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]*")
+_ODD = r"\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff"
+_PLAIN = re.compile(rf"[^\s\-?:,\[\]{{}}#&*!|>'\"%@`=<~{_ODD}][^{_ODD}]*")
 _NEEDS_QUOTES = re.compile(r":(?:\s|$)|\s#|\s$|^\.\.\.")
 # Inside of brackets an unquoted expression is legal at times, and hard to read always.
 _WORDS = re.compile(r"[\w ./+-]*")

@@ -72,7 +72,11 @@ class RunFolder:
         Raises:
             Unavailable: the disk is full, or cannot be written.
         """
-        await asyncio.to_thread(self._append, name, data)
+        await asyncio.to_thread(self._put, name, data, "ab")
+
+    async def write(self, name: str, data: bytes) -> None:
+        """Make a file, in the place of one that is there. Raises as `append`."""
+        await asyncio.to_thread(self._put, name, data, "wb")
 
     async def size(self, name: str) -> int | None:
         """Return the bytes of a file, off the event loop; None where there is none."""
@@ -93,11 +97,11 @@ class RunFolder:
             with suppress(RuntimeError):  # the process ends, and removes them all
                 asyncio.get_running_loop().run_in_executor(None, _remove, path)
 
-    def _append(self, name: str, data: bytes) -> None:
+    def _put(self, name: str, data: bytes, mode: str) -> None:
         with _told():
             if self._path is None:
                 self._path = self._folders.make()
-            with (self._path / name).open("ab") as file:
+            with (self._path / name).open(mode) as file:
                 file.write(data)
 
     def _size(self, name: str) -> int | None:

@@ -17,7 +17,7 @@ DEVICE = "urn:ietf:params:oauth:grant-type:device_code"
 _HIDDEN = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)">')
 
 
-class Agent:
+class Program:
     """One client of one control plane."""
 
     def __init__(self, tried: Tried, **metadata: Any) -> None:

@@ -1,0 +1,95 @@
+"""Say what changes would do, and write nothing that anybody sees."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+from msgspec.structs import replace
+
+from bbops.mcp.tool import Call, Gives, Takes, Tool
+from bbops.mcp.words import MOST_CHANGES, Change, Found
+from bbops.mcp.work import Work
+from bbops.mcp.workplace import Workplace
+
+
+class Wanted(Takes, frozen=True):
+    """The changes, all or nothing, in this order."""
+
+    changes: Annotated[list[Change], Meta(min_length=1, max_length=MOST_CHANGES)]
+    draft: Annotated[
+        str, Meta(max_length=100, description="Draft to build on; omit for the live branch")
+    ] = ""
+
+
+class Consequence(msgspec.Struct, frozen=True):
+    """What clients can no longer rely on, or where somebody may more than today."""
+
+    code: str
+    subject: str
+    message: str
+    cure: str
+    file: str
+
+
+class Migration(msgspec.Struct, frozen=True):
+    """A change of a table; `risk` is safe, depends, destructive or impossible."""
+
+    change: str
+    risk: str
+    cure: str = ""
+
+
+class Preview(Gives, frozen=True, kw_only=True):
+    """What would be.
+
+    Attributes:
+        plan: what apply_changes takes; it names commits and trees, nothing else.
+        files: what changes, by path.
+        routes, breaking, access, migration, missing_env: against what the live branch held when
+            the draft left it.
+        live_data: whether the live database has said which rows are touched.
+    """
+
+    plan: str
+    base: str
+    draft: str
+    ok: bool
+    summary: str
+    files: dict[str, str]
+    diff: str
+    is_diff_cut: bool = False
+    diagnostics: list[Found] = []
+    routes: list[str] = []
+    breaking: list[Consequence] = []
+    access: list[Consequence] = []
+    migration: list[Migration] = []
+    missing_env: list[str] = []
+    approvals: int = 0
+    reasons: list[str] = []
+    refused: list[str] = []
+    live_data: bool = False
+
+
+PREVIEW = Work("previewing", Wanted, Preview)
+NAME = "my-change"
+
+
+async def run(place: Workplace, taken: Wanted) -> Preview:
+    """Preview, and say how to go on."""
+    done = await place.work(PREVIEW, taken)
+    if not done.ok:
+        wanted = {"refs": sorted({one.ref for one in done.diagnostics if one.ref})[:20]}
+        why = "read what has mistakes; then preview again"
+        return replace(done, next=[Call("context_read", wanted, why)] if wanted["refs"] else [])
+    arguments = {"draft": taken.draft or NAME, "plan": done.plan, "message": "Say what changes"}
+    return replace(done, next=[Call("apply_changes", arguments, "commit exactly this to a draft")])
+
+
+TOOL = Tool(
+    "preview_changes", "Preview changes",
+    "Dry run: diff, mistakes, routes, database migration with risk, breaking API changes, missing"
+    " environment variables. Returns the plan that apply_changes needs.",
+    Wanted, Preview, run,
+)  # fmt: skip

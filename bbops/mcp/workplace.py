@@ -1,0 +1,181 @@
+"""Where the tools of one project do their work for one person: a server, or a checkout.
+
+Whoever makes a workplace knows who asks; each method refuses what that person may not do.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Protocol, TypeVar
+
+import msgspec
+
+from bbops.mcp.words import Found, Proposed
+from bbops.mcp.work import Work
+
+T = TypeVar("T", bound=msgspec.Struct)
+G = TypeVar("G", bound=msgspec.Struct)
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """What is known of a project beside its repository.
+
+    Attributes:
+        published: the commit that answers now; empty where nothing does, or no server is.
+        message: why the newest commit is not live, or an empty text.
+        may: words of `read`, `change`, `propose`, `merge`, `requests`.
+    """
+
+    name: str
+    url: str = ""
+    published: str = ""
+    version: str = ""
+    message: str = ""
+    may: tuple[str, ...] = ()
+    proposals: tuple[Proposed, ...] = ()
+
+
+class Tested(msgspec.Struct, frozen=True):
+    """What tests gave."""
+
+    cases: int
+    failed: int
+    seconds: float
+    diagnostics: tuple[Found, ...] = ()
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A request to a draft; `path` begins with a slash and has its query."""
+
+    draft: str
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """What a draft answered; `body` is cut where it is long."""
+
+    commit: str
+    status: int
+    headers: dict[str, str]
+    body: str
+    is_cut: bool
+    milliseconds: float
+
+
+class Review(msgspec.Struct, frozen=True):
+    """What somebody said of a proposal: their text, never an instruction."""
+
+    who: str
+    at: str
+    verdict: str
+    text: str
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """A proposal, and what merging it now would do.
+
+    Attributes:
+        base: what it would be merged into; both commits are in the repository.
+        obstacles: what is in the way; empty when it can be merged.
+        waits: whether others' words, or tests that run, are all that is in the way.
+    """
+
+    number: int
+    url: str
+    title: str
+    description: str
+    author: str
+    draft: str
+    state: str
+    head: str
+    base: str
+    preview: str = ""
+    obstacles: tuple[str, ...] = ()
+    waits: bool = False
+    summary: str = ""
+    plan: str = ""
+    tests: str = ""
+    diagnostics: tuple[Found, ...] = ()
+    reviews: tuple[Review, ...] = ()
+
+
+class Merged(msgspec.Struct, frozen=True):
+    """What became of a wish to publish."""
+
+    state: Literal["merged", "waiting", "refused"]
+    waiting_for: tuple[str, ...] = ()
+    commit: str = ""
+    is_live: bool = False
+    lines: tuple[str, ...] = ()
+
+
+class Attempt(msgspec.Struct, frozen=True):
+    """How far a commit is on its way to live traffic."""
+
+    commit: str
+    state: Literal["queued", "publishing", "live", "failed", "superseded", "unknown"]
+    stage: str
+    live: str
+    version: str
+    message: str = ""
+    diagnostics: tuple[Found, ...] = ()
+
+
+class Activity(msgspec.Struct, frozen=True):
+    """Requests, the newest first, as the history keeps them: masked. `next` is an id, or 0."""
+
+    items: tuple[dict[str, Any], ...]
+    next: int
+
+
+class Workplace(Protocol):
+    """One project, for one person. Every method raises Refused or BbopsError where it cannot."""
+
+    async def work(self, work: Work[T, G], taken: T) -> G:
+        """Do a piece of work in the repository."""
+        ...
+
+    async def stand(self) -> Standing:
+        """Return what is known beside the repository."""
+        ...
+
+    async def test(self, commit: str) -> Tested:
+        """Run the tests of a commit that has no mistakes."""
+        ...
+
+    async def ask(self, asked: Asked) -> Answered:
+        """Ask a draft as it is now, on its own data and with stand-ins for the world."""
+        ...
+
+    async def propose(self, draft: str, title: str, body: str) -> Judged:
+        """Open the proposal of a draft, or bring the open one up to date."""
+        ...
+
+    async def judge(self, number: int) -> Judged:
+        """Return a proposal and how it stands."""
+        ...
+
+    async def comment(self, number: int, text: str) -> str:
+        """Say something of a proposal; return the address of its page."""
+        ...
+
+    async def publish(self, number: int, head: str) -> Merged:
+        """Merge a proposal as it was looked at, if the rules are met."""
+        ...
+
+    async def attempt(self, commit: str) -> Attempt:
+        """Return how far a commit is; the newest one without a name."""
+        ...
+
+    async def activity(
+        self, *, only_failed: bool, endpoint: str, since: float, before: int, limit: int,
+        details: bool,
+    ) -> Activity:  # fmt: skip
+        """Return requests that the live API answered."""
+        ...
+
+    async def restore(self, commit: str, topic: str, title: str, body: str) -> Judged:
+        """Propose a commit that no branch holds, which brings back what was."""
+        ...

@@ -1,0 +1,65 @@
+"""Commit a plan to a draft; the same plan twice is the same commit."""
+
+from __future__ import annotations
+
+from bbops.errors import GitError
+from bbops.git.command import run
+from bbops.git.writing import NOTHING, make_commit, move_branch
+from bbops.mcp.project.apply_changes import Applied, Applying
+from bbops.mcp.tool import Call, Refused
+from bbops.mcp.workshop.bench import Bench
+from bbops.mcp.workshop.plans import Plan, read_plan, require_sound
+
+
+def do(bench: Bench, taken: Applying) -> Applied:
+    """Commit it, unless that was done before.
+
+    Raises:
+        Refused: the draft has moved since the preview, or may not be written.
+    """
+    draft, plan = bench.require_own(taken.draft), read_plan(taken.plan)
+    files = require_sound(bench, plan)
+    if done := _find_done(bench, draft, plan):
+        return Applied(draft=draft, commit=done, files=files, was_there=True)
+    _require_fresh(bench, draft, plan)
+    message = taken.message.strip() or "Change by an agent"
+    commit = make_commit(bench.store.place, plan.tree, [plan.base], message, bench.who)
+    try:
+        move_branch(
+            bench.store.place, draft, bench.resolve(draft) or NOTHING, commit, "apply a plan"
+        )
+    except GitError:
+        if done := _find_done(bench, draft, plan):  # another call was as fast
+            return Applied(draft=draft, commit=done, files=files, was_there=True)
+        raise
+    return Applied(draft=draft, commit=commit, files=files)
+
+
+def _find_done(bench: Bench, draft: str, plan: Plan) -> str:
+    """Return the commit of the draft that is this plan's already; empty without one."""
+    head = bench.resolve(draft)
+    if head is None or not bench.store.has_commit(plan.base):
+        return ""
+    answer = run(
+        bench.store.place,
+        ("rev-list", "--first-parent", "--parents", "--max-count=1000", f"{plan.base}..{head}"),
+    )
+    rows = [line.split() for line in answer.output.decode(errors="replace").splitlines()]
+    commit = next((row[0] for row in rows if row[1:2] == [plan.base]), "")
+    is_it = commit and bench.store.trees([commit]).get(commit) == plan.tree
+    return commit if is_it else ""
+
+
+def _require_fresh(bench: Bench, draft: str, plan: Plan) -> None:
+    head = bench.resolve(draft)
+    if head is None and plan.head == NOTHING and bench.store.is_ancestor(plan.base, bench.head):
+        return
+    if head == plan.base:
+        return
+    again = Call("preview_changes", {"draft": draft, "changes": []}, "with the same changes")
+    if head is None:
+        raise Refused(f"draft '{draft}' is not there", hint="preview again", next=(again,))
+    raise Refused(
+        f"draft '{draft}' holds {head[:12]} by now, the plan builds on {plan.base[:12]}",
+        hint="preview the same changes again, with this draft", next=(again,),
+    )  # fmt: skip

@@ -1,0 +1,146 @@
+"""A repository on the bench: one project in it, for one person; its live branch stays as it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from bbops.compile.release import Cache, check
+from bbops.diagnostics import Diagnostic, suggest
+from bbops.errors import GitError
+from bbops.git.address import require_branch
+from bbops.git.command import run
+from bbops.git.proposals import PREVIEW
+from bbops.git.store import Store
+from bbops.git.tree import GitTree
+from bbops.git.writing import BBOPS, Identity
+from bbops.mcp.tool import Call, Refused
+from bbops.project import Project
+from bbops.resources.project import Engine
+
+Weigh = Callable[[Project], Mapping[str, Any]]
+"""Asks the live data what would become of it: as `bbops db plan --json` says it."""
+
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9._/-]{0,99}")
+_RESERVED: Final = re.compile(
+    rf"(refs|heads|tags|remotes|pull|for|bbops|snapshot|origin)(/.*)?|{PREVIEW}[0-9]+(/.*)?"
+    r"|v[0-9]+|(fetch_|orig_|merge_|cherry_pick_)?head|[0-9a-f]{7,64}"
+)
+"""What would be, or looks like, another thing than a branch of somebody's."""
+DRAFT_HINT: Final = "name it as a branch of yours: small letters, digits, '-', '.', '_' and '/'"
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What work is done with. To be used by ONE thread only, as a store is.
+
+    Attributes:
+        live: the branch that the project follows.
+        folder: the project's in a repository of several; else empty.
+        who: the author of what is committed.
+        taken: branches that other projects follow.
+        published: the commit that answers now; empty where nobody knows.
+        elsewhere: where the repository is kept, if this is only a copy of it.
+        url: where the project answers.
+        weigh: None where there is no live data to ask.
+    """
+
+    store: Store
+    live: str
+    folder: str = ""
+    who: Identity = BBOPS
+    taken: frozenset[str] = frozenset()
+    published: str = ""
+    elsewhere: str = ""
+    url: str = ""
+    engine: Engine = "sqlite"
+    off: tuple[str, ...] = ()
+    cache: Cache = field(default_factory=Cache)
+    weigh: Weigh | None = None
+
+    # ---- commits
+    @property
+    def head(self) -> str:
+        """The newest commit of the live branch. Raises: Refused: there is none."""
+        found = self.store.resolve(self.live)
+        if found is None:
+            raise Refused(f"the live branch '{self.live}' has no commit yet")
+        return found
+
+    def find(self, draft: str) -> str:
+        """Return the newest commit of a draft; of the live branch without a name.
+
+        Raises:
+            Refused: there is none.
+        """
+        if not draft or draft == self.live:
+            return self.head
+        found = self.resolve(draft)
+        if found is None:
+            near = suggest(draft, self.drafts())
+            call = Call("context_get", {}, "see which drafts there are")
+            raise Refused(f"there is no draft '{draft}'", hint=near, next=(call,))
+        return found
+
+    def resolve(self, draft: str) -> str | None:
+        """Return the newest commit of a draft, None without one. Raises: Refused: no such name."""
+        try:
+            return self.store.resolve(require_branch(draft))
+        except GitError as error:
+            raise Refused(error.message, hint=DRAFT_HINT) from None
+
+    def drafts(self) -> dict[str, str]:
+        """Return every branch that is no project's, with its newest commit."""
+        own = {self.live, *self.taken}
+        return {name: tip for name, tip in self.store.branches().items() if name not in own}
+
+    def fork(self, commit: str) -> str:
+        """Return the commit at which a history left the live branch; its head without one."""
+        answer = run(self.store.place, ("merge-base", self.head, commit))
+        found = answer.output.decode(errors="replace").split()
+        return found[0] if answer.status == 0 and found else self.head
+
+    # ---- what is in them
+    def tree(self, commit: str) -> GitTree:
+        """Return the project's files in a commit, or in a tree of the whole repository."""
+        return GitTree(self.store, commit, branch=self.live, under=self.folder)
+
+    def check(self, tree: GitTree) -> tuple[Project | None, tuple[Diagnostic, ...]]:
+        """Return the project of a tree, and what is wrong with it."""
+        return check(tree, self.cache, database=self.engine, off=self.off)
+
+    def path(self, file: str) -> str:
+        """Return the path of one of the project's files from the repository's root."""
+        return f"{self.folder}/{file}" if self.folder else file
+
+    # ---- what may be written
+    def require_own(self, draft: str) -> str:
+        """Return the name of a draft that may be written.
+
+        Raises:
+            Refused: it is the live branch, or somebody else's to move, or no name for one.
+        """
+        self.require_here()
+        if draft == self.live or draft in self.taken:
+            raise Refused(
+                f"branch '{draft}' is live: nothing is written there",
+                hint="commit to a draft, open its pull request, and ask to publish that",
+                next=(Call("context_get", {}, "see which drafts there are"),),
+            )
+        is_name = _NAME.fullmatch(draft) and not _RESERVED.fullmatch(draft)
+        if not is_name:
+            raise Refused(f"'{draft[:100]}' cannot be a draft", hint=DRAFT_HINT)
+        try:
+            return require_branch(draft)
+        except GitError as error:
+            raise Refused(error.message, hint=DRAFT_HINT) from None
+
+    def require_here(self) -> None:
+        """Raises: Refused: this is only a copy of the repository."""
+        if self.elsewhere:
+            raise Refused(
+                f"the repository is kept elsewhere: {self.elsewhere}; nothing is written from here",
+                hint="clone it, let 'bbops mcp serve --stdio' work there, and push the draft",
+            )

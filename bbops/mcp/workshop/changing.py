@@ -1,0 +1,142 @@
+"""Turn changes that an agent wants into the new bytes of files: comments stay where they can."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from bbops.authoring.changing import Change as Authored
+from bbops.authoring.changing import ChangedTree
+from bbops.authoring.folder import Folder
+from bbops.authoring.formatting import order_in
+from bbops.authoring.moving import move
+from bbops.authoring.naming import Name
+from bbops.errors import BbopsError
+from bbops.mcp.tool import Call, Refused
+from bbops.mcp.words import Change
+from bbops.mcp.workshop.files import TEXT, Files
+from bbops.mcp.workshop.refs import DOC, SETTINGS, Ref, near, parse_ref
+from bbops.mcp.workshop.telling import as_json
+from bbops.tree import Tree
+from bbops.yaml.document import MAX_BYTES
+from bbops.yaml.format import read_source
+from bbops.yaml.merge import Unwritable, merge
+
+MOST_FILES: Final = 2_000
+MOST_BYTES: Final = 8 << 20
+"""Of all files that one plan changes."""
+DEEPEST: Final = 60
+
+Bytes = Mapping[str, bytes | None]
+"""New bytes by path from the project's root; None takes the file away."""
+
+
+def change_files(tree: Tree, changes: Sequence[Change]) -> Bytes:
+    """Return what changes of files, all of them in their order, or nothing.
+
+    Raises:
+        Refused: one cannot be made; says which.
+    """
+    given, files = Files(tree), dict[str, bytes | None]()
+    for at, one in enumerate(changes):
+        ref = parse_ref(one.ref)
+        _require_base(given, ref, one)
+        now = ChangedTree(tree, files)
+        try:
+            files |= _WAYS[one.op](now, ref, one)
+        except BbopsError as error:
+            raise Refused(f"change {at + 1}: {error.message}", hint=error.hint) from None
+    was = {ref.file: data for ref, data in given.read(given.entries).items()}
+    changed = {path: data for path, data in files.items() if was.get(path) != data}
+    if len(changed) > MOST_FILES or sum(len(one or b"") for one in changed.values()) > MOST_BYTES:
+        raise Refused("this is too much for one plan", hint="make several of it")
+    return changed
+
+
+def _require_base(files: Files, ref: Ref, one: Change) -> None:
+    """Raises: Refused: what was read is not what stands there now."""
+    digest = files.digest(ref)
+    if one.base and one.base != digest:
+        what = "is gone" if digest is None else "has changed"
+        raise Refused(
+            f"'{ref}' {what} since you read it", hint="read it again, and change what is there now",
+            next=(Call("context_read", {"refs": [str(ref)]}, "with the draft you build on"),),
+        )  # fmt: skip
+
+
+def _put(tree: Tree, ref: Ref, one: Change) -> Bytes:
+    _require_shallow(one.body)
+    old = Files(tree).read([ref]).get(ref)
+    data = _prose(one.body) if ref.kind == DOC else _resource(ref, old, one.body)
+    if len(data) > MAX_BYTES:
+        raise BbopsError(f"'{ref}' would have {len(data):,} bytes, at most {MAX_BYTES:,} may be")
+    return {ref.file: data}
+
+
+def _prose(body: Mapping[str, Any]) -> bytes:
+    text = body.get(TEXT)
+    if not isinstance(text, str) or len(body) != 1:
+        raise BbopsError("the body of a doc is its text", hint='{"text": "# Title\\n…"}')
+    try:
+        return (text.rstrip("\n") + "\n").encode()
+    except UnicodeEncodeError:
+        raise BbopsError("the text holds half a character") from None
+
+
+def _resource(ref: Ref, old: bytes | None, body: Mapping[str, Any]) -> bytes:
+    if not body:
+        raise BbopsError(f"put '{ref}' needs its body", hint="the whole resource")
+    document = read_source(old) if old is not None else None
+    if document and (document.problems or not isinstance(document.root, dict) or not document.root):
+        document = None  # nobody knows what its comments are about
+    if old is not None and document and _is_same(as_json(document.root), body):
+        return old
+    try:
+        return merge(document, body, order_in(ref.file)).encode()
+    except Unwritable as error:
+        raise BbopsError(f"the body of '{ref}' cannot be written: {error}") from None
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def _delete(tree: Tree, ref: Ref, _: Change) -> Bytes:
+    if ref.kind == SETTINGS:
+        raise BbopsError("a project cannot be without its settings")
+    _require_there(tree, ref)
+    return {ref.file: None}
+
+
+def _rename(tree: Tree, ref: Ref, one: Change) -> Bytes:
+    _require_there(tree, ref)
+    if ref.kind == SETTINGS:
+        raise BbopsError("the settings have no name")
+    to = parse_ref(one.to if one.to.startswith(f"{ref.kind}/") else f"{ref.kind}/{one.to}")
+    if ref.kind == DOC:
+        data = Files(tree).read([ref]).get(ref)
+        return {ref.file: None, to.file: data}
+    change = Authored(Folder(Path(), tree))
+    move(change, Name(ref.folder, ref.name), Name(to.folder, to.name))
+    return change.files
+
+
+def _require_there(tree: Tree, ref: Ref) -> None:
+    files = Files(tree)
+    if ref not in files.entries:
+        raise BbopsError(f"there is no '{ref}'", hint=near(str(ref), files.entries))
+
+
+def _require_shallow(value: Any, depth: int = 0) -> None:
+    if depth > DEEPEST:
+        raise BbopsError(f"the body is more than {DEEPEST} levels deep")
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list):
+        for one in value:
+            _require_shallow(one, depth + 1)
+
+
+_WAYS: Final = {"put": _put, "delete": _delete, "rename": _rename}

@@ -1,0 +1,22 @@
+"""Check a draft as far as it is wanted; tests are run elsewhere."""
+
+from __future__ import annotations
+
+from bbops.compile.release import build
+from bbops.diagnostics import has_errors
+from bbops.load import load
+from bbops.mcp.project.validate_draft import Checked, Checking
+from bbops.mcp.workshop.bench import Bench
+from bbops.mcp.workshop.telling import tell
+
+
+def do(bench: Bench, taken: Checking) -> Checked:
+    """Return what is found."""
+    commit = bench.find(taken.draft)
+    tree = bench.tree(commit)
+    if taken.level == "schema":
+        found = load(tree, bench.cache.checked.files).diagnostics
+    else:
+        found = build(tree, bench.cache, database=bench.engine, off=bench.off).diagnostics
+    told, more = tell(found)
+    return Checked(commit=commit, ok=not has_errors(found), diagnostics=told, more=more)

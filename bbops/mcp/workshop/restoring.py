@@ -1,0 +1,64 @@
+"""Make the commit that goes back to what was, and say what no way back brings back."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from bbops.git.restoring import describe_restoring, restore_tree
+from bbops.git.versions import Version, find_version
+from bbops.git.writing import make_commit
+from bbops.mcp.project.recovery_rollback import Back, Restored
+from bbops.mcp.tool import Call, Refused
+from bbops.mcp.workshop.bench import Bench
+from bbops.mcp.workshop.history import SNAPSHOT, snapshots
+from bbops.mcp.workshop.previewing import find_consequences, migrations
+from bbops.mcp.workshop.refs import parse_ref
+from bbops.plan.plan import Plan
+from bbops.plan.render import words
+
+_COMMIT: Final = re.compile(r"[0-9a-f]{7,64}")
+_VERSION: Final = re.compile(r"(?:.*/)?v?[0-9]{1,9}")
+
+
+def do(bench: Bench, taken: Back) -> Restored:
+    """Return a commit on top of the live branch that no branch holds.
+
+    Raises:
+        Refused: there is nothing of this name to go back to.
+        GitError: nothing would change.
+    """
+    bench.require_here()
+    version, only = _find(bench, taken.to), [parse_ref(ref).file for ref in taken.refs]
+    head = bench.head
+    tree = restore_tree(bench.store.place, head, version, under=bench.folder, only=only)
+    message = f"{describe_restoring(version, only)}\n\n{taken.reason}"
+    commit = make_commit(bench.store.place, tree, [head], message, bench.who)
+    project, _ = bench.check(bench.tree(commit))
+    follows = find_consequences(bench, commit, project) if project else None
+    return Restored(
+        commit, version.name, words.summary(follows) if follows else "it would not work as it was",
+        tuple(migrations(follows.tables)) if follows else (), tuple(_lost(follows)),
+    )  # fmt: skip
+
+
+def _find(bench: Bench, text: str) -> Version:
+    snapshot = bench.path(f"{SNAPSHOT}{text.rpartition(SNAPSHOT)[2]}")
+    kept = next((one for one in snapshots(bench) if one.tag == snapshot), None)
+    if kept is not None:
+        return Version(kept.tag, 0, kept.commit, kept.at, kept.summary, {})
+    if _VERSION.fullmatch(text):
+        return find_version(bench.store.place, text, bench.folder)
+    commit = bench.store.find_commit(text) if _COMMIT.fullmatch(text) else None
+    if commit is None or not bench.store.is_ancestor(commit, bench.head):
+        raise Refused(
+            f"'{text[:100]}' is no version, snapshot or commit of the live branch",
+            next=(Call("recovery_history", {}, "see what there is to go back to"),),
+        )
+    return Version(commit[:12], 0, commit, "", bench.store.subject(commit), {})
+
+
+def _lost(follows: Plan | None) -> list[str]:
+    """Return which values no longer have a place; hidden ones come back with their column."""
+    tables = follows.tables if follows else ()
+    return [f"{one.kind} '{one.name}'" for one in tables if one.risk in {"destructive", "depends"}]

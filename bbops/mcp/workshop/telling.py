@@ -1,0 +1,50 @@
+"""Tell of findings and values as JSON has them, none of it without a bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import isfinite
+from typing import Any, Final
+
+from bbops.diagnostics import Diagnostic
+from bbops.mcp.words import Found
+from bbops.mcp.workshop.refs import ref_of
+
+MOST_FOUND: Final = 40
+_WIDEST: Final = 2**53
+
+
+def tell(diagnostics: Iterable[Diagnostic]) -> tuple[list[Found], int]:
+    """Return the first findings, errors before warnings, and how many more there are."""
+    every = sorted(diagnostics, key=lambda one: (one.severity != "error", one))
+    return [_tell(one) for one in every[:MOST_FOUND]], max(len(every) - MOST_FOUND, 0)
+
+
+def _tell(one: Diagnostic) -> Found:
+    place, ref = one.place, ref_of(one.place.file)
+    return Found(
+        one.severity, one.code, one.message, one.hint, str(ref or ""), place.file, place.line
+    )
+
+
+def as_json(value: Any) -> Any:
+    """Return a value of a file as JSON; a number that JSON's readers lack is a text."""
+    if isinstance(value, dict):
+        return {str(key): as_json(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [as_json(one) for one in value]
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int):
+        return int(value) if abs(value) <= _WIDEST else str(value)
+    if isinstance(value, float):
+        return value if isfinite(value) else str(value)
+    return str(value)
+
+
+def cut(text: str, most: int) -> tuple[str, bool]:
+    """Return the first lines of a text that fit, and whether something is left."""
+    if len(text) <= most:
+        return text, False
+    end = text.rfind("\n", 0, most)
+    return text[: end + 1 if end > most // 2 else most], True

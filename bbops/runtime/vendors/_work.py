@@ -1,0 +1,127 @@
+"""What the steps of addons have in common: settings, files of the run, and asking a vendor."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
+from urllib.parse import urlsplit
+
+import msgspec
+
+from bbops.host import Folder, Host, HttpRequest, HttpResponse
+from bbops.runtime.failures import Failure, FlowError, HttpFailure
+from bbops.runtime.values import check_size, spend
+
+TIMEOUT_SECONDS: Final = 30.0
+MOST_FILE_BYTES: Final = 100_000_000
+_FILE: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}").fullmatch
+_decode = msgspec.json.Decoder().decode
+
+
+class AddonFailure(Failure):
+    """An addon cannot do its step; `code` says why, the client sees a 500."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One step of an addon under way."""
+
+    addon: str
+    host: Host
+    config: Mapping[str, str | None]
+    folder: Folder | None
+
+    def setting(self, name: str) -> str:
+        """Return a setting that is needed.
+
+        Raises:
+            AddonFailure: it has no value.
+        """
+        found = self.config.get(name)
+        if not found:
+            raise AddonFailure("addon-config", f"addon '{self.addon}' needs a value of '{name}'")
+        return found
+
+    async def send(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
+    ) -> HttpResponse:
+        """Ask the vendor; return the answer, whatever its status.
+
+        Raises:
+            HttpFailure: there is none.
+        """
+        if self.host.http is None:
+            raise HttpFailure("httpRefused", "nothing outside may be asked here")
+        answer = await self.host.http.send(HttpRequest(method, url, headers, body, TIMEOUT_SECONDS))
+        spend(len(answer.body) >> 10)
+        return answer
+
+    async def read(self, name: Any) -> bytes:
+        """Return a file of the run.
+
+        Raises:
+            FlowError: there is none of this name, or it is too large.
+        """
+        size = await self._folder().size(name) if type(name) is str else None
+        if size is None:
+            raise FlowError(f"'{self.addon}' finds no such file in the folder of this run")
+        if size > MOST_FILE_BYTES:
+            raise FlowError(f"a file of {size:,} bytes, expected at most {MOST_FILE_BYTES:,}")
+        return await self._folder().read(name, 0, size)
+
+    async def write(self, name: Any, data: bytes) -> None:
+        """Make a file of the run, in the place of one that is there.
+
+        Raises:
+            FlowError: this is no name of a file.
+            Unavailable: the disk is full, or cannot be written.
+        """
+        if type(name) is not str or not _FILE(name):
+            raise FlowError(
+                "a file of the run has a name of letters, digits, '.', '_' and '-', without folders"
+            )
+        await self._folder().write(name, data)
+
+    def _folder(self) -> Folder:
+        if self.folder is None:
+            raise FlowError("a run that answers no request has no files here")
+        return self.folder
+
+
+Do = Callable[[Work, Mapping[str, Any]], Awaitable[Any]]
+"""Does a step: it is given the parameters that are not null, and returns its result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Addon:
+    """An addon that is enabled: its settings with their values, and what it can do."""
+
+    config: Mapping[str, str | None]
+    steps: Mapping[str, Do]
+
+
+def read_json(answer: HttpResponse) -> Any:
+    """Return the JSON of an answer; None where it holds none."""
+    try:
+        found = _decode(answer.body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return None
+    check_size([found], 10_000_000)
+    return found
+
+
+def fail(url: str, answer: HttpResponse, said: Any) -> NoReturn:
+    """Raise what an answer means that is none.
+
+    Args:
+        said: the vendor's own words, where it has some.
+    """
+    words = f": {said[:300]}" if isinstance(said, str) and said else ""
+    message = f"'{urlsplit(url).hostname}' answered {answer.status}{words}"
+    raise HttpFailure("httpFailed", message, answered=answer.status)

@@ -1,0 +1,66 @@
+"""What tests of vendors share: a project with an addon, asked with real requests to the outside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bbops.compile.release import build
+from bbops.runtime.release import link
+from bbops.testing.client import Client, Reply
+from bbops.testing.host import fake_host
+from bbops.tree import MemoryTree
+from bbops_server.host.clock import SystemClock
+from bbops_server.host.http import Egress, OutsideHttp
+from bbops_server.host.run_folders import RunFolders
+from tests.conftest import Files, run, with_function
+
+BOUNDARY = "----b"
+
+
+class Asked:
+    """A project with an addon, whose function is `run`; no step of it has a database."""
+
+    def __init__(
+        self, box: Path, addon: str, config: str, steps: str, *, env: Mapping[str, str],
+        more: str = "",
+    ) -> None:  # fmt: skip
+        files: Files = with_function(steps)
+        declared = "".join(f"  {name}: {{ secret: true, default: x }}\n" for name in env)
+        files["project.yaml"] = files["project.yaml"].replace("env:\n", f"env:\n{declared}")
+        files[f"addons/{addon}.yaml"] = f"enabled: true\n{config}"
+        files["endpoints/run.yaml"] += more
+        built = build(MemoryTree(files))
+        assert built.project is not None, built.diagnostics
+        self.folders, nothing = RunFolders(box / "runs"), None
+        host = replace(
+            fake_host(nothing, http=OutsideHttp(Egress(["127.0.0.1"])), files=self.folders),  # type: ignore[arg-type]
+            clock=SystemClock(),
+        )
+        values = {**dict.fromkeys(built.project.settings.model.env, "x" * 40), **env}
+        release = link(built.artifact, name="a", host=host, env=values, detailed=True)
+        self.client = Client(release, nothing)  # type: ignore[arg-type]
+
+    def ask(self, body: Any = None, **more: Any) -> Reply:
+        """Ask for /run."""
+        with closing(self.folders):
+            found: Reply = run(self.client.ask("POST", "/run", body, **more))
+        return found
+
+    def send(
+        self, file: bytes, kind: str, fields: Mapping[str, str] | None = None
+    ) -> Reply:  # fmt: skip
+        """Ask for /run with a file and fields of a form."""
+        parts = [_part(f'name="{name}"', text.encode()) for name, text in (fields or {}).items()]
+        parts.append(_part(f'name="file"; filename="f"\r\nContent-Type: {kind}', file))
+        body = b"".join(parts) + f"--{BOUNDARY}--\r\n".encode()
+        kind = f"multipart/form-data; boundary={BOUNDARY}"
+        return self.ask(raw=body, headers={"content-type": kind})
+
+
+def _part(head: str, content: bytes) -> bytes:
+    told = f"--{BOUNDARY}\r\nContent-Disposition: form-data; {head}\r\n\r\n"
+    return told.encode() + content + b"\r\n"
