@@ -21,6 +21,10 @@ NOBODYS = {
     "GET /schema/{path:str}",
     "POST /api/login", "POST /api/login/poll", "GET /schema", "GET /signin/with/{provider:str}",
     "GET /signin/with/{provider:str}/callback", "GET /vendor/rapidoc-min.js", "GET /reference.js",
+    "GET /.well-known/mcp.json", "GET /mcp/server-card", "GET /.well-known/ai-catalog.json",
+    "GET /.well-known/agent-skills/index.json", "GET /skills", "GET /skills/skills.json",
+    "GET /skills/{name:str}/SKILL.md", "GET /llms.txt", "GET /llms-full.txt",
+    "GET /docs/{page:path}",
 }  # fmt: skip
 """What takes nobody: a route more on this list is a decision."""
 
