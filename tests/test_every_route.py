@@ -25,12 +25,17 @@ NOBODYS = {
     "GET /.well-known/ai-catalog.json",
     "GET /.well-known/agent-skills/index.json", "GET /skills", "GET /skills/skills.json",
     "GET /skills/{name:str}/SKILL.md", "GET /llms.txt", "GET /llms-full.txt",
-    "GET /docs/{page:path}",
+    "GET /docs/{page:path}", "GET /oauth/authorize",
 }  # fmt: skip
 """What takes nobody: a route more on this list is a decision."""
 
-DOORS = {"/git", "/mcp", "/mcp/p"}
-"""Parts that find out by themselves who asks: test_githttp.py, test_mcp_transport.py try them."""
+DOORS = {
+    "/git", "/mcp", "/mcp/p", "/oauth/register", "/oauth/token", "/oauth/revoke",
+    "/oauth/device_authorization", "/.well-known/oauth-authorization-server",
+    "/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp",
+    "/.well-known/oauth-protected-resource/mcp/p/{key:str}",
+}  # fmt: skip
+"""What finds out by itself who asks: test_githttp.py, test_mcp_transport.py, test_oauth.py."""
 
 ROLES: tuple[Role | None, ...] = (None, *Role)
 
