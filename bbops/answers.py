@@ -264,6 +264,12 @@ class Reply(msgspec.Struct, frozen=True):
     value: Any
 
 
+class McpAddress(msgspec.Struct, frozen=True):
+    """Where agents reach one project; opaque, and never made from its name."""
+
+    mcp_url: str
+
+
 class IssuedKey(msgspec.Struct, frozen=True):
     """An API key that was just made, the only time it is shown."""
 

@@ -1,76 +1,76 @@
-"""An agent at a checkout: calls tools by name, on a real repository of the small project."""
+"""An agent for tests: asks a control plane over MCP, as nobody or by a grant."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import pytest
+import httpx
 
-from bbops.git.store import Store
-from bbops.mcp.local import Checkout
-from bbops.mcp.tool import Refused, call, find_tool, find_tools
-from bbops.mcp.workshop.bench import Bench
-from tests.served import git
-from tests.small_project import write_project
+from bbops_server.accounts.rules import GrantScope
+from tests import granting
+from tests.control import URL, Tried
 
-TOOLS = find_tools("bbops.mcp.project")
+MCP = f"{URL}/mcp"
+BOTH = "application/json, text/event-stream"
+NEWEST = "2026-07-28"
+HEADERS = {"accept": BOTH, "content-type": "application/json"}
+
+
+def give(tried: Tried, email: str, *scopes: GrantScope, resource: str = MCP) -> str:
+    """Return the access token of a new grant."""
+    person = tried.book.people.get(email)
+    assert person is not None
+    return granting.give(tried.book, person, *scopes, resource=resource)
 
 
 class Agent:
-    """Somebody at a repository."""
+    """Speaks the protocol before 2026, or the newest one where it is told to."""
 
-    def __init__(self, folder: Path, *, under: str = "", **bench: Any) -> None:
-        self.folder = folder
-        self.place = Checkout(Bench(Store.open(folder), "main", under, **bench))
+    def __init__(self, tried: Tried, token: str = "", path: str = "/mcp") -> None:
+        self._tried, self.path = tried, path
+        self.headers = HEADERS | ({"authorization": f"Bearer {token}"} if token else {})
 
-    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """Call a tool and return its result."""
-        return asyncio.run(call(find_tool(TOOLS, tool), self.place, arguments))
+    def send(self, body: Any, *, method: str = "POST", **headers: str) -> httpx.Response:
+        given = {k.replace("_", "-"): v for k, v in headers.items()}
+        sent = {name: text for name, text in (self.headers | given).items() if text}
+        content = {"content": body} if isinstance(body, bytes) else {"json": body}
+        return self._tried.browser().call(method, self.path, headers=sent, **content)
 
-    def refused(self, tool: str, **arguments: Any) -> Refused:
-        """Call a tool that refuses, and return how."""
-        with pytest.raises(Refused) as caught:
-            self.call(tool, **arguments)
-        return caught.value
+    def ask(self, method: str, params: Any = None, **headers: str) -> httpx.Response:
+        return self.send(message(method, params), **headers)
 
-    def put(self, ref: str, body: dict[str, Any], draft: str = "topic", **more: Any) -> str:
-        """Put a resource into a draft by preview and apply; return the commit."""
-        return self.change(draft, {"op": "put", "ref": ref, "body": body, **more})
+    def call(self, tool: str, arguments: Any = None, **headers: str) -> httpx.Response:
+        return self.ask("tools/call", {"name": tool, "arguments": arguments or {}}, **headers)
 
-    def change(self, draft: str, *changes: dict[str, Any]) -> str:
-        """Bring changes into a draft; return the commit."""
-        base = draft if self.tip(f"refs/heads/{draft}") else ""
-        plan = self.call("preview_changes", draft=base, changes=list(changes))["plan"]
-        return str(self.call("apply_changes", draft=draft, plan=plan, message="Change")["commit"])
+    def call_newest(self, tool: str, arguments: Any = None) -> httpx.Response:
+        """Call a tool in the newest protocol."""
+        meta = {
+            "io.modelcontextprotocol/protocolVersion": NEWEST,
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
+        params = {"name": tool, "arguments": arguments or {}, "_meta": meta}
+        return self.ask(
+            "tools/call", params, mcp_protocol_version=NEWEST, mcp_method="tools/call",
+            mcp_name=tool,
+        )  # fmt: skip
 
-    def tip(self, ref: str = "refs/heads/main") -> str:
-        """Return what a ref holds; empty for nothing."""
-        return git(self.folder, "for-each-ref", "--format=%(objectname)", ref)
+    def result(self, tool: str, arguments: Any = None) -> dict[str, Any]:
+        """Return the structure that a tool gives."""
+        answer = self.call(tool, arguments)
+        assert answer.status_code == 200, answer.text
+        result = answer.json()["result"]
+        assert not result["isError"], result["content"]
+        found: dict[str, Any] = result["structuredContent"]
+        return found
 
-    def refs(self) -> str:
-        """Return every ref with what it holds."""
-        return git(self.folder, "for-each-ref", "--format=%(refname) %(objectname)")
-
-    def show(self, commit: str, path: str) -> str:
-        """Return a file of a commit."""
-        return git(self.folder, "show", f"{commit}:{path}")
-
-
-def make_repository(folder: Path, files: dict[str, str] | None = None) -> Path:
-    """Make a work tree with the small project in it."""
-    write_project(folder, files)
-    git(folder, "init", "-q", "-b", "main")
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", "Start")
-    return folder
+    def refusal(self, tool: str, arguments: Any = None) -> str:
+        """Return the words of a tool that could not do it."""
+        result = self.call(tool, arguments).json()["result"]
+        assert result["isError"], result
+        text: str = result["content"][0]["text"]
+        return text
 
 
-@pytest.fixture
-def agent(tmp_path: Path) -> Iterator[Agent]:
-    """Return somebody at a fresh repository."""
-    one = Agent(make_repository(tmp_path / "shop"))
-    yield one
-    one.place.close()
+def message(method: str, params: Any = None, id_: Any = 1) -> dict[str, Any]:
+    found = {"jsonrpc": "2.0", "id": id_, "method": method}
+    return found if params is None else found | {"params": params}

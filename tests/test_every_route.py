@@ -24,8 +24,8 @@ NOBODYS = {
 }  # fmt: skip
 """What takes nobody: a route more on this list is a decision."""
 
-DOORS = {"/git"}
-"""Parts that find out by themselves who asks; tests/test_githttp.py tries this one."""
+DOORS = {"/git", "/mcp", "/mcp/p"}
+"""Parts that find out by themselves who asks: test_githttp.py, test_mcp_transport.py try them."""
 
 ROLES: tuple[Role | None, ...] = (None, *Role)
 

@@ -22,6 +22,7 @@ FILE_DOORS = {
     "bbops/database/files.py", "bbops/database/gate.py", "bbops/database/restore.py",
     "bbops/database/writer.py", "bbops/disk.py", "bbops/git/mirror.py",
     "bbops/git/place.py", "bbops/git/store.py", "bbops/git/writing.py",
+    "bbops/mcp/installing/files.py",
     "bbops/testing/report.py",
     "bbops/testing/databases.py", "bbops/tree.py",
     "server/bbops_server/approvals.py", "server/bbops_server/build/worker.py",

@@ -12,7 +12,7 @@ from bbops.load import kinds
 from bbops.mcp.refs import FOLDERS
 from bbops.mcp.words import KINDS
 from bbops.mcp.workshop.performing import every_work, find_doing, perform
-from tests.agents import TOOLS, Agent, agent, make_repository
+from tests.checkouts import TOOLS, Agent, agent, make_repository
 from tests.served import git
 from tests.small_project import write_project
 

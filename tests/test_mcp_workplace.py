@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.agents import make_repository
-from tests.agents_served import House
+from tests.agents_at_server import House
+from tests.checkouts import make_repository
 from tests.served import git, wait_for
 from tests.small_project import FILES, write_project
 

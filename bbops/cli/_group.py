@@ -27,6 +27,7 @@ SECTIONS = {
     ),
     "Go back": ("versions", "history", "diff", "rollback", "suspend", "resume"),
     "People": ("login", "logout", "whoami", "users", "workspace"),
+    "Agents": ("mcp",),
     "Learn": ("demo", "explain", "schema"),
 }  # fmt: skip
 MORE = "More"

@@ -50,7 +50,7 @@ class Audit:
             "outcome": outcome,
         }  # fmt: skip
         values = {name: text[: _LENGTHS[name]] for name, text in given.items()}
-        with self._store.writing() as connection:
+        with self._store.noting() as connection:
             connection.execute(audit.insert().values(at=self._store.now(), **values))
 
     def list(self, *, before: int | None = None, limit: int = 100) -> list[Entry]:

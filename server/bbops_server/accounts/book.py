@@ -7,8 +7,13 @@ from typing import Self
 
 from bbops.database.place import PostgresPlace
 from bbops.host import Clock
+from bbops_server.accounts.addresses import Addresses
 from bbops_server.accounts.audit import Audit
+from bbops_server.accounts.clients import Clients
+from bbops_server.accounts.devices import Devices
+from bbops_server.accounts.grants import Grants
 from bbops_server.accounts.invitations import Invitations
+from bbops_server.accounts.issuing import Issuing
 from bbops_server.accounts.members import Members
 from bbops_server.accounts.people import People
 from bbops_server.accounts.proposals import Proposals
@@ -26,6 +31,9 @@ class Book:
         self.sessions, self.tokens = Sessions(store), Tokens(store)
         self.invitations, self.workspaces = Invitations(store), Workspaces(store)
         self.audit, self.proposals = Audit(store), Proposals(store)
+        self.grants, self.issuing = Grants(store), Issuing(store)
+        self.devices, self.clients = Devices(store), Clients(store)
+        self.addresses = Addresses(store)
         self._store = store
 
     @classmethod

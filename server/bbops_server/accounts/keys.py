@@ -7,10 +7,14 @@ from typing import Final, Literal
 
 from bbops_server.host.random import SystemRandom
 
-Kind = Literal["bbp", "bbs", "bbi", "bbl", "bbd", "bbv"]
-"""A token of a person, a session, an invitation, this machine's user, a device, a visit."""
+Kind = Literal["bbp", "bbs", "bbi", "bbl", "bbd", "bbv", "bba", "bbr", "bbc"]
+"""A token of a person, a session, an invitation, this machine's user, a device, a visit.
+
+Of a grant: an access token, a refresh token, a code.
+"""
 
 _LENGTH: Final = 40
+_GRANT_LENGTH: Final = 50
 _ID_LENGTH: Final = 16
 _random = SystemRandom()
 
@@ -18,6 +22,11 @@ _random = SystemRandom()
 def make_key(kind: Kind) -> str:
     """Return a new key with the prefix that secret scanners know: 206 bits nobody can guess."""
     return f"{kind}_{_random.token(_LENGTH)}"
+
+
+def make_grant_key(kind: Literal["bba", "bbr", "bbc", "bbd"]) -> str:
+    """Return a new key of an agent, with 258 bits that nobody can guess."""
+    return f"{kind}_{_random.token(_GRANT_LENGTH)}"
 
 
 def make_id() -> str:

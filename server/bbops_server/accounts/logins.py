@@ -44,7 +44,7 @@ class Logins:
     def begin(self, client: str, address: str, scopes: tuple[Scope, ...]) -> tuple[str, Login]:
         """Return the key that the other machine asks by, and what is to be approved."""
         key = make_key("bbd")
-        login = Login(_make_code(), client, address, scopes, monotonic())
+        login = Login(make_code(), client, address, scopes, monotonic())
         with self._lock:
             self._kept[hash_key(key)] = login
             if len(self._kept) > MOST:
@@ -83,6 +83,7 @@ def _waits(login: Login) -> bool:
     return login.outcome == "pending" and monotonic() - login.at <= LASTS_SECONDS
 
 
-def _make_code() -> str:
+def make_code() -> str:
+    """Return a code that is read from one screen and typed at another: 34 bits."""
     signs = "".join(_SIGNS[_random.integer(0, len(_SIGNS) - 1)] for _ in range(8))
     return f"{signs[:4]}-{signs[4:]}"

@@ -5,7 +5,7 @@ Pure: whoever asks brings a `Caller`, as the database knew them a moment ago.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Literal
@@ -32,6 +32,16 @@ class Scope(StrEnum):
     DEPLOY = "deploy"
     ADMIN = "admin"
     GIT = "git"
+
+
+class GrantScope(StrEnum):
+    """What an agent's grant is for. `project` is in every other."""
+
+    PROJECT = "project"
+    DATA = "data"
+    BUILDER = "builder"
+    API = "api"
+    AI = "ai"
 
 
 INCLUDED: Final[Mapping[Scope, frozenset[Scope]]] = {
@@ -117,6 +127,22 @@ RULES: Final[Mapping[Permission, Rule]] = {
     Permission.READ_AUDIT: Rule("workspace", Role.OWNER, Scope.ADMIN),
 }
 
+GRANTED: Final[Mapping[GrantScope, frozenset[Permission]]] = {
+    GrantScope.PROJECT: frozenset({
+        Permission.KNOW_ONESELF, Permission.READ_PROJECT, Permission.OPEN_DRAFT,
+        Permission.READ_WORKSPACE,
+    }),
+    GrantScope.DATA: frozenset({Permission.READ_REQUESTS}),
+    GrantScope.BUILDER: frozenset({
+        Permission.PROPOSE, Permission.REVIEW, Permission.MERGE, Permission.PUSH_DRAFT,
+        Permission.RENEW_DRAFT,
+    }),
+    GrantScope.API: frozenset(),
+    GrantScope.AI: frozenset(),
+}  # fmt: skip
+"""What an agent may do by each scope, as far as its person's role goes: never what publishes
+past a review, and nothing about people and keys."""
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
@@ -126,12 +152,13 @@ class Caller:
         person: the id of their account; empty for nobody, and for the machine's own user.
         role: in the workspace, which counts in every project of it.
         projects: roles in single projects, which only add to that.
-        key: the id of the session or token.
+        key: the id of the session, token or grant.
         scopes: of the token, empty otherwise.
-        project: the only one the token is good for; empty for all.
+        project: the only one the token or grant is good for; empty for all.
+        granted: the scopes of an agent's grant, empty otherwise.
     """
 
-    how: Literal["nobody", "session", "token", "local"] = "nobody"
+    how: Literal["nobody", "session", "token", "grant", "local"] = "nobody"
     person: str = ""
     email: str = ""
     name: str = ""
@@ -140,6 +167,7 @@ class Caller:
     key: str = ""
     scopes: frozenset[Scope] = frozenset()
     project: str = ""
+    granted: frozenset[GrantScope] = frozenset()
 
 
 NOBODY: Final = Caller()
@@ -152,7 +180,7 @@ def may(caller: Caller, permission: Permission, project: str = "") -> bool:
     rule = RULES[permission]
     if rule.where == "anybody":
         return True
-    if caller.how == "nobody" or not _is_in_scope(caller, rule, project):
+    if caller.how == "nobody" or not _is_in_scope(caller, permission, project):
         return False
     if rule.where == "person":
         return caller.how != "local" or rule.scope is not None
@@ -166,9 +194,18 @@ def role_in(caller: Caller, project: str) -> Role | None:
     return max(roles, key=lambda role: role.rank, default=None)
 
 
-def _is_in_scope(caller: Caller, rule: Rule, project: str) -> bool:
-    if caller.how != "token":
+def complete(scopes: Iterable[GrantScope]) -> frozenset[GrantScope]:
+    """Return scopes with what they take along: nothing can be done to what cannot be seen."""
+    return frozenset({GrantScope.PROJECT, *scopes})
+
+
+def _is_in_scope(caller: Caller, permission: Permission, project: str) -> bool:
+    rule = RULES[permission]
+    if caller.how == "grant":
+        is_meant = any(permission in GRANTED[one] for one in caller.granted)
+    elif caller.how == "token":
+        is_meant = any(rule.scope in INCLUDED[one] for one in caller.scopes)
+    else:
         return True
-    if rule.scope is None or not any(rule.scope in INCLUDED[one] for one in caller.scopes):
-        return False
-    return not caller.project or rule.where == "person" or caller.project == project
+    is_there = not caller.project or rule.where == "person" or caller.project == project
+    return is_meant and is_there

@@ -103,7 +103,7 @@ class Sessions:
             connection.execute(wanted)
 
     def _see(self, id: str, now: datetime) -> None:  # noqa: A002
-        with self._store.writing() as connection:
+        with self._store.noting() as connection:
             connection.execute(sessions.update().where(sessions.c.id == id).values(last_seen=now))
 
 

@@ -19,6 +19,7 @@ from bbops.errors import DatabaseError
 from bbops.host import Clock
 from bbops_server.accounts.errors import ControlAway
 from bbops_server.accounts.file import FILE, WRITES, cannot_open, open_file
+from bbops_server.accounts.grant_tables import TABLES as GRANT_TABLES
 from bbops_server.accounts.proposal_tables import proposals, replays, reviews
 from bbops_server.accounts.schema import make_schema, open_schema
 from bbops_server.accounts.tables import METADATA, audit, schema_steps
@@ -37,7 +38,11 @@ def _third(connection: sa.Connection) -> None:
     METADATA.create_all(connection, tables=[replays])
 
 
-STEPS: Final[tuple[Callable[[sa.Connection], None], ...]] = (_first, _second, _third)
+def _fourth(connection: sa.Connection) -> None:
+    METADATA.create_all(connection, tables=GRANT_TABLES)
+
+
+STEPS: Final[tuple[Callable[[sa.Connection], None], ...]] = (_first, _second, _third, _fourth)
 """Each takes the schema one version further; a step that was published never changes."""
 
 Make = Callable[[sa.Connection], None]
@@ -61,6 +66,8 @@ class Store:
         self._engine, self._clock, self._name = engine, clock, name
         self._before, self._fill = before, fill
         self._is_newest, self._opening = False, Lock()
+        self.edition = object()
+        """Another one after each write of this process that may change what somebody may do."""
 
     @classmethod
     def open(
@@ -108,6 +115,19 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
         """Give a transaction that no other write can come between; undone by an exception.
+
+        Raises:
+            ControlAway: the database is not at hand.
+        """
+        try:
+            with self.noting() as connection:
+                yield connection
+        finally:
+            self.edition = object()
+
+    @contextmanager
+    def noting(self) -> Iterator[sa.Connection]:
+        """Give a transaction as `writing`, for what nobody's rights depend on: a log, a last use.
 
         Raises:
             ControlAway: the database is not at hand.

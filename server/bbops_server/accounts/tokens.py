@@ -118,7 +118,7 @@ class Tokens:
             return bool(connection.execute(wanted.values(revoked=now)).rowcount)
 
     def _use(self, id: str, now: datetime) -> None:  # noqa: A002
-        with self._store.writing() as connection:
+        with self._store.noting() as connection:
             connection.execute(tokens.update().where(tokens.c.id == id).values(last_used=now))
 
 

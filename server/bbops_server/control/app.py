@@ -24,6 +24,7 @@ from bbops_server.accounts.errors import AccountError, ControlAway
 from bbops_server.accounts.rules import Permission
 from bbops_server.control import (
     account,
+    agents,
     api,
     approving,
     arriving,
@@ -56,6 +57,7 @@ MAX_BODY_BYTES = 64 << 10
 PARTS = (
     front,
     git,
+    agents,
     api,
     versions,
     project_page,

@@ -36,6 +36,7 @@ class Limits:
         self.signup = Limit(20, 3_600)
         self.codes = Limit(10, 60)
         self.strangers = Limit(1_000, 3_600)
+        self.agents = Limit(1_200, 60)
 
 
 class Desk:

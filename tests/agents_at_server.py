@@ -25,7 +25,7 @@ from bbops_server.reconciler.following import FollowedFile, Options
 from bbops_server.reconciler.projects import Projects
 from bbops_server.server_file.load import read_file
 from bbops_server.server_file.settings import server_settings
-from tests.agents import TOOLS
+from tests.checkouts import TOOLS
 from tests.served import wait_for
 
 T = TypeVar("T")

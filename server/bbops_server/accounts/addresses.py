@@ -1,0 +1,38 @@
+"""The addresses of projects' MCP servers: keys that say nothing of the project, and stay."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from bbops_server.accounts.grant_tables import mcp_addresses
+from bbops_server.accounts.keys import make_id
+from bbops_server.accounts.store import Store
+
+
+class Addresses:
+    """Gives each project its key, once, and finds it again."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def of(self, project: str) -> str:
+        """Return a project's key, made when it is first asked for."""
+        wanted = sa.select(mcp_addresses.c.key).where(mcp_addresses.c.project == project)
+        with self._store.reading() as connection:
+            found = connection.scalar(wanted)
+        return self._make(project, wanted) if found is None else found
+
+    def project(self, key: str) -> str | None:
+        """Return whose key this is; None when it is nobody's."""
+        wanted = sa.select(mcp_addresses.c.project).where(mcp_addresses.c.key == key)
+        with self._store.reading() as connection:
+            return connection.scalar(wanted)
+
+    def _make(self, project: str, wanted: sa.Select[str]) -> str:
+        key = make_id()
+        with self._store.writing() as connection:
+            found = connection.scalar(wanted)
+            if found is not None:  # somebody else was first
+                return found
+            connection.execute(mcp_addresses.insert().values(key=key, project=project))
+        return key

@@ -1,0 +1,143 @@
+"""The way in for agents: `/mcp`, and an address below it for each project.
+
+Who asks is known by a grant alone. The SDK is imported when somebody first asks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from functools import partial
+from http import HTTPStatus
+from importlib import import_module
+from types import ModuleType
+from typing import Any, Final
+
+from litestar import Request, asgi
+
+from bbops_server.accounts.grants import Granted
+from bbops_server.accounts.rules import Permission
+from bbops_server.control.desk import Desk
+from bbops_server.control.routes import IS_DOOR
+from bbops_server.control.visit import Visit
+from bbops_server.mcp.gate import ASKING, Address, Asking, admit, identify
+from bbops_server.mcp.lobby import MCP_PATH, METADATA_PATH, Lobby
+from bbops_server.mcp.message import (
+    MOST_BYTES,
+    MOST_OF_STRANGERS,
+    Gone,
+    Rejected,
+    check_head,
+    read_message,
+)
+from bbops_server.mcp.tables import PROJECT, PUBLIC, tools_of
+
+_KEY: Final = re.compile("[a-z0-9]{1,64}")
+_SERVERS: Final = "bbops_server.mcp.servers"
+_loaded: list[ModuleType] = []
+
+
+@asgi(MCP_PATH, is_mount=False, copy_scope=True, opt={IS_DOOR: True})
+async def answer_public(scope: Any, receive: Any, send: Any) -> None:
+    """Answer at the address of everybody."""
+    await _answer(scope, receive, send, "")
+
+
+@asgi(f"{MCP_PATH}/p", is_mount=True, copy_scope=True, opt={IS_DOOR: True})
+async def answer_project(scope: Any, receive: Any, send: Any) -> None:
+    """Answer at the address of one project."""
+    key = scope["path"].strip("/")
+    if _KEY.fullmatch(key):
+        await _answer(scope, receive, send, key)
+    else:
+        await Rejected(HTTPStatus.NOT_FOUND, "no project has this address", code=0).send(send)
+
+
+async def _answer(scope: Any, receive: Any, send: Any, key: str) -> None:
+    desk: Desk = scope["litestar_app"].state.desk
+    visit, headers = Visit(Request(scope | {"type": "http"}), desk), _read_headers(scope)
+    address = _address(desk, key)
+    try:
+        check_head(scope["method"], headers)
+        granted = await identify(
+            address, headers.get("authorization"), partial(_find, desk, address)
+        )
+        if granted is None:
+            _count(visit)
+        asking = await _let_in(visit, granted, key)
+        most_bytes = MOST_BYTES if granted else MOST_OF_STRANGERS
+        message = await read_message(receive, most_bytes)
+        admit(address, granted, message)
+        servers = await _load()
+        server = servers.project_server() if key else servers.public_server()
+        mark = ASKING.set(asking)
+        try:
+            await servers.exchange(server, message, headers, scope, receive, send)
+        finally:
+            ASKING.reset(mark)
+    except Rejected as rejected:
+        await rejected.send(send)
+    except Gone:
+        return
+
+
+def _address(desk: Desk, key: str) -> Address:
+    path = f"{MCP_PATH}/p/{key}" if key else MCP_PATH
+    tools = tools_of(PROJECT if key else PUBLIC)
+    return Address(desk.link(path), desk.link(METADATA_PATH + path), tools, is_open=not key)
+
+
+async def _find(desk: Desk, address: Address, token: str) -> Granted | None:
+    grants = desk.book.grants
+    known = grants.recall(token, address.resource)  # most are, and that blocks nobody
+    return known or await desk.ask(grants.find, token, address.resource)
+
+
+async def _let_in(visit: Visit, granted: Granted | None, key: str) -> Asking:
+    """Return who asks, and for what.
+
+    Raises:
+        Rejected: there is no such project, or they have no access to it.
+    """
+    desk = visit.desk
+    if granted is not None:
+        visit.caller = granted.caller
+    if not key:
+        lobby = Lobby(desk.status, desk.book, desk.settings, granted, visit.note)
+        return Asking(granted, lobby)
+    project = await desk.ask(desk.book.addresses.project, key)
+    if project is None or not visit.may(Permission.READ_PROJECT, project):
+        raise Rejected(
+            HTTPStatus.FORBIDDEN, "you have no access to this project, or there is none here; an"
+            f" owner of this server gives it: {desk.link('/people')}", code=0,
+        )  # fmt: skip
+    return Asking(granted, project)
+
+
+def _count(visit: Visit) -> None:
+    """Count what those ask who are not known. Raises: Rejected: it is too much."""
+    wait = visit.desk.limits.agents.take(visit.network)
+    if wait:
+        said = f"too many requests from here without a sign-in; try again in {wait} s"
+        headers = {"retry-after": str(wait)}
+        raise Rejected(HTTPStatus.TOO_MANY_REQUESTS, said, code=0, headers=headers)
+
+
+def _read_headers(scope: Any) -> dict[str, str]:
+    """Return the headers by name; those of one name that lists allow are joined."""
+    found: dict[str, str] = {}
+    for name, value in scope["headers"]:
+        text, known = value.decode("latin-1").strip(), name.decode("latin-1")
+        is_list = known == "accept" and known in found
+        found[known] = f"{found[known]},{text}" if is_list else found.get(known, text)
+    return found
+
+
+async def _load() -> ModuleType:
+    """Return the servers; the first call takes most of a second, in a thread."""
+    if not _loaded:
+        _loaded.append(await asyncio.to_thread(import_module, _SERVERS))
+    return _loaded[0]
+
+
+ROUTES = (answer_public, answer_project)

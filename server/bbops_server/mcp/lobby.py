@@ -1,0 +1,85 @@
+"""Where the public tools work: what they may know and do for whoever asks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final, ParamSpec, TypeVar
+
+from bbops.diagnostics import suggest
+from bbops.mcp.tool import Call, Refused
+from bbops_server.accounts.book import Book
+from bbops_server.accounts.grants import Granted
+from bbops_server.accounts.rules import NOBODY, Caller, Permission, may
+from bbops_server.reconciler.asked import StatusSource
+from bbops_server.reconciler.status import Status
+from bbops_server.settings import Settings
+
+Note = Callable[[str, str], Awaitable[None]]
+"""Writes into the audit log what was done, and to what."""
+
+MCP_PATH: Final = "/mcp"
+METADATA_PATH: Final = "/.well-known/oauth-protected-resource"
+"""Before the path of an address, the document that says how to sign in there (RFC 9728)."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Lobby:
+    """For one call. `granted` is None for who is not known."""
+
+    status: StatusSource
+    book: Book
+    settings: Settings
+    granted: Granted | None
+    note: Note
+
+    @property
+    def caller(self) -> Caller:
+        """Who asks."""
+        return self.granted.caller if self.granted else NOBODY
+
+    async def ask(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Ask the book, which blocks, in a thread."""
+        return await asyncio.to_thread(call, *args, **kwargs)
+
+    def link(self, path: str) -> str:
+        """Return the whole address of a page."""
+        return self.settings.control_url + path
+
+    def may(self, permission: Permission, project: str = "") -> bool:
+        """Return whether whoever asks may do something."""
+        return may(self.caller, permission, project)
+
+    def projects(self) -> list[Status]:
+        """Return the projects that whoever asks may see."""
+        found = self.status.projects()
+        return [one for one in found if self.may(Permission.READ_PROJECT, one.name)]
+
+    def project(self, name: str) -> Status:
+        """Return a project.
+
+        Raises:
+            Refused: there is none of that name that they may see; which of both is not told.
+        """
+        seen = {one.name: one for one in self.projects()}
+        if name in seen:
+            return seen[name]
+        near = suggest(name, seen)
+        access = (
+            "an owner of this server, or of the project, gives access to it: "
+            f"{self.link('/people')}; do not guess another address"
+        )
+        raise Refused(
+            f"there is no project '{name[:64]}' that you have access to",
+            hint=f"{near} {access}" if near else access,
+            next=(Call("project_list", why="names those that you have access to"),),
+        )
+
+    async def mcp_url(self, project: str) -> str:
+        """Return the address of a project's MCP server."""
+        key = await self.ask(self.book.addresses.of, project)
+        return self.link(f"{MCP_PATH}/p/{key}")

@@ -1,0 +1,1 @@
+"""The tools of the public MCP server: one file each, found by name."""

@@ -1,0 +1,21 @@
+"""What several public tools take: nothing, or a project."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from bbops.mcp.tool import Takes
+
+Id = Annotated[str, msgspec.Meta(description="as project_list has it")]
+
+
+class Nothing(Takes, frozen=True):
+    """Takes nothing."""
+
+
+class Chosen(Takes, frozen=True):
+    """A project."""
+
+    project_id: Id

@@ -1,0 +1,62 @@
+"""account_setup: fill in what is missing of a profile; nothing that is there is changed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from bbops.mcp.tool import WRITES, Call, Gives, Refused, Takes, Tool
+from bbops_server.accounts.tables import TEXT_LENGTH
+from bbops_server.mcp.lobby import Lobby
+from bbops_server.mcp.public.account_status import find_missing, find_person
+
+Line = Annotated[str, msgspec.Meta(max_length=TEXT_LENGTH)]
+
+
+class Profile(Takes, frozen=True):
+    """The fields that account_status reports as missing."""
+
+    name: Line = ""
+    company: Line = ""
+
+
+class Saved(Gives, frozen=True):
+    """What the profile is now."""
+
+    name: str
+    company: str
+    missing_fields: list[str]
+
+
+async def save(at: Lobby, given: Profile) -> Saved:
+    """Fill the empty fields in."""
+    person = await find_person(at)
+    missing, filled = (
+        find_missing(person),
+        [one for one in ("name", "company") if getattr(given, one)],
+    )
+    taken = [field for field in filled if field not in missing]
+    if taken:
+        raise Refused(
+            f"'{taken[0]}' is set already, and an agent changes no profile",
+            hint=f"the person changes it at {at.link('/account')}", next=(Call("account_status"),),
+        )  # fmt: skip
+    name, company = given.name or person.name, given.company or person.company
+    if filled:
+        await at.ask(at.book.people.set_profile, person.id, name, company)
+        await at.note("change profile", "")
+    left = find_missing(await find_person(at))
+    return Saved(name=name, company=company, missing_fields=left, next=[Call("project_list")])
+
+
+TOOL = Tool(
+    "account_setup",
+    "Complete the account",
+    "Fills in the profile fields that account_status reports as missing; ask the person for them.",
+    Profile,
+    Saved,
+    save,
+    scope="builder",
+    hints=WRITES,
+)

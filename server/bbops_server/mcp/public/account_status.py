@@ -1,0 +1,69 @@
+"""account_status: who somebody is here, and what is missing."""
+
+from __future__ import annotations
+
+import msgspec
+
+from bbops.mcp.tool import Call, Gives, Refused, Tool
+from bbops_server.accounts.people import Person
+from bbops_server.mcp.lobby import Lobby
+from bbops_server.mcp.public._takes import Nothing
+
+PROFILE = ("name", "company")
+
+
+class Workspace(msgspec.Struct, frozen=True):
+    """What owns the projects of this server."""
+
+    name: str
+    company: str
+
+
+class Account(Gives, frozen=True):
+    """Whose account it is. `missing_fields` are what account_setup takes."""
+
+    email: str
+    name: str
+    company: str
+    role: str
+    projects: dict[str, str]
+    workspace: Workspace
+    scopes: list[str]
+    missing_fields: list[str]
+
+
+async def find_person(at: Lobby) -> Person:
+    """Return whose account it is. Raises: Refused: it is gone."""
+    found = await at.ask(at.book.people.get, at.caller.person)
+    if found is None:
+        raise Refused("this account is gone", hint="sign in again")
+    return found
+
+
+def find_missing(person: Person) -> list[str]:
+    """Return the fields of a profile that are empty."""
+    return [field for field in PROFILE if not getattr(person, field)]
+
+
+async def show(at: Lobby, _: Nothing) -> Account:
+    """Show it."""
+    person, workspace = await find_person(at), await at.ask(at.book.workspaces.get)
+    missing = find_missing(person)
+    fill = Call("account_setup", dict.fromkeys(missing, "…"), "ask the person for these")
+    return Account(
+        email=person.email, name=person.name, company=person.company,
+        role=at.caller.role or "", projects=dict(at.caller.projects),
+        workspace=Workspace(workspace.name, workspace.company),
+        scopes=sorted(at.granted.scopes) if at.granted else [], missing_fields=missing,
+        next=[fill if missing else Call("project_list")],
+    )  # fmt: skip
+
+
+TOOL = Tool(
+    "account_status",
+    "Account",
+    "Who is signed in, their role, and which fields of their profile are missing.",
+    Nothing,
+    Account,
+    show,
+)

@@ -1,0 +1,101 @@
+"""addon_list: the integrations that functions have steps for."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import msgspec
+
+from bbops.addons._base import AddonKind, kinds
+from bbops.diagnostics import suggest
+from bbops.mcp.tool import Call, Gives, Refused, Takes, Tool
+from bbops_server.mcp.lobby import Lobby
+
+
+class Wanted(Takes, frozen=True):
+    """All of them, or one with its parameters."""
+
+    addon: Annotated[str, msgspec.Meta(description="an id, for its steps in detail")] = ""
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """One parameter of a step; `takes` are types."""
+
+    name: str
+    takes: str
+    required: bool
+    description: str
+
+
+class Step(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One step; its parameters and the example only where one addon was asked for."""
+
+    name: str
+    purpose: str
+    parameters: list[Parameter] = []
+    example: str = ""
+
+
+class Addon(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One addon: what `addons/<id>.yaml` must hold, and which of it are secrets."""
+
+    id: str
+    title: str
+    purpose: str
+    config: list[str]
+    secrets: list[str]
+    steps: list[Step]
+    url: str
+    example: str = ""
+
+
+class Addons(Gives, frozen=True):
+    """By id."""
+
+    addons: list[Addon]
+
+
+async def show(at: Lobby, wanted: Wanted) -> Addons:
+    """Show them."""
+    known = await asyncio.to_thread(kinds)
+    if not wanted.addon:
+        first = Call("addon_list", {"addon": next(iter(known))}, "one addon in detail")
+        return Addons(addons=[_addon(at, id_, one) for id_, one in known.items()], next=[first])
+    if wanted.addon not in known:
+        raise Refused(
+            f"there is no addon '{wanted.addon[:64]}'", hint=suggest(wanted.addon, known),
+            next=(Call("addon_list"), Call("docs_search", {"query": "http step"})),
+        )  # fmt: skip
+    return Addons(addons=[_in_detail(at, wanted.addon, known[wanted.addon])])
+
+
+def _addon(at: Lobby, id_: str, kind: AddonKind) -> Addon:
+    steps = [Step(f"{id_}.{name}", one.summary) for name, one in kind.actions.items()]
+    return Addon(
+        id_, kind.title, kind.summary, list(kind.needs_config), sorted(kind.secrets), steps,
+        at.link(f"/docs/language/addons/{id_}.md"),
+    )  # fmt: skip
+
+
+def _in_detail(at: Lobby, id_: str, kind: AddonKind) -> Addon:
+    steps = [
+        Step(
+            f"{id_}.{name}", one.summary,
+            [Parameter(p.name, p.takes, p.required, p.description) for p in one.parameters],
+            one.example,
+        )
+        for name, one in kind.actions.items()
+    ]  # fmt: skip
+    return msgspec.structs.replace(_addon(at, id_, kind), steps=steps, example=kind.config_example)
+
+
+TOOL = Tool(
+    "addon_list",
+    "Integrations",
+    "Integrations that functions have steps for; with an id, in detail with examples. Optional.",
+    Wanted,
+    Addons,
+    show,
+    scope="",
+)

@@ -1,0 +1,59 @@
+"""docs_search: sections of the documentation by words."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import msgspec
+
+from bbops.mcp.searching import Hit, search
+from bbops.mcp.tool import Call, Gives, Takes, Tool
+from bbops_server.mcp.lobby import Lobby
+
+
+class Query(Takes, frozen=True):
+    """What is looked for."""
+
+    query: Annotated[
+        str, msgspec.Meta(description="a few words, such as 'cursor paging'", max_length=200)
+    ]
+    limit: Annotated[int, msgspec.Meta(ge=1, le=20)] = 5
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A section. `url` is of the whole page as Markdown, with the section's anchor."""
+
+    page: str
+    section: str
+    snippet: str
+    url: str
+
+
+class Sections(Gives, frozen=True):
+    """The best first; none is no error."""
+
+    results: list[Found]
+
+
+async def find(at: Lobby, wanted: Query) -> Sections:
+    """Find sections."""
+    hits = await asyncio.to_thread(search, wanted.query, wanted.limit)
+    following = [] if hits else [Call("platform_help", why="where all of the documentation is")]
+    return Sections(results=[_show(at, hit) for hit in hits], next=following)
+
+
+def _show(at: Lobby, hit: Hit) -> Found:
+    url = at.link(f"/docs/{hit.page}#{hit.anchor}")
+    return Found(hit.title, hit.heading, hit.snippet, url)
+
+
+TOOL = Tool(
+    "docs_search",
+    "Search the documentation",
+    "Searches the documentation of the language and the server; short, focused queries work best.",
+    Query,
+    Sections,
+    find,
+    scope="",
+)

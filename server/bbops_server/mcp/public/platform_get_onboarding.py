@@ -1,0 +1,66 @@
+"""platform_get_onboarding: the first call of an agent that has just connected."""
+
+from __future__ import annotations
+
+import msgspec
+
+from bbops.mcp.tool import Call, Gives, Tool
+from bbops_server.mcp.lobby import Lobby
+from bbops_server.mcp.public._takes import Nothing
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One step. `tool` is empty where it is not done by a call."""
+
+    do: str
+    tool: str = ""
+
+
+class Onboarding(Gives, frozen=True):
+    """Where somebody stands, and what comes next, in order."""
+
+    signed_in: bool
+    signed_in_as: str
+    client: str
+    scopes: list[str]
+    steps: list[Step]
+
+
+_SIGN_IN = Step(
+    "call a tool that needs an account: the answer 401 lets your client sign in with a browser"
+    " or a code",
+    "project_list",
+)
+_WORK = [
+    Step("see which projects you have access to", "project_list"),
+    Step("choose one with the person you work for; it returns the exact mcpUrl", "project_select"),
+    Step("add that address to this workspace; every step of the plan is yours", "project_connect"),
+    Step("connect to mcpUrl and call context_get: everything else is there"),
+]
+
+
+async def begin(at: Lobby, _: Nothing) -> Onboarding:
+    """Say what comes next for whoever asks."""
+    granted = at.granted
+    if granted is None:
+        first = Call("project_list", why="lets your client sign in, then lists the projects")
+        return Onboarding(
+            signed_in=False, signed_in_as="", client="", scopes=[], steps=[_SIGN_IN, *_WORK],
+            next=[first, Call("docs_search", {"query": "tutorial"}, "needs no account")],
+        )  # fmt: skip
+    return Onboarding(
+        signed_in=True, signed_in_as=granted.caller.email, client=granted.client,
+        scopes=sorted(granted.scopes), steps=_WORK,
+        next=[Call("project_list"), Call("account_status", why="whether anything is missing")],
+    )  # fmt: skip
+
+
+TOOL = Tool(
+    "platform_get_onboarding",
+    "Begin here",
+    "Call this first: whether you are signed in, and the steps from here to a project.",
+    Nothing,
+    Onboarding,
+    begin,
+    scope="",
+)

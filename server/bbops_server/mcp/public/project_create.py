@@ -1,0 +1,64 @@
+"""project_create: what a new project would be; nothing is made."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from typing import Annotated
+
+import msgspec
+
+from bbops.cli.init import slug, template_files
+from bbops.mcp.tool import Call, Gives, Takes, Tool
+from bbops_server.mcp.lobby import Lobby
+
+
+class Wanted(Takes, frozen=True):
+    """What it is to be called."""
+
+    name: Annotated[
+        str, msgspec.Meta(description="such as 'web-shop'", min_length=1, max_length=63)
+    ]
+
+
+class File(msgspec.Struct, frozen=True, rename="camel"):
+    """A file that would be made."""
+
+    path: str
+    size_bytes: int
+
+
+class Preview(Gives, frozen=True):
+    """A dry run: `created` is always false. The commands are for the person, or for you to run."""
+
+    created: bool
+    name: str
+    taken: bool
+    files: list[File]
+    commands: list[str]
+    afterwards: str
+
+
+async def preview(at: Lobby, wanted: Wanted) -> Preview:
+    """Show what would be made."""
+    name = slug(wanted.name)
+    files = await asyncio.to_thread(template_files, name)
+    is_taken = any(one.name == name for one in at.projects())
+    return Preview(
+        created=False, name=name, taken=is_taken,
+        files=[File(path, len(text)) for path, text in sorted(files.items())],
+        commands=[f"bbops init {shlex.quote(name)}", f"cd {shlex.quote(name)}", "bbops dev"],
+        afterwards="an owner adds the repository to the server's file: "
+        + at.link("/docs/serving.md#several-projects-on-one-server"),
+        next=[Call("project_list"), Call("docs_search", {"query": "server.yaml several projects"})],
+    )  # fmt: skip
+
+
+TOOL = Tool(
+    "project_create",
+    "Preview a new project",
+    "Dry run: the files and commands a new project would take. Creates nothing.",
+    Wanted,
+    Preview,
+    preview,
+)

@@ -1,0 +1,77 @@
+"""project_get_public_context: what may be told of a project before anybody works on it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from bbops.errors import BbopsError
+from bbops.mcp.tool import Call, Gives, Tool
+from bbops_server.mcp.lobby import Lobby
+from bbops_server.mcp.public._takes import Chosen
+
+MOST_ROUTES = 100
+
+
+class Route(msgspec.Struct, frozen=True, rename="camel"):
+    """What callers may ask; `is_open` where they need not be known."""
+
+    method: str
+    path: str
+    description: str
+    is_open: bool
+
+
+class _Contract(msgspec.Struct, frozen=True):
+    """What is read of a contract."""
+
+    description: str = ""
+    operations: list[Any] = []
+
+
+class Context(Gives, frozen=True):
+    """What its callers may know, and how far it is; no rows, names of people or settings."""
+
+    project_id: str
+    url: str
+    description: str
+    revision: str | None
+    version: str | None
+    ready: bool
+    routes: list[Route]
+    route_count: int
+
+
+async def show(at: Lobby, chosen: Chosen) -> Context:
+    """Show it."""
+    found = at.project(chosen.project_id)
+    contract = await _read_contract(at, found.name)
+    routes = [
+        Route(one["method"], one["path"], one["description"], one["is_open"])
+        for one in contract.operations
+    ]
+    return Context(
+        project_id=found.name, url=found.url, description=contract.description,
+        revision=found.applied_revision, version=found.version, ready=found.is_ready,
+        routes=routes[:MOST_ROUTES], route_count=len(routes),
+        next=[Call("project_select", {"projectId": found.name}, "to work on it")],
+    )  # fmt: skip
+
+
+async def _read_contract(at: Lobby, name: str) -> _Contract:
+    try:
+        written = await at.status.contract(name, "json")
+    except BbopsError:  # nothing is live yet
+        return _Contract()
+    return msgspec.json.decode(written.text, type=_Contract) if written else _Contract()
+
+
+TOOL = Tool(
+    "project_get_public_context",
+    "What a project is",
+    "A project's address, state and public routes: safe to show before any work on it.",
+    Chosen,
+    Context,
+    show,
+)

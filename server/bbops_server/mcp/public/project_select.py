@@ -1,0 +1,38 @@
+"""project_select: the exact address of one project's MCP server."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from bbops.mcp.tool import Call, Gives, Tool
+from bbops_server.mcp.lobby import Lobby
+from bbops_server.mcp.public._takes import Chosen
+
+
+class Selected(Gives, frozen=True):
+    """Its addresses. `mcp_url` is used as it is; no other is made from it."""
+
+    project_id: str
+    mcp_url: str
+    api_url: str
+    dashboard_url: str
+
+
+async def select(at: Lobby, chosen: Chosen) -> Selected:
+    """Return its addresses."""
+    found = at.project(chosen.project_id)
+    bind = Call("project_connect", {"projectId": found.name}, "how this workspace is connected")
+    return Selected(
+        project_id=found.name, mcp_url=await at.mcp_url(found.name), api_url=found.url,
+        dashboard_url=at.link(f"/projects/{quote(found.name)}"), next=[bind],
+    )  # fmt: skip
+
+
+TOOL = Tool(
+    "project_select",
+    "Choose a project",
+    "Returns a project's exact MCP address (mcpUrl) and its other addresses.",
+    Chosen,
+    Selected,
+    select,
+)
