@@ -121,7 +121,6 @@ def test_it_describes_itself(ask: Ask) -> None:
         "/api/projects/{name}/proposals/{number}/merge",
         "/api/projects/{name}/proposals/{number}/close",
         "/api/projects/{name}/proposals/{number}/replay",
-        "/api/projects/{name}/mcp",
         "/api/projects/{name}/keys", "/api/projects/{name}/keys/{key}/rotate",
         "/api/projects/{name}/keys/{key}/revoke",
     }  # fmt: skip
