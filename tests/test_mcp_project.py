@@ -9,9 +9,9 @@ import pytest
 
 from bbops.git.store import Store
 from bbops.load import kinds
+from bbops.mcp.refs import FOLDERS
 from bbops.mcp.words import KINDS
 from bbops.mcp.workshop.performing import every_work, find_doing, perform
-from bbops.mcp.workshop.refs import folders
 from tests.checkouts import TOOLS, Agent, agent, make_repository
 from tests.served import git
 from tests.small_project import write_project
@@ -50,8 +50,9 @@ def test_a_tool_says_what_it_is(name: str) -> None:
 
 
 def test_kinds_are_those_of_the_language() -> None:
-    known = {model.__name__.lower() for folder, model in kinds().items() if folder}
-    assert {*KINDS} == known | {"doc", "settings"} == {*folders()}
+    known = {model.__name__.lower(): folder for folder, model in kinds().items() if folder}
+    assert known | {"doc": "docs", "settings": ""} == FOLDERS
+    assert {*KINDS} == {*FOLDERS}
 
 
 def test_all_work_is_done_by_somebody() -> None:

@@ -77,7 +77,8 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     """A proposal, and what merging it now would do.
 
     Attributes:
-        base: what it would be merged into; both commits are in the repository.
+        base, result: what it would be merged into, and what that would hold then; `base` is empty
+            where nobody can say. All commits are in the repository.
         obstacles: what is in the way; empty when it can be merged.
         waits: whether others' words, or tests that run, are all that is in the way.
     """
@@ -90,7 +91,8 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     draft: str
     state: str
     head: str
-    base: str
+    base: str = ""
+    result: str = ""
     preview: str = ""
     obstacles: tuple[str, ...] = ()
     waits: bool = False

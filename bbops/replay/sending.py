@@ -1,10 +1,10 @@
-"""Ask an API what was asked before."""
+"""Ask an API what was asked before, or one thing more."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 import httpx
 
@@ -39,6 +39,34 @@ def replay(
         for one in recorded:
             if not one.obstacle:
                 yield one, compare(one, _ask(client, url, one))
+
+
+class Reply(NamedTuple):
+    """An answer; of its body no more than is looked at."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def send(
+    url: str, method: str, headers: Mapping[str, str], body: bytes, *,
+    timeout_seconds: float = TIMEOUT_SECONDS,
+) -> Reply:  # fmt: skip
+    """Send one request and return its answer; a redirect is one, and is not followed.
+
+    Raises:
+        ServerError: nobody answers there.
+    """
+    given = {"accept-encoding": "identity", **headers}
+    try:
+        with (
+            httpx.Client(timeout=timeout_seconds, trust_env=False) as client,
+            client.stream(method, url, headers=_encode(given), content=body or None) as answer,
+        ):
+            return Reply(answer.status_code, dict(answer.headers), _read(answer))
+    except httpx.HTTPError as error:
+        raise ServerError(f"the draft cannot be asked: {type(error).__name__}") from None
 
 
 def _ask(client: httpx.Client, url: str, one: Recorded) -> Sent:

@@ -45,7 +45,10 @@ class Pull(Gives, frozen=True, kw_only=True):
 
 
 class Sides(msgspec.Struct, frozen=True):
-    """Two commits of the repository, and where in their difference to begin."""
+    """Two commits of the repository, and where in their difference to begin.
+
+    Without `base`, it is where `head` left the live branch.
+    """
 
     base: str
     head: str
@@ -70,7 +73,7 @@ async def run(place: Workplace, taken: Looking) -> Pull:
     difference = Difference("")
     if "diff" in parts:
         begin = int(taken.cursor) if taken.cursor.isdecimal() else 0
-        sides = Sides(found.base, found.head, min(begin, 2**40))
+        sides = Sides(found.base, found.result or found.head, min(begin, 2**40))
         difference = await place.work(COMPARE, sides)
     has_checks = "checks" in parts
     return Pull(

@@ -14,10 +14,10 @@ from bbops.authoring.formatting import order_in
 from bbops.authoring.moving import move
 from bbops.authoring.naming import Name
 from bbops.errors import BbopsError
+from bbops.mcp.refs import DOC, SETTINGS, Ref, near, parse_ref
 from bbops.mcp.tool import Call, Refused
 from bbops.mcp.words import Change
 from bbops.mcp.workshop.files import TEXT, Files
-from bbops.mcp.workshop.refs import DOC, SETTINGS, Ref, near, parse_ref
 from bbops.mcp.workshop.telling import as_json
 from bbops.tree import Tree
 from bbops.yaml.document import MAX_BYTES

@@ -15,9 +15,16 @@ MOST_DIFF = 4 << 20
 
 def do(bench: Bench, taken: Sides) -> Difference:
     """Return the part that begins where it was asked for."""
-    rest = diff(bench, taken.base, taken.head)[taken.begin :]
+    base = taken.base or _before(bench, taken.head)
+    rest = diff(bench, base, taken.head)[taken.begin :]
     text, is_cut = cut(rest, MOST_RESULT)
     return Difference(text, taken.begin + len(text) if is_cut else 0)
+
+
+def _before(bench: Bench, head: str) -> str:
+    """Return where a commit left the live branch; of one that is in it, what was before it."""
+    fork = bench.fork(head)
+    return fork if fork != head else (bench.store.parents(head) or (head,))[0]
 
 
 def diff(bench: Bench, base: str, head: str) -> str:

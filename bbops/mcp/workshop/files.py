@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bbops.mcp.workshop.refs import DOC, Ref, ref_of
+from bbops.mcp.refs import DOC, Ref, ref_of
 from bbops.mcp.workshop.telling import as_json
 from bbops.names import BlobId
 from bbops.tree import Entry, Tree

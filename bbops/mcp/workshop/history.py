@@ -6,8 +6,8 @@ from bbops.git.command import failure, run
 from bbops.git.past import read_past
 from bbops.git.versions import read_versions
 from bbops.mcp.project.recovery_history import Asking, Past, Version
+from bbops.mcp.refs import parse_ref
 from bbops.mcp.workshop.bench import Bench
-from bbops.mcp.workshop.refs import parse_ref
 
 SNAPSHOT = "snapshot/"
 _MOST_COMMITS = 1_000

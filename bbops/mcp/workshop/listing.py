@@ -8,10 +8,10 @@ from typing import Any, Final
 from msgspec import UnsetType
 
 from bbops.mcp.project.context_list import Listed, Listing
+from bbops.mcp.refs import Ref, parse_ref
 from bbops.mcp.words import Kind, Resource
 from bbops.mcp.workshop.bench import Bench
 from bbops.mcp.workshop.files import TEXT, Files, read_body
-from bbops.mcp.workshop.refs import Ref, parse_ref
 
 LONGEST: Final = 160
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from bbops.errors import DatabaseError
 from bbops.git.writing import NOTHING, put_files, write_blobs
 from bbops.mcp.project.preview_changes import Consequence, Migration, Preview, Wanted
 from bbops.mcp.tool import Call, Refused
@@ -69,7 +70,12 @@ def find_consequences(bench: Bench, base: str, then: Project) -> Consequences | 
     if now is None:
         return None
     found = compare(now, then)
-    return complete(found, read_answer(bench.weigh(then))) if bench.weigh else found
+    if bench.weigh is None:
+        return found
+    try:
+        return complete(found, read_answer(bench.weigh(then)))
+    except DatabaseError:  # it is away: what is known without it is better than nothing
+        return found
 
 
 def _tell(found: Consequences) -> dict[str, Any]:

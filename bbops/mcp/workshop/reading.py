@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from bbops.mcp.project.context_read import Body, Read, Reading
+from bbops.mcp.refs import Ref, near, parse_ref
 from bbops.mcp.tool import Refused
 from bbops.mcp.words import MOST_RESULT
 from bbops.mcp.workshop.bench import Bench
 from bbops.mcp.workshop.files import Files, read_body
-from bbops.mcp.workshop.refs import Ref, near, parse_ref
 
 
 def do(bench: Bench, taken: Reading) -> Read:

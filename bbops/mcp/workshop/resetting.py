@@ -6,9 +6,9 @@ from bbops.git.restoring import restore_tree
 from bbops.git.versions import Version
 from bbops.git.writing import NOTHING, delete_branch, keep_ref, make_commit, move_branch
 from bbops.mcp.project.recovery_reset_draft import Reset, Resetting
+from bbops.mcp.refs import parse_ref
 from bbops.mcp.tool import Refused
 from bbops.mcp.workshop.bench import Bench
-from bbops.mcp.workshop.refs import parse_ref
 
 KEPT = "refs/bbops/drafts"
 """Where heads stay that drafts had before they were reset; no git client sees them."""

@@ -9,11 +9,11 @@ from bbops.git.restoring import describe_restoring, restore_tree
 from bbops.git.versions import Version, find_version
 from bbops.git.writing import make_commit
 from bbops.mcp.project.recovery_rollback import Back, Restored
+from bbops.mcp.refs import parse_ref
 from bbops.mcp.tool import Call, Refused
 from bbops.mcp.workshop.bench import Bench
 from bbops.mcp.workshop.history import SNAPSHOT, snapshots
 from bbops.mcp.workshop.previewing import find_consequences, migrations
-from bbops.mcp.workshop.refs import parse_ref
 from bbops.plan.plan import Plan
 from bbops.plan.render import words
 

@@ -19,11 +19,11 @@ from bbops.authoring.naming import Name
 from bbops.contract.editor import schemas
 from bbops.diagnostics import suggest
 from bbops.mcp.project.context_schema import Asking, Said
+from bbops.mcp.refs import DOC, FOLDERS, SETTINGS, Ref
 from bbops.mcp.tool import Refused
 from bbops.mcp.words import KINDS, Kind
 from bbops.mcp.workshop.bench import Bench
 from bbops.mcp.workshop.files import TEXT
-from bbops.mcp.workshop.refs import DOC, SETTINGS, Ref, folders
 from bbops.mcp.workshop.telling import as_json
 from bbops.steps._base import find_step_kind, step_kinds
 from bbops.tree import MemoryTree
@@ -50,7 +50,7 @@ def do(bench: Bench, taken: Asking) -> Said:
     if not isinstance(taken.kind, UnsetType):
         return _of_kind(taken.kind)
     return Said(
-        choices={kind: folders()[kind] or "project.yaml" for kind in KINDS},
+        choices={kind: FOLDERS[kind] or "project.yaml" for kind in KINDS},
         note="ask with one kind, step or addon; refs are kind/name, such as endpoint/orders.list",
     )
 

@@ -7,8 +7,8 @@ from math import isfinite
 from typing import Any, Final
 
 from bbops.diagnostics import Diagnostic
+from bbops.mcp.refs import ref_of
 from bbops.mcp.words import Found
-from bbops.mcp.workshop.refs import ref_of
 
 MOST_FOUND: Final = 40
 _WIDEST: Final = 2**53

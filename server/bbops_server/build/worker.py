@@ -29,6 +29,7 @@ from bbops.plan.asking import Question, make_tree
 from bbops.project import Project
 from bbops.resources.project import Engine
 from bbops.tree import Tree
+from bbops_server.build.agents import Agents
 from bbops_server.build.contracts import Contracts
 from bbops_server.build.frontend import Search, keep
 from bbops_server.build.gate import MOST_TOLD, Gate, Trial
@@ -46,7 +47,7 @@ class Builder:
     def __init__(self) -> None:
         self._sources, self._mirrors, self._gate = Sources(), Mirrors(), Gate()
         self._tables, self._contracts = TablesAtWork(), Contracts(self._sources)
-        self._search = Search()
+        self._search, self._agents = Search(), Agents(self._tables)
         self._thread = ThreadPoolExecutor(1, "bbops-build")
         self._git_threads: dict[str, ThreadPoolExecutor] = {}
 
@@ -62,6 +63,8 @@ class Builder:
             )
         if self._tables.knows(request["do"]):
             return await self._tables.handle(request)
+        if request["do"] == "work":
+            return await self._agents.handle(request)
         if request["do"] == "weigh":
             return await self._weigh(request)
         if request["do"] == "propose":

@@ -131,7 +131,7 @@ async def list_requests(
     history = visit.desk.status.history(name)
     if history is None:
         raise _unknown(name)
-    filters = {
+    filters: dict[str, Any] = {
         "status": status_filter, "method": method, "path": path, "endpoint": endpoint,
         "text": text, "slower_than": slower_than, "until": until,
     }  # fmt: skip

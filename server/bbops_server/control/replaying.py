@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
-from time import monotonic
 from typing import Final
 
 import msgspec
@@ -20,11 +19,8 @@ from bbops_server.control.routes import change
 from bbops_server.control.visit import Here, Visit
 from bbops_server.forge.replaying import MOST_SECONDS, Replayed, rehearse
 from bbops_server.live.draft_keys import make_token
-from bbops_server.reconciler.asked import DraftSource
-from bbops_server.reconciler.draft_status import DraftStatus
+from bbops_server.reconciler.waking import serves, wake
 
-WAKING_SECONDS: Final = 30.0
-_LOOK_SECONDS: Final = 0.1
 _TOKEN_SECONDS: Final = 4 * MOST_SECONDS
 
 
@@ -52,7 +48,10 @@ async def ask_again(visit: Visit, name: str, number: int) -> Replayed:
         raise _conflict("another proposal is asked right now; try again in a moment")
     async with visit.desk.replaying:
         branch = Reviewing(visit, name).desk.preview_branch(number)
-        draft = await _wake(drafts, branch, found.head)
+        try:
+            draft = await wake(drafts, branch, found.head)
+        except BbopsError as error:
+            raise refuse(error) from None
         now = datetime.now(UTC).timestamp()  # noqa: TID251 - the server's own clock
         url, host = drafts.here(draft.slug)
         token = make_token(drafts.key(draft.slug), now + _TOKEN_SECONDS)
@@ -63,7 +62,7 @@ async def ask_again(visit: Visit, name: str, number: int) -> Replayed:
             )  # fmt: skip
         except BbopsError as error:
             raise refuse(error) from None
-        if not _serves(drafts.find(branch), found.head):
+        if not serves(drafts.find(branch), found.head):
             raise _conflict(f"proposal #{number} has changed meanwhile")
     text = msgspec.json.encode(done).decode()
     await visit.desk.ask(visit.book.proposals.keep_replay, name, number, found.head, text)
@@ -79,26 +78,6 @@ async def read_kept(visit: Visit, name: str, proposal: Proposal) -> Replayed | N
         visit.book.proposals.replay, name, proposal.number, proposal.head
     )  # fmt: skip
     return None if kept is None else msgspec.json.decode(kept, type=Replayed)
-
-
-async def _wake(drafts: DraftSource, branch: str, head: str) -> DraftStatus:
-    """Return the draft once it serves this commit."""
-    drafts.prepare(branch)
-    until = monotonic() + WAKING_SECONDS
-    while monotonic() < until:
-        one = drafts.find(branch)
-        if one is not None and _serves(one, head):
-            return one
-        if one is not None and one.state == "stalled" and one.commit == head:
-            raise _conflict(f"the draft does not work: {one.message}")
-        await asyncio.sleep(_LOOK_SECONDS)
-    raise _conflict("the draft is not ready in time; try again in a moment")
-
-
-def _serves(draft: DraftStatus | None, head: str) -> bool:
-    if draft is None or draft.commit != head or not draft.release:
-        return False
-    return head.startswith(draft.release)  # its first digits
 
 
 def _conflict(message: str) -> ClientException:

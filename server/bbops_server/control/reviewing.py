@@ -9,7 +9,8 @@ from litestar.exceptions import ClientException, NotFoundException, PermissionDe
 
 from bbops.errors import BbopsError
 from bbops.git.proposals import Proposal, State, Verdict, Wish
-from bbops_server.accounts.rules import Caller, Permission, Role, role_in
+from bbops_server.accounts.reviewers import is_alone
+from bbops_server.accounts.rules import Permission
 from bbops_server.control.refusals import refuse
 from bbops_server.control.visit import Visit
 from bbops_server.forge.proposing import Proposing
@@ -177,15 +178,7 @@ class Reviewing:
 
     async def _is_alone(self, author: str) -> bool:
         """Return whether nobody but its author could review."""
-        book = self._visit.book
-        roles = await self._visit.desk.ask(book.members.roles_of_all)
-        for one in await self._visit.desk.ask(book.people.list):
-            role, projects = roles.get(one.id, (None, {}))
-            found = role_in(Caller(role=role, projects=projects), self._name)
-            can = found is not None and found.rank >= Role.DEVELOPER.rank and one.disabled is None
-            if can and one.email != author:
-                return False
-        return True
+        return await self._visit.desk.ask(is_alone, self._visit.book, author, self._name)
 
     async def _note(self, action: str, number: int, outcome: str = "done") -> None:
         await self._visit.note(action, object=f"{self._name} #{number}", outcome=outcome)

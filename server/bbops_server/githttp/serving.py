@@ -46,7 +46,7 @@ class GitHttp:
     ) -> None:
         """`folder` is for the hooks."""
         self.projects, self._build, self._records = projects, build, records
-        self._hooks, self._room, self._trials = Hooks(folder), Room(), Trials(build)
+        self._hooks, self._room, self.trials = Hooks(folder), Room(), Trials(build)
         self._running: set[asyncio.Task[None]] = set()
 
     async def answer(
@@ -88,7 +88,7 @@ class GitHttp:
             self.projects.inform(repository.main, happened.event, told)
 
         forge = LocalForge(repository.place, mine.name, self._records, tell)
-        bench = Bench(self._build, forge, self._trials, mine, others)
+        bench = Bench(self._build, forge, self.trials, mine, others)
         drafts = self.projects.drafts(mine.name)
         desk = Proposing(
             forge, bench, lambda path: mine.at.plane.settings.control_url + path, drafts
@@ -100,7 +100,7 @@ class GitHttp:
         for task in self._running:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
-        await self._trials.stop()
+        await self.trials.stop()
         await self._hooks.close()
 
     async def _run(self, exchange: Exchange) -> None:

@@ -154,7 +154,7 @@ def _whole(value: Any) -> Any:
 
 
 def find(
-    history: Path, /, *, limit: int = 50, after: int = 0, since: float = 0.0,
+    history: Path, /, *, limit: int = 50, after: int = 0, before: int = 0, since: float = 0.0,
     details: bool = False, **filters: Any,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Return the newest requests, newest last; `after` is an id seen before.
@@ -162,6 +162,7 @@ def find(
     Reads batches, newest first, until it has enough: a filter that matches nothing reads all.
 
     Args:
+        before: an id; those that came before it, 0 for all.
         since: when the oldest of them may have come, in seconds since 1970.
         details: with `exchange`, what was asked and answered, where it is kept.
         filters: method, path, route, endpoint, status (exact, or `5xx`), release, slower_than (ms),
@@ -171,7 +172,7 @@ def find(
     found: list[dict[str, Any]] = []
     with closing(connect(history)) as connection:
         for request in _newest_first(connection, after, since):
-            if is_wanted(request):
+            if (not before or request["id"] < before) and is_wanted(request):
                 if not details:
                     del request["exchange"]
                 found.append(request)

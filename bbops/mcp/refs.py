@@ -1,17 +1,23 @@
-"""Name resources as agents do: `endpoint/orders.list` is the file endpoints/orders/list.yaml."""
+"""Name resources as agents do: `endpoint/orders.list` is the file endpoints/orders/list.yaml.
+
+Light, as all that a server's parent process imports: `FOLDERS` repeats what the models say.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple, cast, get_args
 
 from bbops.diagnostics import suggest
-from bbops.load import kinds
 from bbops.mcp.tool import Refused
 from bbops.mcp.words import Kind
 
+FOLDERS: Final[Mapping[Kind, str]] = {
+    "addon": "addons", "agent": "agents", "channel": "channels", "doc": "docs",
+    "endpoint": "endpoints", "function": "functions", "realtime": "realtime", "settings": "",
+    "table": "tables", "task": "tasks", "test": "tests", "trigger": "triggers",
+}  # fmt: skip
 SETTINGS: Final = "settings"
 DOC: Final = "doc"
 _SEGMENT: Final = r"[A-Za-z0-9][A-Za-z0-9_-]*"
@@ -31,7 +37,7 @@ class Ref(NamedTuple):
     @property
     def folder(self) -> str:
         """Where resources of its kind lie; empty for the settings."""
-        return folders()[self.kind]
+        return FOLDERS[self.kind]
 
     @property
     def file(self) -> str:
@@ -41,13 +47,6 @@ class Ref(NamedTuple):
         return f"{self.folder}/{self.name}{'.md' if self.kind == DOC else '.yaml'}"
 
 
-@cache
-def folders() -> dict[str, str]:
-    """Return the folder of each kind."""
-    found = {model.__name__.lower(): folder for folder, model in kinds().items() if folder}
-    return {**found, DOC: "docs", SETTINGS: ""}
-
-
 def parse_ref(text: str) -> Ref:
     """Return what a text names; whether it is there is another question.
 
@@ -55,8 +54,8 @@ def parse_ref(text: str) -> Ref:
         Refused: it names nothing that can be.
     """
     kind, slash, name = text.strip().partition("/")
-    if kind not in folders():
-        near = suggest(kind, [*folders(), *folders().values()])
+    if kind not in FOLDERS:
+        near = suggest(kind, [*FOLDERS, *FOLDERS.values()])
         every = ", ".join(get_args(Kind))
         raise Refused(f"'{text[:100]}' names no resource", hint=near or f"kinds are {every}")
     if kind == SETTINGS:
@@ -74,7 +73,7 @@ def ref_of(path: str) -> Ref | None:
     if path == "project.yaml":
         return Ref(SETTINGS, "")
     folder, _, rest = path.partition("/")
-    kind = next((kind for kind, one in folders().items() if one == folder and one), None)
+    kind = next((kind for kind, one in FOLDERS.items() if one == folder and one), None)
     end = ".md" if kind == DOC else ".yaml"
     if kind is None or not rest.endswith(end):
         return None

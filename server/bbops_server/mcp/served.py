@@ -1,0 +1,167 @@
+"""A project of this server as agents find it: who asks, where it is kept, and what they may do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, ParamSpec, Protocol, TypeVar
+
+from bbops.database.place import write_place
+from bbops.mcp.tool import Call, Refused
+from bbops_server.accounts.book import Book
+from bbops_server.accounts.features import read_features_off
+from bbops_server.accounts.rules import RULES, Caller, Permission, may, role_in
+from bbops_server.forge.proposing import Proposing
+from bbops_server.githttp.asked import Refusal
+from bbops_server.githttp.repository import Repository, find_repository
+from bbops_server.githttp.serving import GitHttp
+from bbops_server.reconciler.asked import StatusSource
+from bbops_server.reconciler.loop import Reconciler
+from bbops_server.reconciler.remote import RemoteSource
+from bbops_server.reconciler.sources import BranchSource
+from bbops_server.settings import Settings
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+WORDS: Final = {
+    "read": Permission.READ_PROJECT, "change": Permission.PUSH_DRAFT,
+    "propose": Permission.PROPOSE, "merge": Permission.MERGE,
+    "requests": Permission.READ_REQUESTS,
+}  # fmt: skip
+"""What whoever asks is told that they may do."""
+_BY_KEY: Final = frozenset({"token", "grant"})
+
+
+class Around(Protocol):
+    """What the control plane has on its desk; a `bbops_server.control.desk.Desk` is one."""
+
+    status: StatusSource
+    book: Book
+    git: GitHttp | None
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        ...
+
+    async def ask(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Ask the book, which blocks, in a thread."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """One project, for one caller.
+
+    Attributes:
+        address: of whoever asks, for the audit log.
+    """
+
+    desk: Around
+    caller: Caller
+    project: str
+    address: str = ""
+
+    # ---- who
+    def may(self, permission: Permission) -> bool:
+        """Return whether whoever asks may do something here."""
+        return may(self.caller, permission, self.project)
+
+    async def require(self, permission: Permission, *, everywhere: bool = False) -> None:
+        """Raises Refused, and writes it down, where whoever asks may not do something.
+
+        Args:
+            permission: for it.
+            everywhere: it takes the same of every project in the repository.
+        """
+        if not self.may(permission):
+            if not self.may(Permission.READ_PROJECT):
+                raise Refused(f"there is no project '{self.project}'")
+            await self.note(permission, outcome="refused")
+            raise self._refusal(permission)
+        if everywhere and not self.repository().allows(self.caller, permission):
+            await self.note(permission, outcome="refused")
+            raise Refused(
+                "this repository holds other projects, too, of which you may not do so",
+                hint="ask a maintainer of those",
+            )
+
+    def _refusal(self, permission: Permission) -> Refused:
+        rule, here = RULES[permission], role_in(self.caller, self.project)
+        is_enough = here is not None and rule.role is not None and here.rank >= rule.role.rank
+        needed = "another scope of the grant" if is_enough else f"the role '{rule.role}'"
+        call = Call("context_get", {}, "see what you may do")
+        return Refused(f"you may not {permission}: it takes {needed}", next=(call,))
+
+    async def note(self, action: str, about: str = "", outcome: str = "done") -> None:
+        """Write into the audit log what was done, and by which grant."""
+        key = self.caller.key if self.caller.how in _BY_KEY else ""
+        await self.desk.ask(
+            self.desk.book.audit.add, action, who=self.caller.email, token=key,
+            object=f"{self.project} {about}".strip(), address=self.address, outcome=outcome,
+        )  # fmt: skip
+
+    # ---- where
+    @property
+    def git(self) -> GitHttp:
+        """The repositories. Raises: Refused: this server keeps none."""
+        if self.desk.git is None:
+            raise Refused("this server keeps no repository")
+        return self.desk.git
+
+    @property
+    def loop(self) -> Reconciler:
+        """What follows the project. Raises: Refused: there is no such project."""
+        found = self.git.projects.reconcilers()
+        one = next((one for one in found if one.board.name == self.project), None)
+        if one is None:
+            raise Refused(f"there is no project '{self.project}'")
+        return one
+
+    def repository(self) -> Repository:
+        """Return the repository. Raises: Refused: it is not on this machine."""
+        _ = self.loop
+        try:
+            return find_repository(self.git.projects, self.project)
+        except Refusal as refusal:
+            raise Refused(
+                refusal.message,
+                hint="push a branch there, and open the pull request where it is kept",
+            ) from None
+
+    def proposing(self) -> Proposing:
+        """Return the desk of the project's proposals. Raises as `repository`."""
+        return self.git.proposing(self.repository())
+
+    async def bench(self) -> dict[str, Any]:
+        """Return what the build process needs for work in the repository.
+
+        Raises:
+            Refused: the project comes from no repository.
+        """
+        one = self.loop
+        source, at, elsewhere, taken = one.source, one.workshop, "", list[str]()
+        if isinstance(source, BranchSource):
+            followers = self.repository().followers
+            taken = [each.source.branch for each in followers if each.name != self.project]
+            repository, branch = source.repository, source.branch
+        elif isinstance(source, RemoteSource):
+            repository, branch, elsewhere = source.mirror, source.branch, source.shown
+        else:
+            raise Refused(
+                f"project '{self.project}' is served from a folder, not from a repository",
+                hint="'bbops mcp serve --stdio' works in a checkout",
+            )
+        off = await self.desk.ask(read_features_off, at.plane.settings)
+        return {
+            "repository": str(repository), "live": branch, "folder": at.project.path,
+            "who": [self.caller.name or self.caller.email, self.caller.email], "taken": taken,
+            "published": commit_of(one.board.applied), "elsewhere": elsewhere, "url": at.url,
+            "engine": at.engine, "off": list(off), "database": write_place(at.database),
+        }  # fmt: skip
+
+
+def commit_of(revision: str | None) -> str:
+    """Return the commit of `main@sha1:…`; empty for a folder, and for nothing."""
+    return (revision or "").partition("@sha1:")[2]

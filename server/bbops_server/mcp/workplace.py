@@ -1,0 +1,305 @@
+"""Where project tools work on a server: each call is held against the rules, and written down."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from bbops.errors import BbopsError
+from bbops.git.proposals import Wish
+from bbops.mcp.project.preview_changes import Preview
+from bbops.mcp.tool import Call, Refused
+from bbops.mcp.work import Work
+from bbops.mcp.workplace import (
+    Activity,
+    Answered,
+    Asked,
+    Attempt,
+    Judged,
+    Merged,
+    Standing,
+    Tested,
+    Workplace,
+)
+from bbops.replay.sending import send
+from bbops_server.accounts.reviewers import is_alone
+from bbops_server.accounts.rules import Caller, Permission
+from bbops_server.forge.trials import TEST_SECONDS, Trial
+from bbops_server.githttp.publishing import Waiting
+from bbops_server.live.draft_keys import make_token
+from bbops_server.live.history import find
+from bbops_server.mcp.served import WORDS, Around, Served, commit_of
+from bbops_server.mcp.telling import tell_attempt, tell_found, tell_judged, tell_proposed
+from bbops_server.reconciler.sources import BranchSource
+from bbops_server.reconciler.waking import wake
+
+T = TypeVar("T", bound=msgspec.Struct)
+G = TypeVar("G", bound=msgspec.Struct)
+
+WORK_SECONDS: Final = 90.0
+LIVE_SECONDS: Final = 20.0
+"""How long a merge waits to be live; `publish_status` says how far it is after that."""
+ANSWER_SECONDS: Final = 20.0
+TOKEN_SECONDS: Final = 60.0
+MOST_BODY: Final = 16_000
+MOST_PULLS: Final = 20
+_NOTED: Final = {
+    "applying": "commit to draft", "resetting": "reset draft", "snapshot": "save snapshot",
+}  # fmt: skip
+_SHOWN: Final = (
+    "id", "at", "method", "path", "route", "endpoint", "status", "milliseconds", "user", "release",
+    "failure", "step", "steps", "request", "exchange",
+)  # fmt: skip
+"""Of a request in the history."""
+
+
+def open_workplace(
+    desk: Around, caller: Caller, project: str, *, address: str = ""
+) -> Workplace:  # fmt: skip
+    """Return where a caller's tools do their work on a project; nothing is looked at yet."""
+    return ServedWorkplace(Served(desk, caller, project, address))
+
+
+class ServedWorkplace:
+    """A `bbops.mcp.workplace.Workplace` of a project that this server follows."""
+
+    def __init__(self, served: Served) -> None:
+        self._at = served
+
+    async def work(self, work: Work[T, G], taken: T) -> G:
+        """Have the build process do it."""
+        needed = Permission.PUSH_DRAFT if work.writes else Permission.READ_PROJECT
+        await self._at.require(needed)
+        bench = await self._at.bench()
+        if work.writes and not bench["elsewhere"]:
+            await self._at.require(needed, everywhere=True)
+        asked = {
+            "do": "work", "work": work.name, "taken": msgspec.to_builtins(taken), "bench": bench,
+        }  # fmt: skip
+        build = self._at.loop.workshop.plane.build
+        answer = await build.ask(asked, timeout_seconds=WORK_SECONDS)
+        if "refused" in answer:
+            message, hint, calls = answer["refused"]
+            raise Refused(message, hint=hint, next=tuple(Call(**one) for one in calls))
+        done = msgspec.convert(answer["done"], work.gives)
+        if work.name in _NOTED:
+            await self._at.note(_NOTED[work.name], _about(answer["done"]))
+            self._hurry()
+        return self._know_values(done)
+
+    def _hurry(self) -> None:
+        drafts = self._at.desk.status.drafts(self._at.project)
+        if drafts is not None:
+            drafts.hurry()
+
+    def _know_values(self, done: G) -> G:
+        """Return a preview without the variables that have values, as this process alone knows."""
+        if not isinstance(done, Preview):
+            return done
+        secrets = self._at.loop.workshop.secrets
+        missing = [name for name in done.missing_env if not secrets.has(name)]
+        return replace(done, missing_env=missing)
+
+    async def stand(self) -> Standing:
+        """Return what is live, what is proposed, and what whoever asks may do."""
+        await self._at.require(Permission.READ_PROJECT)
+        board = self._at.loop.board
+        stalled = board.stalled
+        return Standing(
+            board.name, board.url, commit_of(board.applied), board.version,
+            stalled.as_sentence() if stalled else "",
+            tuple(word for word, permission in WORDS.items() if self._at.may(permission)),
+            await self._open_pulls(),
+        )  # fmt: skip
+
+    async def _open_pulls(self) -> tuple[Any, ...]:
+        try:
+            forge = self._at.proposing().forge
+        except Refused:  # they are kept where the repository is
+            return ()
+        found = await self._at.desk.ask(forge.list, "open")
+        return tuple(tell_proposed(one) for one in found[:MOST_PULLS])
+
+    async def test(self, commit: str) -> Tested:
+        """Run the tests in their turn: publications find the processor free."""
+        await self._at.require(Permission.READ_PROJECT)
+        bench, at = await self._at.bench(), self._at.loop.workshop
+        source = {
+            "kind": "git", "repository": bench["repository"], "commit": commit,
+            "branch": bench["live"], "path": bench["folder"],
+        }  # fmt: skip
+        place = str(at.project.state / "agents" / commit)
+        asked = {
+            "do": "try", "source": source, "state": place, "engine": bench["engine"],
+            "off": bench["off"],
+        }  # fmt: skip
+        trial = Trial(place, (self._at.project, commit, *bench["off"]), asked)
+        tests = await self._at.git.trials.look(trial, wait_seconds=TEST_SECONDS)
+        if tests.state in {"unknown", "running"}:
+            raise Refused(tests.summary, hint="try again in a moment")
+        cases = tests.passed + tests.failed
+        return Tested(cases, tests.failed, round(tests.seconds, 2), tell_found(tests.diagnostics))
+
+    async def ask(self, asked: Asked) -> Answered:
+        """Ask the draft's own server, with a token that lets in for a minute."""
+        await self._at.require(Permission.OPEN_DRAFT)
+        drafts, head = self._at.desk.status.drafts(self._at.project), await self._head(asked.draft)
+        if drafts is None or not head:
+            call = Call("context_get", {}, "see which drafts there are")
+            raise Refused(f"there is no draft '{asked.draft}'", next=(call,))
+        try:
+            draft = await wake(drafts, asked.draft, head)
+        except BbopsError as error:
+            check = Call("validate_draft", {"draft": asked.draft}, "see what is wrong")
+            raise Refused(error.message, next=(check,)) from None
+        url, host = drafts.here(draft.slug)
+        began = _now()
+        token = make_token(drafts.key(draft.slug), began + TOKEN_SECONDS)
+        headers = {**asked.headers, "host": host, "x-draft-token": token}
+        reply = await asyncio.to_thread(
+            send, url.rstrip("/") + asked.path, asked.method, headers, asked.body,
+            timeout_seconds=ANSWER_SECONDS,
+        )  # fmt: skip
+        body = reply.body.decode(errors="replace")
+        return Answered(
+            draft.commit, reply.status, dict(reply.headers), body[:MOST_BODY],
+            len(body) > MOST_BODY, round(1000 * (_now() - began), 1),
+        )  # fmt: skip
+
+    async def _head(self, draft: str) -> str:
+        """Return the newest commit of a draft, which need not have been looked at yet."""
+        source = self._at.loop.source
+        drafts = self._at.desk.status.drafts(self._at.project)
+        if not isinstance(source, BranchSource):
+            found = drafts.find(draft) if drafts is not None else None
+            return found.commit if found is not None else ""
+        if draft == source.branch:
+            return ""
+        asked = {"do": "resolve", "repository": str(source.repository), "branch": draft}
+        build = self._at.loop.workshop.plane.build
+        commit: str | None = (await build.ask(asked, timeout_seconds=WORK_SECONDS))["commit"]
+        return commit or ""
+
+    # ---- proposals
+    async def propose(self, draft: str, title: str, body: str) -> Judged:
+        """Open the proposal of a draft; its author is whoever asks."""
+        await self._at.require(Permission.PROPOSE, everywhere=True)
+        if draft in {one.source.branch for one in self._at.repository().followers}:
+            raise Refused(f"branch '{draft}' is live", hint="commit to a draft, and propose that")
+        head = await self._at.desk.ask(self._at.proposing().forge.resolve, draft)
+        return await self.restore(head, draft, title, body)
+
+    async def restore(self, commit: str, topic: str, title: str, body: str) -> Judged:
+        """Propose a commit that no branch need hold."""
+        await self._at.require(Permission.PROPOSE, everywhere=True)
+        desk, target = self._at.proposing(), self._at.loop.source
+        branch = getattr(target, "branch", "main")
+        made = await desk.open(Wish(commit, branch, topic, self._at.caller.email, title, body))
+        await self._at.note("propose", f"#{made.number}")
+        return await self.judge(made.number)
+
+    async def judge(self, number: int) -> Judged:
+        """Look at a proposal."""
+        await self._at.require(Permission.READ_PROJECT)
+        desk = self._at.proposing()
+        found, standing = await desk.look(number, is_alone=await self._is_alone(number))
+        drafts = self._at.desk.status.drafts(self._at.project)
+        preview = drafts.url_of(desk.preview_branch(number)) if drafts is not None else ""
+        return tell_judged(found, standing, desk.page(number), preview)
+
+    async def _is_alone(self, number: int) -> bool:
+        found = await self._at.proposing().get(number)
+        book = self._at.desk.book
+        return await self._at.desk.ask(is_alone, book, found.author, self._at.project)
+
+    async def comment(self, number: int, text: str) -> str:
+        """Say something of it as it is now; it is no approval."""
+        await self._at.require(Permission.REVIEW, everywhere=True)
+        desk = self._at.proposing()
+        _, standing = await desk.look(number)
+        await self._at.desk.ask(
+            desk.forge.review, number, self._at.caller.email, "commented", text,
+            standing.demands.digest,
+        )  # fmt: skip
+        await self._at.note("comment on proposal", f"#{number}")
+        return desk.page(number)
+
+    async def publish(self, number: int, head: str) -> Merged:
+        """Merge it where the rules are met and whoever asks may merge; else say what is missing."""
+        found = await self.judge(number)
+        again = Call("review_pull_request", {"number": number}, "look at it as it is now")
+        if found.state == "merged":
+            return Merged("merged", commit=found.result)
+        if found.state != "open":
+            return Merged("refused", (f"it is {found.state}",))
+        if not found.head.startswith(head):
+            message = f"pull request #{number} is {found.head[:12]} by now, not {head[:12]}"
+            raise Refused(message, next=(again,))
+        if found.obstacles:
+            return Merged("waiting" if found.waits else "refused", found.obstacles)
+        if not self._at.may(Permission.MERGE):
+            await self._at.note("merge proposal", f"#{number}", "refused")
+            return Merged("waiting", (f"a maintainer, who merges it: {found.url}",))
+        await self._at.require(Permission.MERGE, everywhere=True)
+        return await self._merge(number, head)
+
+    async def _merge(self, number: int, head: str) -> Merged:
+        alone = await self._is_alone(number)
+        try:
+            done = await self._at.proposing().merge(
+                number, self._at.caller.email, head=head, is_alone=alone
+            )
+        except BbopsError as error:
+            await self._at.note("merge proposal", f"#{number}", "refused")
+            return Merged("waiting", (error.message,))
+        await self._at.note("merge proposal", f"#{number}")
+        lines, is_live = list[str](), True
+
+        async def say(text: str) -> None:
+            lines.append(text)
+
+        for one in self._at.repository().of_branch(done.target):
+            waiting = Waiting(one.reconciler, done.merged, say)
+            is_live = await waiting.run(LIVE_SECONDS) and is_live
+        return Merged("merged", (), done.merged, is_live, tuple(lines))
+
+    # ---- what is live
+    async def attempt(self, commit: str) -> Attempt:
+        """Say how far a commit is."""
+        await self._at.require(Permission.READ_PROJECT)
+        one = self._at.loop
+        newest = await one.source.revision(one.workshop.plane.build)
+        return tell_attempt(one.board, commit, commit_of(newest[0]) if newest else "")
+
+    async def activity(
+        self, *, only_failed: bool, endpoint: str, since: float, before: int, limit: int,
+        details: bool,
+    ) -> Activity:  # fmt: skip
+        """Read the history of requests, which holds no secret."""
+        await self._at.require(Permission.READ_REQUESTS)
+        history = self._at.desk.status.history(self._at.project)
+        if history is None:
+            raise Refused(f"there is no project '{self._at.project}'")
+        begin = _now() + since if since < 0 else since
+        found = await self._at.desk.ask(
+            find, history, limit=limit, before=before, since=max(begin, 0.0), details=details,
+            endpoint=endpoint, status="5xx" if only_failed else "",
+        )  # fmt: skip
+        items = tuple(
+            {name: one[name] for name in _SHOWN if one.get(name)} for one in reversed(found)
+        )
+        return Activity(items, found[0]["id"] if len(found) == limit else 0)
+
+
+def _about(done: dict[str, Any]) -> str:
+    """Return what was done to what, for the audit log."""
+    words = [done.get(name, "") for name in ("draft", "tag", "commit", "head")]
+    return " ".join(str(one) for one in words if one)[:200]
+
+
+def _now() -> float:
+    return datetime.now(UTC).timestamp()  # noqa: TID251 - the server's own clock
