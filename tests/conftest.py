@@ -120,7 +120,8 @@ def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
 
 
 LONGEST_FIRST = (
-    "test_serve", "test_several_projects", "test_server_processes", "test_mistakes", "test_remote",
+    "test_publishing_machine", "test_kill_storm", "test_mistakes", "test_migration_storm",
+    "test_serve", "test_several_projects", "test_server_processes", "test_remote",
     "test_db_restore", "test_db_backup", "test_gate", "test_check_again",
     "test_queries_by_property", "test_phases_served", "test_postgres_changes",
     "test_server_live", "test_serve_postgres",
@@ -133,6 +134,9 @@ LONGEST_FIRST = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     rank = {name: place for place, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
+    for item in items:
+        is_browser = item.get_closest_marker("browser")  # one at a time, beside everything else
+        item.add_marker(pytest.mark.xdist_group("browser" if is_browser else item.path.stem))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

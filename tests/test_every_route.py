@@ -21,11 +21,20 @@ NOBODYS = {
     "GET /schema/{path:str}",
     "POST /api/login", "POST /api/login/poll", "GET /schema", "GET /signin/with/{provider:str}",
     "GET /signin/with/{provider:str}/callback", "GET /vendor/rapidoc-min.js", "GET /reference.js",
+    "GET /.well-known/mcp.json", "GET /mcp/server-card", "GET /.well-known/ai-catalog.json",
+    "GET /.well-known/agent-skills/index.json", "GET /skills", "GET /skills/skills.json",
+    "GET /skills/{name:str}/SKILL.md", "GET /llms.txt", "GET /llms-full.txt",
+    "GET /docs/{page:path}", "GET /oauth/authorize",
 }  # fmt: skip
 """What takes nobody: a route more on this list is a decision."""
 
-DOORS = {"/git", "/mcp", "/mcp/p"}
-"""Parts that find out by themselves who asks: test_githttp.py, test_mcp_transport.py try them."""
+DOORS = {
+    "/git", "/mcp", "/mcp/p", "/oauth/register", "/oauth/token", "/oauth/revoke",
+    "/oauth/device_authorization", "/.well-known/oauth-authorization-server",
+    "/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp",
+    "/.well-known/oauth-protected-resource/mcp/p/{key:str}",
+}  # fmt: skip
+"""What finds out by itself who asks: test_githttp.py, test_mcp_transport.py, test_oauth.py."""
 
 ROLES: tuple[Role | None, ...] = (None, *Role)
 
@@ -93,6 +102,8 @@ def is_let_in(answer: httpx.Response) -> bool:
     assert answer.status_code < 500, answer.text
     if answer.status_code == 404:
         return "no project" not in answer.text
+    if "No access was given" in answer.text:  # a consent that was not asked for
+        return True
     return answer.status_code not in {401, 403}
 
 

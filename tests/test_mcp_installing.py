@@ -150,7 +150,7 @@ def test_the_guide_is_a_part_between_marks(workspace: Path) -> None:
     install(workspace, "cursor", guide="first")
     install(workspace, "cursor", guide="second")
     assert file.read_text() == (
-        "# Ours\n\nRead this.\n\n<!-- bbops: begin -->\nsecond\n<!-- bbops: end -->\n"
+        "# Ours\n\nRead this.\n\n<!-- bbops:begin -->\nsecond\n<!-- bbops:end -->\n"
     )
 
 

@@ -107,7 +107,7 @@ def test_it_describes_itself(ask: Ask) -> None:
     assert set(paths) == {
         "/api/server", "/api/whoami", "/api/login", "/api/login/poll", "/api/logout",
         "/api/projects", "/api/projects/{name}/status", "/api/projects/{name}/reconcile",
-        "/api/projects/{name}/accept",
+        "/api/projects/{name}/accept", "/api/projects/{name}/mcp",
         "/api/projects/{name}/requests", "/api/projects/{name}/drafts",
         "/api/projects/{name}/drafts/{slug}/token", "/api/projects/{name}/drafts/{slug}/renew",
         "/api/projects/{name}/drafts/{slug}/rows", "/api/projects/{name}/contract",

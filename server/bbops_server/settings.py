@@ -93,6 +93,7 @@ class Settings:
     `control_shown` are the addresses people are told, where those are others than this machine's.
     `setup_url` makes the first account; empty when there is one. `database_url` is of PostgreSQL;
     empty where projects keep their data in files. `schema` is the name that those begin with.
+    `reads_clients` is whether documents that agents' programs publish of themselves are read.
     """
 
     state: Path
@@ -108,6 +109,7 @@ class Settings:
     drafts: DraftSettings = DraftSettings()
     freezes: tuple[Freeze, ...] = ()
     egress: tuple[str, ...] = ()
+    reads_clients: bool = True
     webhooks: tuple[Webhook, ...] = ()
     setup_url: str = field(default="", repr=False)
     database_url: str = field(default="", repr=False)

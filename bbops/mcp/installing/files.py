@@ -15,9 +15,9 @@ from bbops.disk import replace_file
 from bbops.errors import BbopsError
 from bbops.mcp.clients._base import Client
 from bbops.mcp.installing import jsonc
+from bbops.mcp.installing.guide import BEGIN, END
 
 MOST_BYTES: Final = 2_000_000
-BEGIN, END = "<!-- bbops: begin -->", "<!-- bbops: end -->"
 _BLOCK: Final = re.compile(f"{BEGIN}.*?{END}\n?", re.DOTALL)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+BEGIN, END = "<!-- bbops:begin -->", "<!-- bbops:end -->"
 _GUIDE: Final = """\
 ## This backend lives in git
 

@@ -152,6 +152,13 @@ class Issuing:
         row = self._find(oauth_tokens, sa.or_(known.hash == hashed, known.refresh_hash == hashed))
         return None if row is None else Held(hashed, row.id, row.client, row.scopes, row.resource)
 
+    def end(self, held: Held) -> str:
+        """End a grant; return the e-mail address of its person."""
+        wanted = sa.select(people.c.email).join(oauth_grants).where(oauth_grants.c.id == held.grant)
+        with self._store.writing() as connection:
+            end_grant(connection, held.grant, self._store.now())
+            return str(connection.execute(wanted).scalar_one())
+
     def _find(self, table: sa.Table, wanted: sa.ColumnElement[bool]) -> Any:
         """Return a key with its grant and person, where both are good."""
         keys = [one for one in table.c if one.name not in {"expires", "scopes"}]

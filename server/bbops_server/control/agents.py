@@ -14,12 +14,15 @@ from types import ModuleType
 from typing import Any, Final
 
 from litestar import Request, asgi
+from litestar.exceptions import NotFoundException
+from litestar.params import FromPath
 
+from bbops.answers import McpAddress
 from bbops_server.accounts.grants import Granted
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.desk import Desk
-from bbops_server.control.routes import IS_DOOR
-from bbops_server.control.visit import Visit
+from bbops_server.control.routes import IS_DOOR, read
+from bbops_server.control.visit import Here, Visit
 from bbops_server.mcp.gate import ASKING, Address, Asking, admit, identify
 from bbops_server.mcp.lobby import MCP_PATH, METADATA_PATH, Lobby
 from bbops_server.mcp.message import (
@@ -142,4 +145,13 @@ async def _load() -> ModuleType:
     return _loaded[0]
 
 
-ROUTES = (answer_public, answer_project)
+@read("/api/projects/{name:str}/mcp", Permission.READ_PROJECT)
+async def read_address(visit: Here, name: FromPath[str]) -> McpAddress:
+    """Where agents reach a project: what `bbops mcp connect` puts into a client's file."""
+    if name not in {one.name for one in visit.desk.status.projects()}:
+        raise NotFoundException(f"there is no project '{name}'")
+    key = await visit.desk.ask(visit.book.addresses.of, name)
+    return McpAddress(visit.desk.link(f"{MCP_PATH}/p/{key}"))
+
+
+ROUTES = (answer_public, answer_project, read_address)

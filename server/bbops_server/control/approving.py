@@ -115,7 +115,7 @@ async def approve(visit: Here) -> Response[Any]:
     is_approved = decision == "approve"
     visit.desk.logins.decide(login, person=caller.person, email=caller.email, approve=is_approved)
     await visit.note(f"{decision} login", object=login.client or login.address)
-    return visit.page("approved", is_approved=is_approved)
+    return visit.page("approved", is_approved=is_approved, what="The terminal")
 
 
 async def _show(visit: Visit, code: str) -> Response[Any]:

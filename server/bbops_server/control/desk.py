@@ -18,6 +18,7 @@ from bbops_server.control.elsewhere.providers import Providers
 from bbops_server.control.elsewhere.started import Beginnings
 from bbops_server.githttp.serving import GitHttp
 from bbops_server.live.forwarded import Proxies
+from bbops_server.oauth.server import OAuth
 from bbops_server.reconciler.asked import StatusSource
 from bbops_server.settings import Settings
 
@@ -36,6 +37,8 @@ class Limits:
         self.signup = Limit(20, 3_600)
         self.codes = Limit(10, 60)
         self.strangers = Limit(1_000, 3_600)
+        self.consents = Limit(30, 60)
+        self.user_codes, self.shown_codes = Limit(5, 60), Limit(10, 900)
         self.agents = Limit(1_200, 60)
 
 
@@ -53,6 +56,7 @@ class Desk:
         self.beginnings, self.elsewhere = Beginnings(), Providers(settings().state)
         self.rounds = DEFAULT_ROUNDS
         self.git: GitHttp | None = None
+        self.oauth = OAuth(book, settings)
         self.replaying = asyncio.Lock()
         self._local_key, self._exist = local_key, False
         self._setup_key = "" if _has_people(book) else make_key("bbi")

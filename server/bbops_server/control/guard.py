@@ -6,12 +6,22 @@ site by Origin or Sec-Fetch-Site.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
 
 from bbops_server.settings import is_loopback
+
+_TAKES_FROM_ALL: Final = frozenset({"/oauth/token", "/oauth/register", "/oauth/revoke"})
+"""What pages of other sites may send something to: no cookie counts there."""
+_TELLS_ALL: Final = "/.well-known/oauth-"
+_FOR_ALL: Final = {b"access-control-allow-origin": b"*"}
+_PREFLIGHT: Final = [
+    (b"access-control-allow-methods", b"GET, POST"),
+    (b"access-control-allow-headers", b"authorization, content-type, mcp-protocol-version"),
+    (b"access-control-max-age", b"86400"),
+]
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 POLICY = (
@@ -42,8 +52,11 @@ class Guard:
             await self._app(scope, receive, send)
             return
         url = scope["litestar_app"].state.desk.settings.control_url
-        reason, sending = find_reason(scope, url), _adding_headers(send, url)
-        if reason is None:
+        reason, sending = find_reason(scope, url), _adding_headers(send, scope["path"], url)
+        if reason is None and scope.get("method") == "OPTIONS" and _is_for_all(scope["path"]):
+            await sending({"type": "http.response.start", "status": 204, "headers": _PREFLIGHT})
+            await sending({"type": "http.response.body", "body": b""})
+        elif reason is None:
             await self._app(scope, receive, sending)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
@@ -51,8 +64,14 @@ class Guard:
             await _forbid(sending, reason)
 
 
-def _adding_headers(send: Any, control_url: str) -> Any:
+def _is_for_all(path: str) -> bool:
+    """Return whether pages of other sites may ask for a path, and read the answer."""
+    return path in _TAKES_FROM_ALL or path.startswith(_TELLS_ALL)
+
+
+def _adding_headers(send: Any, path: str, control_url: str) -> Any:
     added = _HEADERS | (_HSTS if control_url.startswith("https:") else {})
+    added |= _FOR_ALL if _is_for_all(path) else {}
 
     async def sending(message: Any) -> None:
         if message["type"] == "http.response.start":
@@ -77,7 +96,8 @@ def find_reason(scope: Any, control_url: str) -> str | None:
     host = hosts[0].decode("latin-1") if len(hosts) == 1 else ""
     if not is_here(host) and host.lower() != urlsplit(control_url).netloc.lower():
         return "this address answers only under its own name; of this machine that is localhost"
-    if scope.get("method") in _READING:  # a websocket has no method
+    # a websocket has no method
+    if scope.get("method") in _READING or scope["path"] in _TAKES_FROM_ALL:
         return None
     sites = headers.get(b"sec-fetch-site", [])
     if any(site not in {b"same-origin", b"none"} for site in sites):

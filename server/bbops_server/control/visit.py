@@ -42,7 +42,7 @@ Answer = TypeVar("Answer", bound=Response[Any])
 CSRF_HEADER: Final = "x-csrf-token"
 _READING: Final = frozenset({"GET", "HEAD"})
 _VISIT_KEY: Final = re.compile(r"bbv_[a-z0-9]{40}")
-_RETURN_TO: Final = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,500}")
+_RETURN_TO: Final = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,3000}")
 _VISIT_LASTS: Final = timedelta(hours=12)
 _MOST_FIELD: Final = 4_000
 
@@ -103,6 +103,8 @@ class Visit:
         key = key.strip()
         if scheme.lower() == "bearer" and self.desk.is_local_key(key):
             return LOCAL
+        if key.startswith("bba_"):
+            raise unauthorized("this token of an agent is good at the MCP server alone")
         is_key = scheme.lower() == "bearer" and key.startswith("bbp_")
         found = await self.desk.ask(self.book.tokens.find, key) if is_key else None
         if found is None:
@@ -124,13 +126,17 @@ class Visit:
         secret = self.session_key or self.visit_key
         return hmac.new(secret.encode(), b"csrf", "sha256").hexdigest()
 
+    def seal(self, text: str) -> str:
+        """Return what proves that this session was shown a text: nobody else can make it."""
+        return hmac.new(self.session_key.encode(), f"seal {text}".encode(), "sha256").hexdigest()
+
     async def check_csrf(self, *, is_form: bool) -> None:
         """Refuse a change that no page of ours asked for.
 
         Raises:
             PermissionDeniedException: its CSRF token is missing or another one.
         """
-        if self.caller.how == "token" or not (is_form or self.caller.how == "session"):
+        if self.caller.how in {"token", "grant"} or not (is_form or self.caller.how == "session"):
             return
         given = self.request.headers.get(CSRF_HEADER, "") or await self.field("csrf")
         is_known = bool(self.session_key) or not self._is_new
@@ -209,7 +215,7 @@ class Visit:
         who = who or self.caller.email
         if not who and self.desk.limits.strangers.take(""):
             return
-        token = self.caller.key if self.caller.how == "token" else ""
+        token = self.caller.key if self.caller.how in {"token", "grant"} else ""
         await self.desk.ask(
             self.book.audit.add, action, who=who, token=token, object=object,
             address=self.address, outcome=outcome,

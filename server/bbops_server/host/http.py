@@ -98,8 +98,12 @@ class _Guarded(httpcore.AsyncNetworkBackend):
 class OutsideHttp:
     """The door `bbops.host.Http`. Each address is checked as it is connected to."""
 
-    def __init__(self, egress: Egress | None = None) -> None:
+    def __init__(
+        self, egress: Egress | None = None, *, max_body_bytes: int = MAX_BODY_BYTES,
+        max_redirects: int = MAX_REDIRECTS,
+    ) -> None:  # fmt: skip
         """Args: `egress`: what may be asked; without it what is public."""
+        self._max_body_bytes, self._max_redirects = max_body_bytes, max_redirects
         self._backend = _Guarded(egress or Egress())
         self._pool = httpcore.AsyncConnectionPool(
             max_connections=100, max_keepalive_connections=20, keepalive_expiry=30.0,
@@ -136,13 +140,13 @@ class OutsideHttp:
         await self._pool.aclose()
 
     async def _follow(self, request: HttpRequest) -> HttpResponse:
-        for _ in range(MAX_REDIRECTS + 1):
+        for _ in range(self._max_redirects + 1):
             answer = await self._send_once(request)
             target = answer.headers.get("location")
             if answer.status not in _REDIRECTS or not target:
                 return answer
             request = _redirected(request, answer.status, urljoin(request.url, target))
-        raise HttpFailure("httpFailed", f"more than {MAX_REDIRECTS} redirects")
+        raise HttpFailure("httpFailed", f"more than {self._max_redirects} redirects")
 
     async def _send_once(self, request: HttpRequest) -> HttpResponse:
         headers = {"accept-encoding": "gzip", "user-agent": "bbops", **request.headers}
@@ -151,14 +155,14 @@ class OutsideHttp:
             headers=[(name.encode("ascii"), value.encode("latin-1"))
                      for name, value in headers.items()],
         ) as response:  # fmt: skip
-            body = await _read(response)
+            body = await _read(response, self._max_body_bytes)
         found: dict[str, str] = {}
         for name, value in response.headers:
             key = name.decode("latin-1").lower()
             text = value.decode("latin-1")
             found[key] = f"{found[key]}, {text}" if key in found else text
         if found.get("content-encoding", "").lower() in {"gzip", "x-gzip", "deflate"}:
-            body = _unpacked(body)
+            body = _unpacked(body, self._max_body_bytes)
         return HttpResponse(response.status, found, body)
 
 
@@ -191,26 +195,26 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
     return parts.scheme, parts.hostname, parts.port
 
 
-async def _read(response: httpcore.Response) -> bytes:
+async def _read(response: httpcore.Response, most: int) -> bytes:
     parts, size = [], 0
     async for part in response.aiter_stream():
         parts.append(part)
         size += len(part)
-        if size > MAX_BODY_BYTES:
-            raise _too_large()
+        if size > most:
+            raise _too_large(most)
     return b"".join(parts)
 
 
-def _unpacked(body: bytes) -> bytes:
+def _unpacked(body: bytes, most: int) -> bytes:
     unpack = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # gzip or zlib, as its head says
     try:
-        found = unpack.decompress(body, MAX_BODY_BYTES + 1)
+        found = unpack.decompress(body, most + 1)
     except zlib.error:
         raise HttpFailure("httpUnreachable", "the answer cannot be unpacked") from None
-    if len(found) > MAX_BODY_BYTES:
-        raise _too_large()
+    if len(found) > most:
+        raise _too_large(most)
     return found
 
 
-def _too_large() -> HttpFailure:
-    return HttpFailure("httpTooLarge", f"the answer has more than {MAX_BODY_BYTES:,} bytes")
+def _too_large(most: int) -> HttpFailure:
+    return HttpFailure("httpTooLarge", f"the answer has more than {most:,} bytes")

@@ -152,7 +152,8 @@ class FollowedFile:
             self.plane.settings, data_shown=data, control_shown=control,
             access=access_settings(new), freezes=freeze_settings(new),
             drafts=draft_settings(new),
-            egress=tuple(new.egress.allow), webhooks=webhook_settings(new),
+            egress=tuple(new.egress.allow), reads_clients=new.egress.client_documents,
+            webhooks=webhook_settings(new),
         )  # fmt: skip
 
     async def arrange(self, new: ServerFile, settings: Mapping[str, ProjectSettings]) -> None:

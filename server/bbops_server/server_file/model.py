@@ -174,6 +174,7 @@ class Egress(Model):
     """Which servers functions may ask beside public ones: addresses, networks, names of hosts."""
 
     allow: list[Annotated[str, AfterValidator(_check_egress)]] = []
+    client_documents: bool = True
 
 
 class OidcProvider(Model):

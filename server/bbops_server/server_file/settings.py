@@ -42,7 +42,8 @@ def server_settings(file: ServerFile, state: Path, given: Mapping[str, Any]) -> 
         workers=file.workers, data_shown=file.urls.data or "",
         control_shown=file.urls.control or "", access=access_settings(file),
         database_url=file.database, drafts=draft_settings(file), freezes=freeze_settings(file),
-        egress=tuple(file.egress.allow), webhooks=webhook_settings(file),
+        egress=tuple(file.egress.allow), reads_clients=file.egress.client_documents,
+        webhooks=webhook_settings(file),
     )  # fmt: skip
     return replace(found, **given)
 

@@ -6,12 +6,12 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from bbops.mcp.installing.guide import BEGIN, END
 from bbops.mcp.skills import read_skills
 from bbops.mcp.tool import Gives, Takes, Tool
 from bbops_server.mcp.lobby import Lobby
 from bbops_server.mcp.public._takes import Id
 
-_BEGIN, _END = "<!-- bbops:begin -->", "<!-- bbops:end -->"
 _FOLDER = ".agents/skills"
 
 
@@ -77,7 +77,7 @@ def _tell_agents(project: str, url: str) -> Step:
     )
     said = "put this between the two markers in AGENTS.md, at its end where they are not there yet"
     return Step(
-        "agents", "mergeFile", said, path="AGENTS.md", content=content, begin=_BEGIN, end=_END
+        "agents", "mergeFile", said, path="AGENTS.md", content=content, begin=BEGIN, end=END
     )  # fmt: skip
 
 

@@ -1,0 +1,84 @@
+"""Read what a client publishes of itself, at the address that is its id.
+
+Whoever signs in names that address, so it is asked for like any other that a stranger names: by
+https, at public addresses alone, without redirects, and a little at a time.
+Source: draft-ietf-oauth-client-id-metadata-document.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from bbops.host import HttpRequest
+from bbops.runtime.failures import HttpFailure
+from bbops_server.accounts.grant_tables import CLIENT_LENGTH
+from bbops_server.host.http import Egress, OutsideHttp
+from bbops_server.oauth.client import Metadata, OddClient, read_metadata
+
+MOST_BYTES: Final = 5 << 10
+TIMEOUT_SECONDS: Final = 5.0
+LASTS: Final = timedelta(hours=1)
+_SIGNS: Final = frozenset(map(chr, range(0x21, 0x7F))) - frozenset("\"'<>\\^`{|}#?@*")
+
+
+def is_document(client_id: str) -> bool:
+    """Return whether a client's id is the address of a document."""
+    return client_id.startswith("https://")
+
+
+class Documents:
+    """The way to them."""
+
+    def __init__(self) -> None:
+        self._http = OutsideHttp(max_body_bytes=MOST_BYTES, max_redirects=0)
+
+    async def read(self, address: str, egress: Egress) -> Metadata:
+        """Return what a document says.
+
+        Args:
+            egress: what may be asked beside public addresses.
+
+        Raises:
+            OddClient: it cannot be read, or says something else than is agreed.
+        """
+        if not _is_plain(address):
+            raise OddClient("a client's id is an address of https, with a path and nothing else")
+        self._http.allow(egress)
+        said = await self._fetch(address)
+        if not isinstance(said, dict) or said.get("client_id") != address:
+            raise OddClient("the document at a client's id must name that id as its client_id")
+        if said.get("token_endpoint_auth_method", "none") != "none" or "client_secret" in said:
+            raise OddClient("only clients without a secret are known here")
+        if not said.get("client_name"):
+            raise OddClient("the document at a client's id must have a client_name")
+        return read_metadata(said)
+
+    async def _fetch(self, address: str) -> Any:
+        headers = {"accept": "application/json"}
+        request = HttpRequest("GET", address, headers, b"", TIMEOUT_SECONDS)
+        try:
+            answer = await self._http.send(request)
+        except HttpFailure:  # not even whether there is something at a private address is told
+            raise OddClient("the document at the client's id cannot be read") from None
+        if answer.status != 200:
+            raise OddClient("the document at the client's id cannot be read")
+        try:
+            return msgspec.json.decode(answer.body)
+        except (msgspec.DecodeError, RecursionError):
+            raise OddClient("the document at the client's id is no JSON") from None
+
+
+def _is_plain(address: str) -> bool:
+    if len(address) > CLIENT_LENGTH or not _SIGNS.issuperset(address):
+        return False
+    try:
+        parts = urlsplit(address)
+        _ = parts.port
+    except ValueError:
+        return False
+    steps = parts.path.split("/")
+    return bool(parts.hostname) and parts.path not in {"", "/"} and not {".", ".."} & set(steps)
