@@ -10,6 +10,8 @@ import httpx
 import jsonschema
 import pytest
 
+from bbops.cli import mcp
+from bbops.mcp.clients._base import find_clients
 from bbops.mcp.skills import read_skills
 from bbops_server.mcp.discovery import DOCUMENTS, read_document
 from tests.agents import MCP
@@ -87,6 +89,18 @@ def test_the_catalog_leads_to_the_card(browser: Browser) -> None:
     (entry,) = read(browser, "/.well-known/ai-catalog.json").json()["entries"]
     assert entry["url"] == f"{URL}/mcp/server-card"
     assert entry["type"] == "application/mcp-server-card+json"
+
+
+def test_the_manifest_says_how_every_client_is_installed(browser: Browser) -> None:
+    found = read(browser, "/mcp/install-manifest").json()
+    assert {one["name"] for one in found["clients"]} == set(find_clients())
+    claude = next(one for one in found["clients"] if one["name"] == "claude-code")
+    assert claude["entry"] == {"type": "http", "url": MCP}
+    assert claude["keys"] == ["mcpServers", "bbops"]
+    assert found["oauth"]["protectedResource"].endswith("/.well-known/oauth-protected-resource/mcp")
+    assert "mcpUrl" in found["projectServers"]
+    for words in found["commands"].values():
+        assert mcp.command.get_command(None, words.split()[2]) is not None  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("path", ["/skills/skills.json", "/.well-known/agent-skills/index.json"])

@@ -156,11 +156,26 @@ def test_a_workspace_is_bound_by_steps_without_a_token(tried: Tried) -> None:
     assert plan["serverName"] == "bbops-small"
     assert token not in str(plan)
     assert not re.search(r"bb[abcdpr]_|[Bb]earer|Authorization", str(plan))
-    paths = [Path(one["path"]) for one in plan["steps"] if "path" in one]
+    entries = plan["steps"][0]["entries"]
+    assert {"claude-code", "cursor", "vscode"} <= {one["client"] for one in entries}
+    paths = [Path(one["path"]) for one in (*plan["steps"], *entries) if "path" in one]
     assert all(not path.is_absolute() and ".." not in path.parts for path in paths)
+    assert not any("~" in path.parts for path in paths)
     assert {one["digest"] for one in plan["steps"] if "digest" in one} == {
         one.digest for one in read_skills().values()
     }
+
+
+def test_a_workspace_is_bound_for_the_client_that_asks(ada: Agent) -> None:
+    plan = ada.result("project_connect", {"projectId": "small", "client": "claude-code"})
+    (entry,) = plan["steps"][0]["entries"]
+    assert (entry["path"], entry["keys"]) == (".mcp.json", ["mcpServers", "bbops-small"])
+    assert entry["patch"] == {"type": "http", "url": plan["mcpUrl"]}
+    assert plan["steps"][2]["path"] == ".claude/skills/evaluator/SKILL.md"
+    own = ada.result("project_connect", {"projectId": "small", "client": "windsurf"})
+    assert own["steps"][0]["kind"] == "ask_user"
+    said = ada.refusal("project_connect", {"projectId": "small", "client": "claude"})
+    assert "claude-code" in said
 
 
 def test_a_project_tells_its_public_context(ada: Agent) -> None:

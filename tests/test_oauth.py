@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit
@@ -496,6 +497,28 @@ def test_codes_are_guessed_five_times(ada: Browser, device: Program) -> None:
 def test_a_device_is_let_in_by_the_form_of_its_person(ada: Browser, device: Program) -> None:
     path = f"/oauth/device?user_code={begin(device)['user_code']}"
     assert agree(ada, path, csrf="x" * 64).status_code == 403
+
+
+# ---- the page of one's account
+def test_a_person_sees_who_acts_for_them_and_ends_it(
+    tried: Tried, ada: Browser, agent: Program
+) -> None:
+    assert "None may act for you" in ada.get("/account").text
+    token = agent.sign_in(ada, scope="data")["access_token"]
+    assert tried.book.grants.find(token, MCP)
+    page = ada.get("/account").text
+    assert "Robot" in page
+    assert "project, data, all projects that you may see" in page
+    (grant,) = re.findall(r"/account/grants/(\w+)/revoke", page)
+    tried.add("bob@example.com", Role.OWNER)
+    bob = tried.as_person("bob@example.com")
+    bob.get("/account")
+    bob.post(f"/account/grants/{grant}/revoke")
+    assert tried.book.grants.find(token, MCP), "it is none of bob's"
+    assert ada.post(f"/account/grants/{grant}/revoke").headers["location"] == "/account?done=agent"
+    assert tried.book.grants.find(token, MCP) is None
+    assert "Robot" not in ada.get("/account").text
+    assert [one.action for one in tried.book.audit.list()] == ["revoke grant", "give grant"]
 
 
 # ---- where tokens are good

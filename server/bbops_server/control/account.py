@@ -1,4 +1,4 @@
-"""The page of one's own account: profile, password, sessions, tokens."""
+"""The page of one's own account: profile, password, sessions, tokens, and agents' grants."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ _DONE = {
     "session": "The session has ended.",
     "sessions": "All other sessions have ended.",
     "token": "The token is revoked.",
+    "agent": "The agent may do nothing for you any more.",
 }
 
 
@@ -33,6 +34,7 @@ async def _show(visit: Visit, status: int = 200, **more: Any) -> Response[Any]:
         "person": await visit.desk.ask(book.people.get, person),
         "sessions": await visit.desk.ask(book.sessions.list, person),
         "tokens": await visit.desk.ask(book.tokens.list, person),
+        "grants": await visit.desk.ask(book.grants.list, person),
         "scopes": tuple(Scope), "days": _DAYS, "default_days": DEFAULT_DAYS, "made": "",
         "projects": [one.name for one in visit.desk.status.projects()
                      if visit.may(Permission.READ_PROJECT, one.name)],
@@ -127,7 +129,16 @@ async def revoke_token(visit: Here, key: FromPath[str]) -> Response[Any]:
     return visit.go("/account?done=token")
 
 
+@form("/account/grants/{key:str}/revoke", Permission.MANAGE_ONESELF)
+async def revoke_grant(visit: Here, key: FromPath[str]) -> Response[Any]:
+    """End what one let an agent do."""
+    found = await visit.desk.ask(visit.book.grants.revoke, visit.caller.person, key)
+    if found is not None:
+        await visit.note("revoke grant", object=found.client_name)
+    return visit.go("/account?done=agent")
+
+
 ROUTES = (
     show_account, save_profile, change_password, end_session, end_sessions, make_token,
-    revoke_token,
+    revoke_token, revoke_grant,
 )  # fmt: skip

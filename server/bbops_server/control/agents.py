@@ -57,9 +57,19 @@ async def answer_project(scope: Any, receive: Any, send: Any) -> None:
         await Rejected(HTTPStatus.NOT_FOUND, "no project has this address", code=0).send(send)
 
 
+@read("/api/projects/{name:str}/mcp", Permission.READ_PROJECT)
+async def read_mcp_address(visit: Here, name: FromPath[str]) -> McpAddress:
+    """The address of the project's MCP server: it is used as it is, none is made from a name."""
+    if not any(one.name == name for one in visit.desk.status.projects()):
+        raise NotFoundException(f"there is no project '{name}'")
+    key = await visit.desk.ask(visit.book.addresses.of, name)
+    return McpAddress(visit.desk.link(f"{MCP_PATH}/p/{key}"))
+
+
 async def _answer(scope: Any, receive: Any, send: Any, key: str) -> None:
     desk: Desk = scope["litestar_app"].state.desk
     visit, headers = Visit(Request(scope | {"type": "http"}), desk), _read_headers(scope)
+    servers = await _load()
     address = _address(desk, key)
     try:
         check_head(scope["method"], headers)
@@ -72,7 +82,6 @@ async def _answer(scope: Any, receive: Any, send: Any, key: str) -> None:
         most_bytes = MOST_BYTES if granted else MOST_OF_STRANGERS
         message = await read_message(receive, most_bytes)
         admit(address, granted, message)
-        servers = await _load()
         server = servers.project_server() if key else servers.public_server()
         mark = ASKING.set(asking)
         try:
@@ -141,17 +150,14 @@ def _read_headers(scope: Any) -> dict[str, str]:
 async def _load() -> ModuleType:
     """Return the servers; the first call takes most of a second, in a thread."""
     if not _loaded:
-        _loaded.append(await asyncio.to_thread(import_module, _SERVERS))
+        _loaded.append(await asyncio.to_thread(_import))
     return _loaded[0]
 
 
-@read("/api/projects/{name:str}/mcp", Permission.READ_PROJECT)
-async def read_address(visit: Here, name: FromPath[str]) -> McpAddress:
-    """Where agents reach a project: what `bbops mcp connect` puts into a client's file."""
-    if name not in {one.name for one in visit.desk.status.projects()}:
-        raise NotFoundException(f"there is no project '{name}'")
-    key = await visit.desk.ask(visit.book.addresses.of, name)
-    return McpAddress(visit.desk.link(f"{MCP_PATH}/p/{key}"))
+def _import() -> ModuleType:
+    found = import_module(_SERVERS)
+    found.prepare()
+    return found
 
 
-ROUTES = (answer_public, answer_project, read_address)
+ROUTES = (answer_public, answer_project, read_mcp_address)

@@ -15,9 +15,10 @@ from urllib.parse import urlsplit
 import msgspec
 
 import bbops
+from bbops.mcp.clients._base import Client, find_clients
 from bbops.mcp.handbook import Page, read_pages
 from bbops.mcp.skills import Skill, read_skills
-from bbops_server.mcp.lobby import MCP_PATH
+from bbops_server.mcp.lobby import MCP_PATH, METADATA_PATH
 from bbops_server.mcp.tables import PROTOCOLS
 
 _TITLE: Final = "bbops: backends that live in git"
@@ -112,6 +113,42 @@ def _list_skills(url: str) -> Document:
     return _text(["# Skills for agents that work with bbops", "", *lines])
 
 
+def _write_manifest(url: str) -> Document:
+    """How each client is told where this server is, and how a project's is found."""
+    address = url + MCP_PATH
+    manifest = {
+        "server": {
+            "name": "bbops", "url": address, "transport": "streamable-http",
+            "protocolVersions": list(PROTOCOLS),
+        },
+        "commands": {
+            "install": f"bbops mcp init --server {url}",
+            "installWithoutAsking": f"bbops mcp init --server {url} --yes --json",
+            "status": "bbops mcp status --json",
+            "connect": f"bbops mcp connect PROJECT --server {url}",
+        },
+        "clients": [_client(name, one, address) for name, one in find_clients().items()],
+        "oauth": {
+            "protectedResource": f"{url}{METADATA_PATH}{MCP_PATH}",
+            "signUp": f"{url}/signup",
+            "notes": "Clients find the authorization server in the protected resource's document;"
+            " it is no MCP server. Discovery tools need no sign-in. No file holds a token.",
+        },
+        "projectServers": "Use the exact mcpUrl that project_select returns after the sign-in."
+        " It is never made from a name, a pattern or another address.",
+        "firstCall": "platform_get_onboarding",
+    }  # fmt: skip
+    return _json(manifest)
+
+
+def _client(name: str, one: Client, address: str) -> dict[str, Any]:
+    return {
+        "name": name, "title": one.title, "file": one.file, "format": one.form,
+        "keys": [*one.keys, "bbops"], "entry": one.entry(address), "signIn": one.sign_in,
+        "skills": one.skills,
+    }  # fmt: skip
+
+
 def _write_llms(url: str) -> Document:
     lines = [
         "# bbops", "", _INTRODUCTION, "",
@@ -132,6 +169,7 @@ def _write_all(_: str) -> Document:
 DOCUMENTS: Final[Mapping[str, Callable[[str], Document]]] = {
     "/.well-known/mcp.json": _write_card,
     f"{MCP_PATH}/server-card": _write_card,
+    f"{MCP_PATH}/install-manifest": _write_manifest,
     "/.well-known/ai-catalog.json": _write_catalog,
     "/.well-known/agent-skills/index.json": _write_skill_index,
     "/skills": _list_skills,

@@ -13,9 +13,10 @@ from mcp.server.lowlevel import Server
 from bbops.mcp.kernel import create_server
 from bbops_server.mcp.exchange import exchange
 from bbops_server.mcp.gate import find_place
+from bbops_server.mcp.offering import offer_skills
 from bbops_server.mcp.tables import PROJECT, PUBLIC, tools_of
 
-__all__ = ["exchange", "project_server", "public_server"]
+__all__ = ["exchange", "prepare", "project_server", "public_server"]
 
 _PUBLIC: Final = (
     "bbops serves backends that live in git. Call platform_get_onboarding first. This server finds"
@@ -32,10 +33,18 @@ _PROJECT: Final = (
 @cache
 def public_server() -> Server[Any]:
     """Return the server of everybody."""
-    return create_server("bbops", _PUBLIC, tools_of(PUBLIC), find_place)
+    server = create_server("bbops", _PUBLIC, tools_of(PUBLIC), find_place)
+    offer_skills(server)
+    return server
 
 
 @cache
 def project_server() -> Server[Any]:
     """Return the server of every project: which one it is about stands in the place."""
     return create_server("bbops-project", _PROJECT, tools_of(PROJECT), find_place)
+
+
+def prepare() -> None:
+    """Make both, so that who asks next need not wait."""
+    public_server()
+    project_server()

@@ -30,50 +30,50 @@ def is_document(client_id: str) -> bool:
     return client_id.startswith("https://")
 
 
-class Documents:
-    """The way to them."""
+async def read_document(address: str, egress: Egress) -> Metadata:
+    """Return what a document says.
 
-    def __init__(self) -> None:
-        self._http = OutsideHttp(max_body_bytes=MOST_BYTES, max_redirects=0)
+    Args:
+        egress: what may be asked beside public addresses.
 
-    async def read(self, address: str, egress: Egress) -> Metadata:
-        """Return what a document says.
+    Raises:
+        OddClient: it cannot be read, or says something else than is agreed.
+    """
+    if not _is_plain(address):
+        raise OddClient("a client's id is an address of https, with a path and nothing else")
+    said = await _fetch(address, egress)
+    if not isinstance(said, dict) or said.get("client_id") != address:
+        raise OddClient("the document at a client's id must name that id as its client_id")
+    if said.get("token_endpoint_auth_method", "none") != "none" or "client_secret" in said:
+        raise OddClient("only clients without a secret are known here")
+    if not said.get("client_name"):
+        raise OddClient("the document at a client's id must have a client_name")
+    return read_metadata(said)
 
-        Args:
-            egress: what may be asked beside public addresses.
 
-        Raises:
-            OddClient: it cannot be read, or says something else than is agreed.
-        """
-        if not _is_plain(address):
-            raise OddClient("a client's id is an address of https, with a path and nothing else")
-        self._http.allow(egress)
-        said = await self._fetch(address)
-        if not isinstance(said, dict) or said.get("client_id") != address:
-            raise OddClient("the document at a client's id must name that id as its client_id")
-        if said.get("token_endpoint_auth_method", "none") != "none" or "client_secret" in said:
-            raise OddClient("only clients without a secret are known here")
-        if not said.get("client_name"):
-            raise OddClient("the document at a client's id must have a client_name")
-        return read_metadata(said)
+async def _fetch(address: str, egress: Egress) -> Any:
+    http = OutsideHttp(egress, max_body_bytes=MOST_BYTES, max_redirects=0)
+    headers = {"accept": "application/json"}
+    try:
+        answer = await http.send(HttpRequest("GET", address, headers, b"", TIMEOUT_SECONDS))
+    except HttpFailure:  # not even whether there is something at a private address is told
+        raise _unreadable() from None
+    finally:
+        await http.close()
+    if answer.status != 200:
+        raise _unreadable()
+    try:
+        return msgspec.json.decode(answer.body)
+    except (msgspec.DecodeError, RecursionError):
+        raise _unreadable() from None
 
-    async def _fetch(self, address: str) -> Any:
-        headers = {"accept": "application/json"}
-        request = HttpRequest("GET", address, headers, b"", TIMEOUT_SECONDS)
-        try:
-            answer = await self._http.send(request)
-        except HttpFailure:  # not even whether there is something at a private address is told
-            raise OddClient("the document at the client's id cannot be read") from None
-        if answer.status != 200:
-            raise OddClient("the document at the client's id cannot be read")
-        try:
-            return msgspec.json.decode(answer.body)
-        except (msgspec.DecodeError, RecursionError):
-            raise OddClient("the document at the client's id is no JSON") from None
+
+def _unreadable() -> OddClient:
+    return OddClient("the document at the client's id cannot be read")
 
 
 def _is_plain(address: str) -> bool:
-    if len(address) > CLIENT_LENGTH or not _SIGNS.issuperset(address):
+    if not is_document(address) or len(address) > CLIENT_LENGTH or not _SIGNS.issuperset(address):
         return False
     try:
         parts = urlsplit(address)

@@ -32,7 +32,7 @@ from bbops_server.oauth import granting
 from bbops_server.oauth.asked import Answer, Asked, Sender
 from bbops_server.oauth.client import Client, Metadata, OddClient, describe, read_metadata
 from bbops_server.oauth.documents import LASTS as DOCUMENT_LASTS
-from bbops_server.oauth.documents import Documents, is_document
+from bbops_server.oauth.documents import is_document, read_document
 from bbops_server.oauth.endpoints import DEVICE_CODE, GRANT_TYPES, Endpoints
 from bbops_server.oauth.granting import InvalidTarget
 from bbops_server.settings import Settings
@@ -85,7 +85,7 @@ class OAuth(AuthorizationServer):
         super().__init__()
         self._limits = _Limits()
         logging.getLogger("authlib").setLevel(logging.INFO)  # below, it writes whole tokens
-        self.book, self._settings, self._documents = book, settings, Documents()
+        self.book, self._settings = book, settings
         self.register_token_generator("default", granting.make_answer)
         for grant, extensions in granting.ALL:
             self.register_grant(grant, extensions)
@@ -110,7 +110,7 @@ class OAuth(AuthorizationServer):
         known = await asyncio.to_thread(clients.find, client_id)
         if known is not None and clients.is_fresh(known, DOCUMENT_LASTS):
             return
-        found = await self._documents.read(client_id, Egress(settings.egress))
+        found = await read_document(client_id, Egress(settings.egress))
         told = msgspec.json.encode(found).decode()
         await asyncio.to_thread(clients.keep_document, client_id, told)
 

@@ -6,39 +6,53 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from bbops.mcp.installing.guide import BEGIN, END
+from bbops.mcp.clients._base import Client, find_clients
+from bbops.mcp.installing.guide import BEGIN, END, make_guide
+from bbops.mcp.installing.steps import GUIDE
 from bbops.mcp.skills import read_skills
-from bbops.mcp.tool import Gives, Takes, Tool
+from bbops.mcp.tool import Call, Gives, Refused, Takes, Tool
 from bbops_server.mcp.lobby import Lobby
 from bbops_server.mcp.public._takes import Id
 
-_FOLDER = ".agents/skills"
+_SKILLS = ".agents/skills"
 
 
 class Bound(Takes, frozen=True):
-    """A project, and what its server is to be called in the client."""
+    """A project, and the client that is to find its server."""
 
     project_id: Id
-    name: Annotated[
-        str, msgspec.Meta(description="of the server in the client", pattern="^[a-z0-9-]{0,40}$")
+    client: Annotated[
+        str, msgspec.Meta(description="such as claude-code or cursor; empty to choose one")
     ] = ""
 
 
-class Step(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """One step. A file is merged, never overwritten: what a person wrote there stays.
+class Entry(msgspec.Struct, frozen=True):
+    """Where one client looks for servers: `patch` goes under `keys` of the file, the rest stays."""
 
-    `content` is what stands between the two markers, or the whole file where there are none.
+    client: str
+    path: str
+    format: str
+    keys: list[str]
+    patch: dict[str, str]
+
+
+class Step(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """One step.
+
+    Of `entries` the one of the client that you run in is done. `text` goes between the marks
+    `begin` and `end` of the file. What is fetched must have the digest.
     """
 
     id: str
-    kind: Literal["addServer", "mergeFile", "fetchFile", "askUser"]
-    say: str
+    kind: Literal["merge_file", "merge_text", "fetch_file", "ask_user"]
+    title: str
     path: str = ""
-    url: str = ""
-    digest: str = ""
-    content: str = ""
+    entries: list[Entry] = []
+    text: str = ""
     begin: str = ""
     end: str = ""
+    url: str = ""
+    digest: str = ""
 
 
 class Plan(Gives, frozen=True):
@@ -53,47 +67,62 @@ class Plan(Gives, frozen=True):
 
 async def bind(at: Lobby, wanted: Bound) -> Plan:
     """Return the plan; nothing is changed by it here."""
-    found = at.project(wanted.project_id)
-    url, name = await at.mcp_url(found.name), wanted.name or f"bbops-{found.name}"[:40]
-    steps = [_add_server(name, url), _tell_agents(found.name, url), *_fetch_skills(at), _ask()]
+    found, clients = at.project(wanted.project_id), _choose(wanted.client)
+    url, name = await at.mcp_url(found.name), f"bbops-{found.name}"[:40].lower().replace("_", "-")
+    folder = clients[wanted.client].skills if wanted.client else _SKILLS
+    steps = [
+        _configure(clients, url, name), _tell(name, folder), *_fetch(at, folder),
+        Step("reload", "ask_user", _sign_in(clients, wanted.client)),
+    ]  # fmt: skip
     return Plan(
         project_id=found.name, mcp_url=url, server_name=name, steps=steps, first_call="context_get"
     )  # fmt: skip
 
 
-def _add_server(name: str, url: str) -> Step:
-    said = (
-        f"add the MCP server '{name}' with this address to this workspace (not to the whole"
-        " computer): transport streamable HTTP, without a token; the client signs in at the first"
-        " call"
-    )
-    return Step("server", "addServer", said, url=url)
+def _choose(name: str) -> dict[str, Client]:
+    """Return one client, or all; those whose file is in the home folder are left to the person."""
+    known = find_clients()
+    if name and name not in known:
+        again = Call("platform_help", why="the page of agents says how others are connected")
+        raise Refused(
+            f"there is no client '{name[:64]}'", hint=f"one of {', '.join(known)}", next=(again,)
+        )
+    return {name: known[name]} if name else dict(known)
 
 
-def _tell_agents(project: str, url: str) -> Step:
-    content = (
-        f"This workspace belongs to the bbops project `{project}`; its MCP server is {url}.\n"
-        f"Read the skills in `{_FOLDER}` first. Work on drafts; publish only when you are asked to."
-    )
-    said = "put this between the two markers in AGENTS.md, at its end where they are not there yet"
+def _configure(clients: dict[str, Client], url: str, name: str) -> Step:
+    entries = [
+        Entry(at, one.file, one.form, [*one.keys, name], one.entry(url))
+        for at, one in clients.items()
+        if one.is_of_workspace
+    ]
+    if entries:
+        return Step("configure", "merge_file", "Tell the client where the server is", "", entries)
+    (one,) = clients.values()
+    shown = f"{'.'.join([*one.keys, name])} = {one.entry(url)}"
+    return Step("configure", "ask_user", f"Put into {one.file}, the person's own file: {shown}")
+
+
+def _tell(name: str, folder: str) -> Step:
     return Step(
-        "agents", "mergeFile", said, path="AGENTS.md", content=content, begin=BEGIN, end=END
+        "guide", "merge_text", "Tell agents how this project is changed: between the marks, at the"
+        " end where there are none yet", GUIDE, text=make_guide(name, folder), begin=BEGIN, end=END,
     )  # fmt: skip
 
 
-def _fetch_skills(at: Lobby) -> list[Step]:
+def _fetch(at: Lobby, folder: str) -> list[Step]:
     return [
         Step(
-            f"skill-{one.name}", "fetchFile", "save this file; check its digest",
-            path=f"{_FOLDER}/{one.path}", url=at.link(f"/skills/{one.path}"), digest=one.digest,
+            f"skill-{one.name}", "fetch_file", f"Give agents the skill {one.name}",
+            f"{folder}/{one.path}", url=at.link(f"/skills/{one.path}"), digest=one.digest,
         )
         for one in read_skills().values()
     ]  # fmt: skip
 
 
-def _ask() -> Step:
-    said = "tell the person which files were changed, and let them reload the client's servers"
-    return Step("reload", "askUser", said)
+def _sign_in(clients: dict[str, Client], name: str) -> str:
+    how = clients[name].sign_in if name else "let the client load its servers again, and sign in"
+    return f"Say which files were changed, and: {how}"
 
 
 TOOL = Tool(
