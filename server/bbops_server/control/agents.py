@@ -36,6 +36,7 @@ from bbops_server.mcp.message import (
     read_message,
 )
 from bbops_server.mcp.tables import PROJECT, PUBLIC, tools_of
+from bbops_server.mcp.workplace import open_workplace
 
 _KEY: Final = re.compile("[a-z0-9]{1,64}")
 _SERVERS: Final = "bbops_server.mcp.servers"
@@ -131,7 +132,7 @@ async def _find_place(visit: Visit, granted: Granted | None, key: str) -> Any:
             HTTPStatus.FORBIDDEN, "you have no access to this project, or there is none here; an"
             f" owner of this server gives it: {desk.link('/people')}", code=0,
         )  # fmt: skip
-    return project
+    return open_workplace(desk, visit.caller, project, address=visit.address)
 
 
 def _count(visit: Visit) -> None:
