@@ -12,16 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.bench import (
-    agents,
-    checking,
-    flows,
-    grants,
-    linking,
-    publishing,
-    pushing,
-    routes,
-)
+from tests.bench import agents, checking, flows, grants, linking, publishing, pushing, routes
 from tests.bench.contests import contests
 from tests.bench.duel import Duels, measure
 from tests.bench.figures import Figure
@@ -92,8 +83,8 @@ def measure_all(folder: Path, effort: Effort) -> tuple[Duels, list[Figure]]:
         *flows.measure(rounds=effort.route_rounds, runs=effort.matches),
         *checking.measure(functions=effort.files, rounds=effort.route_rounds),
         *linking.measure(folder / "linking", files=effort.files, rounds=effort.route_rounds),
-        *grants.measure(folder / "grants", checks=10 * effort.matches),
         *agents.measure(folder / "agents", calls=effort.calls, rounds=effort.route_rounds),
+        *grants.measure(folder / "grants", checks=10 * effort.matches),
         *memory(duels),
         *publishing.measure_boot(folder / "boot"),
         *publishing.measure_publishing(

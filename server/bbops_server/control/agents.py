@@ -36,7 +36,6 @@ from bbops_server.mcp.message import (
     read_message,
 )
 from bbops_server.mcp.tables import PROJECT, PUBLIC, tools_of
-from bbops_server.mcp.workplace import open_workplace
 
 _KEY: Final = re.compile("[a-z0-9]{1,64}")
 _SERVERS: Final = "bbops_server.mcp.servers"
@@ -116,12 +115,12 @@ async def _find(desk: Desk, address: Address, token: str) -> Granted | None:
 
 
 async def _find_place(visit: Visit, granted: Granted | None, key: str) -> Any:
-    """Return where tools work for them.
+    """Return where tools work for them; nothing is looked at yet.
 
     Raises:
         Rejected: there is no such project, or they have no access to it.
     """
-    desk = visit.desk
+    desk, servers = visit.desk, await _load()
     if granted is not None:
         visit.caller = granted.caller
     if not key:
@@ -132,7 +131,7 @@ async def _find_place(visit: Visit, granted: Granted | None, key: str) -> Any:
             HTTPStatus.FORBIDDEN, "you have no access to this project, or there is none here; an"
             f" owner of this server gives it: {desk.link('/people')}", code=0,
         )  # fmt: skip
-    return open_workplace(desk, visit.caller, project, address=visit.address)
+    return servers.open_workplace(desk, visit.caller, project, address=visit.address)
 
 
 def _count(visit: Visit) -> None:
