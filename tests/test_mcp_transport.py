@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from bbops_server.accounts.rules import GrantScope, Role
 from bbops_server.mcp import message as message_module
 from bbops_server.mcp.message import Rejected, parse_message
+from bbops_server.mcp.tables import PROJECT, PUBLIC, tools_of
 from tests.agents import HEADERS, MCP, NEWEST, Agent, give, message
 from tests.control import URL, Tried, tried
 
@@ -242,6 +243,22 @@ def test_a_wrong_token_is_refused_whatever_it_asks(tried: Tried, tool: str, toke
     assert answer.status_code == 401
     assert 'error="invalid_token"' in answer.headers["www-authenticate"]
     assert ("for the API and git" in answer.text) == (token == "bbp_x")
+
+
+@pytest.mark.parametrize("package", [PUBLIC, PROJECT])
+def test_every_tool_takes_its_scope_and_no_more(tried: Tried, package: str) -> None:
+    key = tried.book.addresses.of("small")
+    path = "/mcp" if package == PUBLIC else f"/mcp/p/{key}"
+    given = {scope: give(tried, "ada@example.com", scope) for scope in GrantScope}
+    for tool in tools_of(package).values():
+        wrong = {"nothing": "of this"}  # so that nothing is done
+        assert (Agent(tried, "", path).call(tool.name, wrong).status_code == 401) is bool(
+            tool.scope or package == PROJECT
+        )
+        for scope, token in given.items():
+            has = tool.scope in {"", GrantScope.PROJECT, scope}
+            answer = Agent(tried, token, path).call(tool.name, wrong)
+            assert answer.status_code == (200 if has else 403), (tool.name, scope)
 
 
 def test_more_scope_is_asked_for_beside_what_there_is(ada: Agent) -> None:

@@ -70,10 +70,10 @@ async def read_mcp_address(visit: Here, name: FromPath[str]) -> McpAddress:
 async def _answer(scope: Any, receive: Any, send: Any, key: str) -> None:
     desk: Desk = scope["litestar_app"].state.desk
     visit, headers = Visit(Request(scope | {"type": "http"}), desk), read_headers(scope)
-    servers = await _load()
-    server = servers.project_server() if key else servers.public_server()
     try:
         check_head(scope["method"], headers)
+        servers = await _load()
+        server = servers.project_server() if key else servers.public_server()
         message, asking = await _let_in(visit, headers.get("authorization"), key, receive)
         ASKING.set(asking)  # of this request: each has a context of its own
         await servers.exchange(server, message, headers, scope, receive, send)
