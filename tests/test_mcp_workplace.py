@@ -38,6 +38,7 @@ projects:
   held: { repository: ./held, pathPrefix: /held }
   left: { repository: ./both, path: left, pathPrefix: /left }
   right: { repository: ./both, path: right, pathPrefix: /right }
+  late: { repository: ./late, pathPrefix: /late }
   away: { repository: "file://AWAY", pathPrefix: /away }
 """
 
@@ -47,6 +48,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     folder = tmp_path_factory.mktemp("house")
     make_repository(folder / "shop", FULL)
     make_repository(folder / "held", REVIEWED)
+    make_repository(folder / "late")
     make_repository(folder / "away")
     for name in ("left", "right"):
         write_project(folder / "both" / name)
@@ -277,6 +279,20 @@ def test_requests_are_read_masked_and_as_data(house: House) -> None:
     assert "hunter2" not in json.dumps(found)
     assert found["note"].endswith("Secrets are masked.")
     assert [one["tool"] for one in found["next"]] == []
+
+
+def test_a_commit_that_does_not_go_live_says_why(house: House) -> None:
+    folder = house.folder / "late"
+    write_project(folder, {"functions/hello.yaml": "steps:\n  - return: { value: '${ a.b }' }\n"})
+    git(folder, "commit", "-qam", "Wrong")
+    agent, commit = house.agent("viewer", "late"), git(folder, "rev-parse", "HEAD")
+    wait_for(lambda: agent.call("publish_status", commit=commit)["state"] == "failed")
+    told = agent.call("publish_status")
+    assert (told["commit"], told["diagnostics"][0]["ref"]) == (commit, "function/hello")
+    assert told["live"] == git(folder, "rev-parse", "HEAD~1")
+    first = agent.call("publish_status", commit=told["live"][:8])
+    assert (first["state"], first["commit"]) == ("live", told["live"])
+    assert agent.call("publish_status", commit="abcdef0")["state"] == "unknown"
 
 
 def test_pages_of_requests_go_back(house: House) -> None:

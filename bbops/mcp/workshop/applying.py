@@ -22,13 +22,11 @@ def do(bench: Bench, taken: Applying) -> Applied:
     files = require_sound(bench, plan)
     if done := _find_done(bench, draft, plan):
         return Applied(draft=draft, commit=done, files=files, was_there=True)
-    _require_fresh(bench, draft, plan)
+    old = _require_fresh(bench, draft, plan)
     message = clean_message(taken.message) or "Change"
     commit = make_commit(bench.store.place, plan.tree, [plan.base], message, bench.who)
     try:
-        move_branch(
-            bench.store.place, draft, bench.resolve(draft) or NOTHING, commit, "apply a plan"
-        )
+        move_branch(bench.store.place, draft, old, commit, "apply a plan")
     except GitError:
         if done := _find_done(bench, draft, plan):  # another call was as fast
             return Applied(draft=draft, commit=done, files=files, was_there=True)
@@ -51,12 +49,13 @@ def _find_done(bench: Bench, draft: str, plan: Plan) -> str:
     return commit if is_it else ""
 
 
-def _require_fresh(bench: Bench, draft: str, plan: Plan) -> None:
+def _require_fresh(bench: Bench, draft: str, plan: Plan) -> str:
+    """Return what the draft holds, NOTHING for a new one. Raises: Refused: the plan is stale."""
     head = bench.resolve(draft)
     if head is None and plan.head == NOTHING and bench.store.is_ancestor(plan.base, bench.head):
-        return
+        return NOTHING
     if head == plan.base:
-        return
+        return head
     again = Call("preview_changes", {"draft": draft}, "with the same changes")
     if head is None:
         raise Refused(f"draft '{draft}' is not there", hint="preview again", next=(again,))
