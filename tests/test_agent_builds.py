@@ -44,7 +44,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 class Agent:
-    """Knows an address; speaks MCP and OAuth over plain HTTP."""
+    """Knows an address; speaks MCP and OAuth over plain HTTP. Use it in a `with` block."""
 
     def __init__(self, url: str) -> None:
         self.url, self.token, self.scopes, self.number = url, "", set[str](), 0
@@ -52,6 +52,12 @@ class Agent:
         self.told: dict[str, Any] = {}
         self.client_id = ""
         self.sign_in: Callable[[str], str] = lambda _: pytest.fail("nobody signs in")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.web.close()
 
     # ---- MCP
     def send(self, method: str, params: Any) -> httpx.Response:
@@ -290,16 +296,16 @@ def merge(world: World, number: int) -> None:
 
 @pytest.mark.long
 def test_an_agent_builds_an_endpoint_after_a_device_code(world: World) -> None:
-    agent = Agent(f"{world.serving['control_url']}/mcp")
-    agent.sign_in = by_device(agent)
-    build(agent, world, "louder")
+    with Agent(f"{world.serving['control_url']}/mcp") as agent:
+        agent.sign_in = by_device(agent)
+        build(agent, world, "louder")
 
 
 @pytest.mark.browser
 def test_an_agent_builds_an_endpoint_after_a_sign_in_in_the_browser(
     world: World, chromium: Any
 ) -> None:
-    agent = Agent(f"{world.serving['control_url']}/mcp")
-    with opened(chromium) as page:
+    address = f"{world.serving['control_url']}/mcp"
+    with Agent(address) as agent, opened(chromium) as page:
         agent.sign_in = by_browser(agent, page)
         build(agent, world, "shout")
