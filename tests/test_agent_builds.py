@@ -5,7 +5,6 @@ Everything it uses it was told by the server before: addresses, names of tools, 
 
 from __future__ import annotations
 
-import asyncio
 import re
 import secrets
 import threading
@@ -20,11 +19,10 @@ from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 import httpx
 import pytest
 
-from bbops.runtime.passwords import hash_password
 from bbops_server.accounts.people import NewPerson
 from bbops_server.accounts.rules import Role, Scope
 from tests.browser import opened
-from tests.control import PASSWORD
+from tests.control import HASH, PASSWORD
 from tests.oauth_client import hidden
 from tests.pushing import World
 
@@ -37,8 +35,7 @@ CLOSE = "You can close this page"
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with World(tmp_path_factory.mktemp("world")) as world:
-        hashed = asyncio.run(hash_password(PASSWORD, 4))
-        made = world.book.people.add(NewPerson(PERSON, "Grace", password_hash=hashed))
+        made = world.book.people.add(NewPerson(PERSON, "Grace", password_hash=HASH))
         world.book.members.set_role(made.id, Role.DEVELOPER, "shop")
         yield world
 
