@@ -44,15 +44,8 @@ class Agent:
 
     def call_newest(self, tool: str, arguments: Any = None) -> httpx.Response:
         """Call a tool in the newest protocol."""
-        meta = {
-            "io.modelcontextprotocol/protocolVersion": NEWEST,
-            "io.modelcontextprotocol/clientCapabilities": {},
-        }
-        params = {"name": tool, "arguments": arguments or {}, "_meta": meta}
-        return self.ask(
-            "tools/call", params, mcp_protocol_version=NEWEST, mcp_method="tools/call",
-            mcp_name=tool,
-        )  # fmt: skip
+        params, headers = call_of(tool, arguments or {}, NEWEST)
+        return self.ask("tools/call", params, **headers)
 
     def result(self, tool: str, arguments: Any = None) -> dict[str, Any]:
         """Return the structure that a tool gives."""
@@ -69,6 +62,18 @@ class Agent:
         assert result["isError"], result
         text: str = result["content"][0]["text"]
         return text
+
+
+def call_of(tool: str, arguments: Any, version: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the parameters and the headers of a call in a protocol."""
+    params, headers = {"name": tool, "arguments": arguments}, {"mcp-protocol-version": version}
+    if version < NEWEST:
+        return params, headers
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": version,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    return params | {"_meta": meta}, headers | {"mcp-method": "tools/call", "mcp-name": tool}
 
 
 def message(method: str, params: Any = None, id_: Any = 1) -> dict[str, Any]:

@@ -100,7 +100,10 @@ class House:
         """Return somebody as the book of accounts knows them."""
         roles = dict.fromkeys(self.names, ROLES[name]) if ROLES[name] else {}
         email = f"{name}@example.com"
-        return Caller("session", self.people[name], email, name, projects=roles, **more)
+        return Caller(
+            **{"how": "session", "person": self.people[name], "email": email, "name": name,
+               "projects": roles} | more
+        )  # fmt: skip
 
     def _add(self, name: str, role: Role | None) -> str:
         person = self.book.people.add(NewPerson(f"{name}@example.com", name, role=None))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -68,9 +69,15 @@ def make_repository(folder: Path, files: dict[str, str] | None = None) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def small_repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a repository to copy."""
+    return make_repository(tmp_path_factory.mktemp("small") / "shop")
+
+
 @pytest.fixture
-def agent(tmp_path: Path) -> Iterator[Agent]:
+def agent(tmp_path: Path, small_repository: Path) -> Iterator[Agent]:
     """Return somebody at a fresh repository."""
-    one = Agent(make_repository(tmp_path / "shop"))
+    one = Agent(Path(shutil.copytree(small_repository, tmp_path / "shop")))
     yield one
     one.place.close()

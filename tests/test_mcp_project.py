@@ -12,11 +12,11 @@ from bbops.load import kinds
 from bbops.mcp.refs import FOLDERS
 from bbops.mcp.words import KINDS
 from bbops.mcp.workshop.performing import every_work, find_doing, perform
-from tests.checkouts import TOOLS, Agent, agent, make_repository
+from tests.checkouts import TOOLS, Agent, agent, make_repository, small_repository
 from tests.served import git
 from tests.small_project import write_project
 
-__all__ = ["agent"]
+__all__ = ["agent", "small_repository"]
 
 MOST_BYTES = 12_000
 HELLO = {"steps": [{"return": {"value": {"text": "${ env.GREETING }", "version": 2}}}]}
@@ -196,6 +196,15 @@ def test_what_was_previewed_is_what_is_committed(agent: Agent) -> None:
     assert agent.show("topic", "functions/hello.yaml") == (
         'steps:\n  - return: { value: { text: "${ env.GREETING }", version: 2 } }'
     )
+
+
+def test_a_new_draft_is_previewed_by_its_name(agent: Agent) -> None:
+    change = {"op": "put", "ref": "function/hello", "body": HELLO}
+    found = agent.call("preview_changes", draft="brand-new", changes=[change])
+    (again,) = found["next"]
+    assert again["arguments"]["draft"] == found["draft"] == "brand-new"
+    agent.call(again["tool"], **again["arguments"])
+    assert agent.tip("refs/heads/brand-new")
 
 
 def test_the_same_plan_twice_is_the_same_commit(agent: Agent) -> None:

@@ -8,10 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
+from bbops_server.accounts.rules import GrantScope
+from bbops_server.control.app import create_control
 from tests.agents_at_server import House
 from tests.checkouts import make_repository
+from tests.granting import give
 from tests.served import git, wait_for
 from tests.small_project import FILES, write_project
 
@@ -331,3 +335,41 @@ def test_a_snapshot_names_what_is_live(house: House) -> None:
     done = house.agent("maintainer", "left").call("recovery_snapshot", name="calm")
     assert done["tag"] == "left/snapshot/calm"
     assert done["commit"] == house.agent("viewer", "left").call("context_get")["published"]
+
+
+# ---- by a grant, over the wire
+def test_a_grant_does_what_its_scopes_and_its_person_may(house: House) -> None:
+    narrow = house.agent("maintainer", how="grant", granted=frozenset({GrantScope.PROJECT}))
+    assert narrow.call("context_get")["may"] == ["read"]
+    plan = narrow.call("preview_changes", changes=[say(61)])["plan"]
+    refused = narrow.refused("apply_changes", draft="grants", plan=plan, message="Change")
+    assert "another scope" in refused.message
+    scopes = frozenset({GrantScope.PROJECT, GrantScope.BUILDER})
+    wide = house.agent("viewer", how="grant", granted=scopes)
+    assert "the role" in wide.refused(
+        "apply_changes", draft="grants", plan=plan, message="Change"
+    ).message  # fmt: skip
+    both = house.agent("developer", how="grant", granted=scopes, key="gra_1")
+    both.call("apply_changes", draft="grants", plan=plan, message="Change")
+    assert house.book.audit.list(limit=1)[0].token == "gra_1"
+
+
+def test_the_door_leads_to_the_project_of_its_address(house: House) -> None:
+    person = house.book.people.get("developer@example.com")
+    key = house.book.addresses.of("shop")
+    url = f"{house.desk.settings.control_url}/mcp/p/{key}"
+    token = give(house.book, person, GrantScope.PROJECT, GrantScope.BUILDER, resource=url)
+    params = {"name": "context_get", "arguments": {}}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    headers = {
+        "accept": "application/json, text/event-stream", "authorization": f"Bearer {token}",
+    }  # fmt: skip
+
+    async def ask() -> httpx.Response:
+        transport = httpx.ASGITransport(create_control(house.desk))
+        async with httpx.AsyncClient(transport=transport) as client:
+            return await client.post(url, json=asked, headers=headers)
+
+    answer = house.run(ask())
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["result"]["structuredContent"]["project"] == "shop"

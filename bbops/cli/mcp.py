@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import click
 
+from bbops.cli._history import find_here
 from bbops.cli._server import of_server, open_remote
 from bbops.console import say
 from bbops.render import printable
@@ -107,6 +108,30 @@ def status(names: tuple[str, ...], workspace: Path, name: str, *, as_json: bool)
         say(f"{one['client']:<12} {printable(state)}")
     if not found["clients"]:
         say("no client seems to be used here; 'bbops mcp init --client NAME' begins with one")
+
+
+@command.command("serve")
+@click.option("--stdio", is_flag=True, required=True, help="Over standard input and output.")
+@click.option("--live", default="", metavar="BRANCH", help="The live branch; main if not given.")
+@click.option(
+    "--path", "folder", default=".", type=click.Path(path_type=Path), metavar="DIR",
+    help="The project; the current folder if not given.",
+)  # fmt: skip
+def serve(folder: Path, live: str, *, stdio: bool) -> None:
+    """Let an agent work on the project of a checkout, without a server.
+
+    A client starts it by itself: give it the command 'bbops mcp serve --stdio'. Drafts are local
+    branches. The files here stay as they are, unless their branch is the draft that is committed
+    to, and none of them has changes.
+    """
+    del stdio
+    from bbops.mcp.local import open_checkout  # noqa: PLC0415 - not for the help
+
+    here = find_here(folder, cannot="there is nothing to work on")
+    place = open_checkout(here.store, here.under, live)
+    from bbops.mcp.stdio import serve as speak  # noqa: PLC0415 - the SDK: 0.6 s
+
+    speak(place)
 
 
 def _install(

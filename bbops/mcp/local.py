@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import msgspec
 
+from bbops.errors import GitError
 from bbops.mcp.tool import Refused
 from bbops.mcp.work import Work
 from bbops.mcp.workplace import (
@@ -27,11 +28,13 @@ from bbops.mcp.workplace import (
 )
 
 if TYPE_CHECKING:
+    from bbops.git.store import Store
     from bbops.mcp.workshop.bench import Bench
 
 T = TypeVar("T", bound=msgspec.Struct)
 G = TypeVar("G", bound=msgspec.Struct)
 
+MAIN = "main"
 TEST_SECONDS = 120.0
 
 
@@ -135,6 +138,29 @@ class Checkout:
         """Let go of the repository."""
         self._thread.shutdown(wait=False, cancel_futures=True)
         self._bench.store.close()
+
+
+def open_checkout(store: Store, under: str = "", live: str = "") -> Checkout:
+    """Return the workplace of a project in a repository.
+
+    Args:
+        store: the repository.
+        under: the project's folder in it.
+        live: the branch that is live; empty for main, or what is checked out where there is none.
+
+    Raises:
+        GitError: there is no such branch.
+    """
+    from bbops.git.place import read_head  # noqa: PLC0415 - as above
+    from bbops.mcp.workshop.bench import Bench  # noqa: PLC0415
+
+    known = (live,) if live else (MAIN, read_head(store.place))
+    branch = next((one for one in known if one and store.resolve(one)), None)
+    if branch is None:
+        raise GitError(
+            f"there is no branch '{known[0]}' with a commit", hint="name it with --live BRANCH"
+        )
+    return Checkout(Bench(store, branch, under, store.who()))
 
 
 def _elsewhere(what: str, hint: str) -> Refused:

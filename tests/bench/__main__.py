@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.bench import checking, flows, grants, linking, publishing, pushing, routes
+from tests.bench import agents, checking, flows, grants, linking, publishing, pushing, routes
 from tests.bench.contests import contests
 from tests.bench.duel import Duels, measure
 from tests.bench.figures import Figure
@@ -31,6 +31,7 @@ class Effort:
     commits: int = 15
     route_rounds: int = 15
     matches: int = 20_000
+    calls: int = 500
     requests: int = 1_000_000
     """At least, before the memory of a data process is looked at."""
 
@@ -43,6 +44,7 @@ QUICK = Effort(
     commits=2,
     route_rounds=3,
     matches=1_000,
+    calls=20,
     requests=0,
 )
 
@@ -81,6 +83,7 @@ def measure_all(folder: Path, effort: Effort) -> tuple[Duels, list[Figure]]:
         *flows.measure(rounds=effort.route_rounds, runs=effort.matches),
         *checking.measure(functions=effort.files, rounds=effort.route_rounds),
         *linking.measure(folder / "linking", files=effort.files, rounds=effort.route_rounds),
+        *agents.measure(folder / "agents", calls=effort.calls, rounds=effort.route_rounds),
         *grants.measure(folder / "grants", checks=10 * effort.matches),
         *memory(duels),
         *publishing.measure_boot(folder / "boot"),

@@ -13,7 +13,14 @@ import uvicorn
 
 from bbops_server.control.guard import find_reason
 from bbops_server.mcp.exchange import exchange
-from bbops_server.mcp.message import MOST_BYTES, Gone, Rejected, check_head, read_message
+from bbops_server.mcp.message import (
+    MOST_BYTES,
+    Gone,
+    Rejected,
+    check_head,
+    read_headers,
+    read_message,
+)
 
 
 @contextmanager
@@ -36,8 +43,7 @@ def transport(server: Any) -> Any:
     """Return an application that is our transport and the guard before it, with another server."""
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
-        headers = {name.decode(): value.decode().strip() for name, value in scope["headers"]}
-        reason = find_reason(scope, "http://127.0.0.1")
+        headers, reason = read_headers(scope), find_reason(scope, "http://127.0.0.1")
         try:
             if reason:
                 await Rejected(403, reason).send(send)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.docs.agent_tools import PAGE as AGENT_TOOLS
+from tests.docs.agent_tools import agent_tools_page
 from tests.docs.codes import FOLDER as ERRORS
 from tests.docs.codes import index
 from tests.docs.pages import FOLDER, pages
@@ -16,4 +18,5 @@ if __name__ == "__main__":
         (FOLDER / path).write_text(text)
     ERRORS.with_suffix(".md").write_text(index())
     PAGE.write_text(plans_page())
+    AGENT_TOOLS.write_text(agent_tools_page())
     print(f"{len(wanted)} pages in {FOLDER.name}/")

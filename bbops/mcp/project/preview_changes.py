@@ -19,7 +19,8 @@ class Wanted(Takes, frozen=True):
 
     changes: Annotated[list[Change], Meta(min_length=1, max_length=MOST_CHANGES)]
     draft: Annotated[
-        str, Meta(max_length=100, description="Draft to build on; omit for the live branch")
+        str,
+        Meta(max_length=100, description="Draft to build on; begins at the live branch when new"),
     ] = ""
 
 

@@ -9,6 +9,7 @@ from bbops.mcp.project.apply_changes import Applied, Applying
 from bbops.mcp.tool import Call, Refused
 from bbops.mcp.workshop.bench import Bench
 from bbops.mcp.workshop.plans import Plan, read_plan, require_sound
+from bbops.mcp.workshop.telling import clean_message
 
 
 def do(bench: Bench, taken: Applying) -> Applied:
@@ -22,7 +23,7 @@ def do(bench: Bench, taken: Applying) -> Applied:
     if done := _find_done(bench, draft, plan):
         return Applied(draft=draft, commit=done, files=files, was_there=True)
     _require_fresh(bench, draft, plan)
-    message = taken.message.strip() or "Change by an agent"
+    message = clean_message(taken.message) or "Change"
     commit = make_commit(bench.store.place, plan.tree, [plan.base], message, bench.who)
     try:
         move_branch(
@@ -56,7 +57,7 @@ def _require_fresh(bench: Bench, draft: str, plan: Plan) -> None:
         return
     if head == plan.base:
         return
-    again = Call("preview_changes", {"draft": draft, "changes": []}, "with the same changes")
+    again = Call("preview_changes", {"draft": draft}, "with the same changes")
     if head is None:
         raise Refused(f"draft '{draft}' is not there", hint="preview again", next=(again,))
     raise Refused(

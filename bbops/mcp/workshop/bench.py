@@ -129,8 +129,11 @@ class Bench:
                 hint="commit to a draft, open its pull request, and ask to publish that",
                 next=(Call("context_get", {}, "see which drafts there are"),),
             )
-        is_name = _NAME.fullmatch(draft) and not _RESERVED.fullmatch(draft)
-        if not is_name:
+        return self.require_name(draft)
+
+    def require_name(self, draft: str) -> str:
+        """Return what a draft may be called. Raises: Refused: this is no name of one."""
+        if not _NAME.fullmatch(draft) or _RESERVED.fullmatch(draft):
             raise Refused(f"'{draft[:100]}' cannot be a draft", hint=DRAFT_HINT)
         try:
             return require_branch(draft)

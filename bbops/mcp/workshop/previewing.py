@@ -29,13 +29,16 @@ MOST_TOLD: Final = 25
 
 def do(bench: Bench, taken: Wanted) -> Preview:
     """Return it; what was written is a tree that only the plan names."""
-    base = bench.find(taken.draft)
     is_own = bool(taken.draft) and taken.draft != bench.live
+    head = bench.resolve(taken.draft) if is_own else None
+    if is_own and head is None:
+        bench.require_name(taken.draft)  # it is made when the plan is applied
+    base = head or bench.head
     files = change_files(bench.tree(base), taken.changes)
     if not files:
         call = Call("context_read", {"refs": [one.ref for one in taken.changes][:20]}, "compare")
         raise Refused("nothing would change", hint="the draft is like that already", next=(call,))
-    plan = Plan(base, write_tree(bench, base, files), base if is_own else NOTHING)
+    plan = Plan(base, write_tree(bench, base, files), head or NOTHING)
     return preview(bench, plan, taken.draft if is_own else "", files)
 
 

@@ -14,6 +14,7 @@ from bbops.mcp.tool import Call, Refused
 from bbops.mcp.workshop.bench import Bench
 from bbops.mcp.workshop.history import SNAPSHOT, snapshots
 from bbops.mcp.workshop.previewing import find_consequences, migrations
+from bbops.mcp.workshop.telling import clean_message
 from bbops.plan.plan import Plan
 from bbops.plan.render import words
 
@@ -32,7 +33,7 @@ def do(bench: Bench, taken: Back) -> Restored:
     version, only = _find(bench, taken.to), [parse_ref(ref).file for ref in taken.refs]
     head = bench.head
     tree = restore_tree(bench.store.place, head, version, under=bench.folder, only=only)
-    message = f"{describe_restoring(version, only)}\n\n{taken.reason}"
+    message = f"{describe_restoring(version, only)}\n\n{clean_message(taken.reason)}"
     commit = make_commit(bench.store.place, tree, [head], message, bench.who)
     project, _ = bench.check(bench.tree(commit))
     follows = find_consequences(bench, commit, project) if project else None

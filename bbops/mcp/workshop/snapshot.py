@@ -7,6 +7,7 @@ from bbops.mcp.project.recovery_snapshot import Named, Naming
 from bbops.mcp.tool import Call, Refused
 from bbops.mcp.workshop.bench import Bench
 from bbops.mcp.workshop.history import SNAPSHOT, snapshots
+from bbops.mcp.workshop.telling import clean_message
 
 
 def do(bench: Bench, taken: Naming) -> Named:
@@ -18,7 +19,7 @@ def do(bench: Bench, taken: Naming) -> Named:
     bench.require_here()
     commit = bench.published or bench.head
     tag = bench.path(f"{SNAPSHOT}{taken.name}")
-    message = " ".join(taken.message.split()) or f"Snapshot {taken.name}"
+    message = " ".join(clean_message(taken.message).split()) or f"Snapshot {taken.name}"
     facts = f"\n\nAuthor: {bench.who.email}"
     if not add_tag(bench.store.place, tag, commit, message + facts):
         known = next((one.commit for one in snapshots(bench) if one.tag == tag), "")

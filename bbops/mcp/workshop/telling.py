@@ -48,3 +48,9 @@ def cut(text: str, most: int) -> tuple[str, bool]:
         return text, False
     end = text.rfind("\n", 0, most)
     return text[: end + 1 if end > most // 2 else most], True
+
+
+def clean_message(text: str) -> str:
+    """Return a commit's message without signs that git or a terminal takes for something else."""
+    lines = ("".join(one for one in line if one.isprintable()) for line in text.splitlines())
+    return "\n".join(lines).strip().encode(errors="replace").decode()

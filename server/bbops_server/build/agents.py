@@ -16,6 +16,7 @@ import msgspec
 from bbops.compile.release import Cache
 from bbops.database.place import Place, read_place
 from bbops.database.told import as_json
+from bbops.errors import DatabaseError
 from bbops.git.store import Store
 from bbops.git.writing import Identity
 from bbops.mcp.tool import Refused
@@ -80,4 +81,8 @@ class Agents:
     ) -> dict[str, Any]:
         tables = {name: one.model for name, one in project.tables.items()}
         planned = asyncio.run_coroutine_threadsafe(self._tables.plan(place, tables), loop)
-        return as_json(planned.result(WEIGH_SECONDS))
+        try:
+            return as_json(planned.result(WEIGH_SECONDS))
+        except TimeoutError:
+            planned.cancel()
+            raise DatabaseError("the database does not answer in time") from None

@@ -29,8 +29,10 @@ from bbops_server.mcp.message import (
     MOST_BYTES,
     MOST_OF_STRANGERS,
     Gone,
+    Message,
     Rejected,
     check_head,
+    read_headers,
     read_message,
 )
 from bbops_server.mcp.tables import PROJECT, PUBLIC, tools_of
@@ -67,30 +69,37 @@ async def read_mcp_address(visit: Here, name: FromPath[str]) -> McpAddress:
 
 async def _answer(scope: Any, receive: Any, send: Any, key: str) -> None:
     desk: Desk = scope["litestar_app"].state.desk
-    visit, headers = Visit(Request(scope | {"type": "http"}), desk), _read_headers(scope)
+    visit, headers = Visit(Request(scope | {"type": "http"}), desk), read_headers(scope)
     servers = await _load()
-    address = _address(desk, key)
+    server = servers.project_server() if key else servers.public_server()
     try:
         check_head(scope["method"], headers)
-        granted = await identify(
-            address, headers.get("authorization"), partial(_find, desk, address)
-        )
-        if granted is None:
-            _count(visit)
-        asking = await _let_in(visit, granted, key)
-        most_bytes = MOST_BYTES if granted else MOST_OF_STRANGERS
-        message = await read_message(receive, most_bytes)
-        admit(address, granted, message)
-        server = servers.project_server() if key else servers.public_server()
-        mark = ASKING.set(asking)
-        try:
-            await servers.exchange(server, message, headers, scope, receive, send)
-        finally:
-            ASKING.reset(mark)
+        message, asking = await _let_in(visit, headers.get("authorization"), key, receive)
+        ASKING.set(asking)  # of this request: each has a context of its own
+        await servers.exchange(server, message, headers, scope, receive, send)
     except Rejected as rejected:
         await rejected.send(send)
     except Gone:
         return
+
+
+async def _let_in(
+    visit: Visit, given: str | None, key: str, receive: Any
+) -> tuple[Message, Asking]:
+    """Return what is asked, and who asks.
+
+    Raises:
+        Rejected: they may not, or it is no message.
+        Gone: they did not wait.
+    """
+    address = _address(visit.desk, key)
+    granted = await identify(address, given, partial(_find, visit.desk, address))
+    if granted is None:
+        _count(visit)
+    place = await _find_place(visit, granted, key)
+    message = await read_message(receive, MOST_BYTES if granted else MOST_OF_STRANGERS)
+    admit(address, granted, message)
+    return message, Asking(granted, place)
 
 
 def _address(desk: Desk, key: str) -> Address:
@@ -105,25 +114,24 @@ async def _find(desk: Desk, address: Address, token: str) -> Granted | None:
     return known or await desk.ask(grants.find, token, address.resource)
 
 
-async def _let_in(visit: Visit, granted: Granted | None, key: str) -> Asking:
-    """Return who asks, and for what.
+async def _find_place(visit: Visit, granted: Granted | None, key: str) -> Any:
+    """Return where tools work for them; nothing is looked at yet.
 
     Raises:
         Rejected: there is no such project, or they have no access to it.
     """
-    desk = visit.desk
+    desk, servers = visit.desk, await _load()
     if granted is not None:
         visit.caller = granted.caller
     if not key:
-        lobby = Lobby(desk.status, desk.book, desk.settings, granted, visit.note)
-        return Asking(granted, lobby)
+        return Lobby(desk.status, desk.book, desk.settings, granted, visit.note)
     project = await desk.ask(desk.book.addresses.project, key)
     if project is None or not visit.may(Permission.READ_PROJECT, project):
         raise Rejected(
             HTTPStatus.FORBIDDEN, "you have no access to this project, or there is none here; an"
             f" owner of this server gives it: {desk.link('/people')}", code=0,
         )  # fmt: skip
-    return Asking(granted, project)
+    return servers.open_workplace(desk, visit.caller, project, address=visit.address)
 
 
 def _count(visit: Visit) -> None:
@@ -133,16 +141,6 @@ def _count(visit: Visit) -> None:
         said = f"too many requests from here without a sign-in; try again in {wait} s"
         headers = {"retry-after": str(wait)}
         raise Rejected(HTTPStatus.TOO_MANY_REQUESTS, said, code=0, headers=headers)
-
-
-def _read_headers(scope: Any) -> dict[str, str]:
-    """Return the headers by name; those of one name that lists allow are joined."""
-    found: dict[str, str] = {}
-    for name, value in scope["headers"]:
-        text, known = value.decode("latin-1").strip(), name.decode("latin-1")
-        is_list = known == "accept" and known in found
-        found[known] = f"{found[known]},{text}" if is_list else found.get(known, text)
-    return found
 
 
 async def _load() -> ModuleType:

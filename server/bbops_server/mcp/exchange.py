@@ -39,7 +39,7 @@ async def exchange(
     """Answer a message that was let in.
 
     Args:
-        headers: by their names in lower case, without blanks around their values.
+        headers: as `read_headers` gives them.
         receive: gives what comes after the body.
     """
     version = headers.get(VERSION_HEADER, DEFAULT_NEGOTIATED_VERSION)

@@ -60,11 +60,21 @@ class Message:
         return name if isinstance(name, str) else ""
 
 
+def read_headers(scope: Any) -> dict[str, str]:
+    """Return the headers by name, without blanks around values; what is accepted is joined."""
+    found: dict[str, str] = {}
+    for name, value in scope["headers"]:
+        text, known = value.decode("latin-1").strip(), name.decode("latin-1")
+        is_list = known == "accept" and known in found
+        found[known] = f"{found[known]},{text}" if is_list else found.get(known, text)
+    return found
+
+
 def check_head(method: str, headers: Mapping[str, str]) -> None:
     """Refuse what is not the protocol.
 
     Args:
-        headers: by their names in lower case.
+        headers: as `read_headers` gives them.
 
     Raises:
         Rejected: the method, the content type or the accepted types.

@@ -15,8 +15,9 @@ from bbops_server.mcp.exchange import exchange
 from bbops_server.mcp.gate import find_place
 from bbops_server.mcp.offering import offer_skills
 from bbops_server.mcp.tables import PROJECT, PUBLIC, tools_of
+from bbops_server.mcp.workplace import open_workplace
 
-__all__ = ["exchange", "prepare", "project_server", "public_server"]
+__all__ = ["exchange", "open_workplace", "prepare", "project_server", "public_server"]
 
 _PUBLIC: Final = (
     "bbops serves backends that live in git. Call platform_get_onboarding first. This server finds"

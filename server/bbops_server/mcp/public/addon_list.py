@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from bbops.addons._base import AddonKind, kinds
 from bbops.diagnostics import suggest
 from bbops.mcp.tool import Call, Gives, Refused, Takes, Tool
 from bbops_server.mcp.lobby import Lobby
+
+if TYPE_CHECKING:
+    from bbops.addons._base import AddonKind
 
 
 class Wanted(Takes, frozen=True):
@@ -58,7 +61,7 @@ class Addons(Gives, frozen=True):
 
 async def show(at: Lobby, wanted: Wanted) -> Addons:
     """Show them."""
-    known = await asyncio.to_thread(kinds)
+    known = await asyncio.to_thread(_read_addons)
     if not wanted.addon:
         first = Call("addon_list", {"addon": next(iter(known))}, "one addon in detail")
         return Addons(addons=[_addon(at, id_, one) for id_, one in known.items()], next=[first])
@@ -68,6 +71,12 @@ async def show(at: Lobby, wanted: Wanted) -> Addons:
             next=(Call("addon_list"), Call("docs_search", {"query": "http step"})),
         )  # fmt: skip
     return Addons(addons=[_in_detail(at, wanted.addon, known[wanted.addon])])
+
+
+def _read_addons() -> Mapping[str, AddonKind]:
+    from bbops.addons._base import kinds  # noqa: PLC0415 - the language, which few ask about
+
+    return kinds()
 
 
 def _addon(at: Lobby, id_: str, kind: AddonKind) -> Addon:

@@ -8,13 +8,12 @@ import msgspec
 
 from bbops.mcp.clients._base import Client, find_clients
 from bbops.mcp.installing.guide import BEGIN, END, make_guide
-from bbops.mcp.installing.steps import GUIDE
 from bbops.mcp.skills import read_skills
 from bbops.mcp.tool import Call, Gives, Refused, Takes, Tool
 from bbops_server.mcp.lobby import Lobby
 from bbops_server.mcp.public._takes import Id
 
-_SKILLS = ".agents/skills"
+_GUIDE, _SKILLS = "AGENTS.md", ".agents/skills"
 
 
 class Bound(Takes, frozen=True):
@@ -104,10 +103,12 @@ def _configure(clients: dict[str, Client], url: str, name: str) -> Step:
 
 
 def _tell(name: str, folder: str) -> Step:
-    return Step(
-        "guide", "merge_text", "Tell agents how this project is changed: between the marks, at the"
-        " end where there are none yet", GUIDE, text=make_guide(name, folder), begin=BEGIN, end=END,
-    )  # fmt: skip
+    title = (
+        "Tell agents how this project is changed: between the marks, at the end of the file where"
+        " there are none yet"
+    )
+    text = make_guide(name, folder)
+    return Step("guide", "merge_text", title, _GUIDE, text=text, begin=BEGIN, end=END)
 
 
 def _fetch(at: Lobby, folder: str) -> list[Step]:
