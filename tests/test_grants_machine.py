@@ -1,5 +1,4 @@
-"""Grants as a machine: whatever people, agents and thieves do, and whenever, nothing opens that
-must not, and nothing ends that need not."""
+"""Grants as a machine: whatever people, agents and thieves do, what opens is what should."""
 
 from __future__ import annotations
 
