@@ -345,6 +345,7 @@ def test_a_rollback_is_a_pull_request(house: House) -> None:
     done = agent.call("publish_request", number=back["number"], head=back["head"])
     assert done["live"]
     assert house.api.get("/right/hello").json()["version"] == 1
+    assert agent.call("publish_status", commit=versions[0]["commit"])["state"] == "superseded"
 
 
 def test_a_snapshot_names_what_is_live(house: House) -> None:

@@ -80,6 +80,8 @@ class Bench:
         found = self.resolve(draft)
         if found is None:
             near = suggest(draft, self.drafts())
+            if self.elsewhere and not near:
+                near = f"of {self.elsewhere} only branches that were previewed are known here"
             call = Call("context_get", {}, "see which drafts there are")
             raise Refused(f"there is no draft '{draft}'", hint=near, next=(call,))
         return found

@@ -34,6 +34,8 @@ from bbops_server.live.draft_keys import make_token
 from bbops_server.live.history import find
 from bbops_server.mcp.served import WORDS, Around, Served, commit_of
 from bbops_server.mcp.telling import tell_attempt, tell_found, tell_judged, tell_proposed
+from bbops_server.reconciler.asked import DraftSource
+from bbops_server.reconciler.draft_status import DraftStatus
 from bbops_server.reconciler.sources import BranchSource
 from bbops_server.reconciler.waking import wake
 
@@ -147,15 +149,7 @@ class ServedWorkplace:
     async def ask(self, asked: Asked) -> Answered:
         """Ask the draft's own server, with a token that lets in for a minute."""
         await self._at.require(Permission.OPEN_DRAFT)
-        drafts, head = self._at.desk.status.drafts(self._at.project), await self._head(asked.draft)
-        if drafts is None or not head:
-            call = Call("context_get", {}, "see which drafts there are")
-            raise Refused(f"there is no draft '{asked.draft}'", next=(call,))
-        try:
-            draft = await wake(drafts, asked.draft, head)
-        except BbopsError as error:
-            check = Call("validate_draft", {"draft": asked.draft}, "see what is wrong")
-            raise Refused(error.message, next=(check,)) from None
+        drafts, draft = await self._wake(asked.draft)
         url, host = drafts.here(draft.slug)
         began = _now()
         token = make_token(drafts.key(draft.slug), began + TOKEN_SECONDS)
@@ -169,6 +163,22 @@ class ServedWorkplace:
             draft.commit, reply.status, dict(reply.headers), body[:MOST_BODY],
             len(body) > MOST_BODY, round(1000 * (_now() - began), 1),
         )  # fmt: skip
+
+    async def _wake(self, name: str) -> tuple[DraftSource, DraftStatus]:
+        """Return a draft that answers with its newest commit.
+
+        Raises:
+            Refused: there is none, or it does not work.
+        """
+        drafts, head = self._at.desk.status.drafts(self._at.project), await self._head(name)
+        if drafts is None or not head:
+            call = Call("context_get", {}, "see which drafts there are")
+            raise Refused(f"there is no draft '{name}'", next=(call,))
+        try:
+            return drafts, await wake(drafts, name, head)
+        except BbopsError as error:
+            check = Call("validate_draft", {"draft": name}, "see what is wrong")
+            raise Refused(error.message, next=(check,)) from None
 
     async def _head(self, draft: str) -> str:
         """Return the newest commit of a draft, which need not have been looked at yet."""
