@@ -142,6 +142,15 @@ class Bench:
         except GitError as error:
             raise Refused(error.message, hint=DRAFT_HINT) from None
 
+    def require_free(self, draft: str) -> None:
+        """Raises: Refused: git has no room for a new branch of this name: one is its folder."""
+        for one in self.store.branches():
+            if one.startswith(f"{draft}/") or draft.startswith(f"{one}/"):
+                raise Refused(
+                    f"there is a branch '{one}', beside which '{draft}' cannot be",
+                    hint="choose a name that is no folder of another one",
+                )
+
     def require_here(self) -> None:
         """Raises: Refused: this is only a copy of the repository."""
         if self.elsewhere:
