@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
+from http import HTTPStatus
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -49,6 +51,9 @@ ANSWER_SECONDS: Final = 20.0
 TOKEN_SECONDS: Final = 60.0
 MOST_BODY: Final = 16_000
 MOST_PULLS: Final = 20
+_LOOKS: Final = 10
+_LOOK_SECONDS: Final = 0.15
+_MOST_LOOKED_AT: Final = 20
 _NOTED: Final = {
     "applying": "commit to draft", "resetting": "reset draft", "snapshot": "save snapshot",
 }  # fmt: skip
@@ -158,11 +163,24 @@ class ServedWorkplace:
             send, url.rstrip("/") + asked.path, asked.method, headers, asked.body,
             timeout_seconds=ANSWER_SECONDS,
         )  # fmt: skip
-        body = reply.body.decode(errors="replace")
+        body, took = reply.body.decode(errors="replace"), round(1000 * (_now() - began), 1)
+        failure = step = ""
+        if reply.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            request = reply.headers.get("x-request-id", "")
+            failure, step = await self._find_failure(drafts.history(draft.slug), request)
         return Answered(
             draft.commit, reply.status, dict(reply.headers), body[:MOST_BODY],
-            len(body) > MOST_BODY, round(1000 * (_now() - began), 1),
+            len(body) > MOST_BODY, took, failure, step,
         )  # fmt: skip
+
+    async def _find_failure(self, history: Path, request: str) -> tuple[str, str]:
+        """Return what the draft remembers of a request that failed, which it writes down soon."""
+        for _ in range(_LOOKS):
+            await asyncio.sleep(_LOOK_SECONDS)
+            for one in await self._at.desk.ask(find, history, limit=_MOST_LOOKED_AT):
+                if one["request"] == request:
+                    return one["failure"], one["step"]
+        return "", ""
 
     async def _wake(self, name: str) -> tuple[DraftSource, DraftStatus]:
         """Return a draft that answers with its newest commit.
