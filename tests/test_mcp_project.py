@@ -220,6 +220,18 @@ def test_the_same_plan_twice_is_the_same_commit(agent: Agent) -> None:
     assert second["wasThere"]
 
 
+def test_a_draft_is_no_folder_of_another(agent: Agent) -> None:
+    agent.put("function/hello", HELLO, draft="topic/one")
+    change = {"op": "delete", "ref": "endpoint/slow"}
+    plan = agent.call("preview_changes", changes=[change])["plan"]
+    for draft in ("topic", "topic/one/two", "main/x"):
+        refused = agent.refused("apply_changes", draft=draft, plan=plan, message="Change")
+        assert "beside which" in refused.message
+        assert "beside which" in agent.refused(
+            "preview_changes", draft=draft, changes=[change]
+        ).message  # fmt: skip
+
+
 def test_calls_at_once_are_one_commit(agent: Agent) -> None:
     change = {"op": "put", "ref": "function/hello", "body": HELLO}
     plan = agent.call("preview_changes", changes=[change])["plan"]

@@ -99,6 +99,17 @@ def test_a_draft_answers_a_request(house: House) -> None:
     assert house.api.get("/shop/notes").json() == []
 
 
+def test_a_failure_in_a_draft_has_its_file_and_line(house: House) -> None:
+    agent = house.agent()
+    steps = [{"set": {"zero": "${ 0 }"}}, {"return": {"value": "${ 1 / vars.zero }"}}]
+    agent.change("fails", {"op": "put", "ref": "function/hello", "body": {"steps": steps}})
+    found = agent.call("preview_request", draft="fails", method="GET", path="/hello")
+    assert found["status"] == 500
+    assert found["step"] == "functions/hello.yaml:3"
+    assert found["failure"]
+    assert found["next"][0]["arguments"] == {"refs": ["function/hello"], "draft": "fails"}
+
+
 def test_a_draft_with_mistakes_says_so(house: House) -> None:
     agent = house.agent()
     body = {"steps": [{"return": {"value": "${ vars.nobody }"}}]}
@@ -345,6 +356,7 @@ def test_a_rollback_is_a_pull_request(house: House) -> None:
     done = agent.call("publish_request", number=back["number"], head=back["head"])
     assert done["live"]
     assert house.api.get("/right/hello").json()["version"] == 1
+    assert agent.call("publish_status", commit=versions[0]["commit"])["state"] == "superseded"
 
 
 def test_a_snapshot_names_what_is_live(house: House) -> None:

@@ -52,6 +52,7 @@ def _find_done(bench: Bench, head: str | None, plan: Plan) -> str:
 def _require_fresh(bench: Bench, draft: str, head: str | None, plan: Plan) -> str:
     """Return what the draft holds, NOTHING for a new one. Raises: Refused: the plan is stale."""
     if head is None and plan.head == NOTHING and bench.store.is_ancestor(plan.base, bench.head):
+        bench.require_free(draft)
         return NOTHING
     if head == plan.base:
         return head
