@@ -127,7 +127,10 @@ def serve(folder: Path, live: str, *, stdio: bool) -> None:
     place = open_checkout(here.store, here.under, live)
     from bbops.mcp.stdio import serve as speak  # noqa: PLC0415 - the SDK: 0.6 s
 
-    speak(place)
+    try:
+        speak(place)
+    finally:
+        place.close()
 
 
 def _tell_reached(reached: dict[str, str]) -> str:
