@@ -8,7 +8,8 @@ import pytest
 
 SUITES = (
     "tests/test_mcp_conformance.py", "tests/test_oauth_conformance.py",
-    "tests/test_agents_sign_in.py", "tests/test_agent_builds.py", "tests/test_agents_in_chromium.py",
+    "tests/test_agents_sign_in.py", "tests/test_agents_in_chromium.py",
+    "tests/test_agent_builds.py",
 )  # fmt: skip
 
 if __name__ == "__main__":
