@@ -86,7 +86,7 @@ def test_other_forms_come_from_our_own_pages(tried: Tried, ada: Browser, agent: 
 
 def test_the_doors_for_all_are_no_wider_than_said(tried: Tried) -> None:
     foreign = {"origin": "https://evil.example"}
-    for path in ("/oauth/tokens", "/oauth/device_authorization", "/oauth/device"):
+    for path in ("/oauth/device_authorization", "/oauth/device", "/oauth/authorize"):
         assert tried.browser().call("POST", path, headers=foreign).status_code == 403
     answer = tried.browser("http://evil.example").call("POST", "/oauth/token")
     assert (answer.status_code, "error" in answer.json()) == (403, True)
