@@ -117,9 +117,15 @@ def test_a_client_registers_and_is_told_nothing_null(tried: Tried, agent: Progra
     "http://localhost.evil.example/", "http://[::2]/", "http://0.0.0.0/cb", "https://ä.example/",
     "https://agent.example.com:99999/", "about:blank", "blob:https://x/", "x" * 3000,
 ])  # fmt: skip
-def test_an_address_that_no_answer_may_go_to_is_refused(agent: Program, uri: str) -> None:
+def test_an_address_that_no_answer_may_go_to_is_refused(uri: str) -> None:
     assert not is_registrable(uri)
-    answer = agent.register({"client_name": "Robot", "redirect_uris": [uri]})
+
+
+@pytest.mark.parametrize("uris", [["javascript:x"], [REDIRECT, "data:x"], [REDIRECT] * 11, []])
+def test_a_client_names_only_addresses_that_answers_may_go_to(
+    agent: Program, uris: list[str]
+) -> None:
+    answer = agent.register({"client_name": "Robot", "redirect_uris": uris})
     assert error(answer) == "400 invalid_redirect_uri"
 
 
