@@ -25,7 +25,7 @@ from bbops_server.reconciler.following import FollowedFile, Options
 from bbops_server.reconciler.projects import Projects
 from bbops_server.server_file.load import read_file
 from bbops_server.server_file.settings import server_settings
-from tests.checkouts import TOOLS
+from tests.checkouts import TOOLS, checked
 from tests.served import wait_for
 
 T = TypeVar("T")
@@ -134,7 +134,8 @@ class ServedAgent:
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """Call a tool and return its result."""
-        return self.house.run(call(find_tool(TOOLS, tool), self.place, arguments))
+        done = self.house.run(call(find_tool(TOOLS, tool), self.place, arguments))
+        return checked(tool, done)
 
     def refused(self, tool: str, **arguments: Any) -> Refused:
         """Call a tool that refuses, and return how."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from bbops.git.store import Store
@@ -20,6 +21,12 @@ from tests.small_project import write_project
 TOOLS = find_tools("bbops.mcp.project")
 
 
+def checked(tool: str, result: dict[str, Any]) -> dict[str, Any]:
+    """Return a result that is as its tool's schema says."""
+    jsonschema.validate(result, TOOLS[tool].output_schema)
+    return result
+
+
 class Agent:
     """Somebody at a repository."""
 
@@ -29,7 +36,7 @@ class Agent:
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """Call a tool and return its result."""
-        return asyncio.run(call(find_tool(TOOLS, tool), self.place, arguments))
+        return checked(tool, asyncio.run(call(find_tool(TOOLS, tool), self.place, arguments)))
 
     def refused(self, tool: str, **arguments: Any) -> Refused:
         """Call a tool that refuses, and return how."""

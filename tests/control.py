@@ -155,6 +155,9 @@ class OneDraft:
     def here(self, slug: str) -> tuple[str, str]:
         return f"http://127.0.0.1:8000/~drafts/{slug}", "127.0.0.1:8000"
 
+    def history(self, slug: str) -> Path:
+        return Path(slug)
+
     def hurry(self) -> None:
         pass
 

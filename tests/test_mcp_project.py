@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bbops.git.store import Store
 from bbops.load import kinds
 from bbops.mcp.refs import FOLDERS
+from bbops.mcp.tool import call, find_tool
 from bbops.mcp.words import KINDS
 from bbops.mcp.workshop.performing import every_work, find_doing, perform
 from tests.checkouts import TOOLS, Agent, agent, make_repository, small_repository
@@ -215,6 +218,49 @@ def test_the_same_plan_twice_is_the_same_commit(agent: Agent) -> None:
     second = agent.call("apply_changes", draft="topic", plan=plan, message="Two")
     assert second["commit"] == first["commit"]
     assert second["wasThere"]
+
+
+def test_a_draft_is_no_folder_of_another(agent: Agent) -> None:
+    agent.put("function/hello", HELLO, draft="topic/one")
+    change = {"op": "delete", "ref": "endpoint/slow"}
+    plan = agent.call("preview_changes", changes=[change])["plan"]
+    for draft in ("topic", "topic/one/two", "main/x"):
+        refused = agent.refused("apply_changes", draft=draft, plan=plan, message="Change")
+        assert "beside which" in refused.message
+        assert "beside which" in agent.refused(
+            "preview_changes", draft=draft, changes=[change]
+        ).message  # fmt: skip
+
+
+def test_calls_at_once_are_one_commit(agent: Agent) -> None:
+    change = {"op": "put", "ref": "function/hello", "body": HELLO}
+    plan = agent.call("preview_changes", changes=[change])["plan"]
+    tool, given = find_tool(TOOLS, "apply_changes"), {"draft": "topic", "plan": plan}
+    others = [Agent(agent.folder) for _ in range(3)]
+
+    async def all_at_once() -> list[dict[str, Any]]:
+        calls = [call(tool, one.place, given | {"message": f"By {n}"})
+                 for n, one in enumerate(others)]  # fmt: skip
+        return await asyncio.gather(*calls)
+
+    assert len({one["commit"] for one in asyncio.run(all_at_once())}) == 1
+    assert git(agent.folder, "rev-list", "--count", "main..topic") == "1"
+
+
+def test_files_that_are_checked_out_follow_or_stand_in_the_way(agent: Agent) -> None:
+    git(agent.folder, "checkout", "-qb", "topic")
+    agent.put("function/hello", HELLO)
+    file = agent.folder / "functions/hello.yaml"
+    assert "version: 2" in file.read_text()
+    file.write_text(f"# mine\n{file.read_text()}")
+    change = {"op": "delete", "ref": "endpoint/slow"}
+    plan = agent.call("preview_changes", draft="topic", changes=[change])["plan"]
+    refused = agent.refused("apply_changes", draft="topic", plan=plan, message="Change")
+    assert "is checked out" in refused.message
+    assert file.read_text().startswith("# mine")
+    assert "is checked out" in agent.refused(
+        "recovery_reset_draft", draft="topic", delete=True
+    ).message  # fmt: skip
 
 
 def test_a_draft_that_moved_is_previewed_again(agent: Agent) -> None:

@@ -38,6 +38,7 @@ projects:
   held: { repository: ./held, pathPrefix: /held }
   left: { repository: ./both, path: left, pathPrefix: /left }
   right: { repository: ./both, path: right, pathPrefix: /right }
+  late: { repository: ./late, pathPrefix: /late }
   away: { repository: "file://AWAY", pathPrefix: /away }
 """
 
@@ -47,6 +48,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     folder = tmp_path_factory.mktemp("house")
     make_repository(folder / "shop", FULL)
     make_repository(folder / "held", REVIEWED)
+    make_repository(folder / "late")
     make_repository(folder / "away")
     for name in ("left", "right"):
         write_project(folder / "both" / name)
@@ -95,6 +97,17 @@ def test_a_draft_answers_a_request(house: House) -> None:
     )
     assert made["status"] == 201
     assert house.api.get("/shop/notes").json() == []
+
+
+def test_a_failure_in_a_draft_has_its_file_and_line(house: House) -> None:
+    agent = house.agent()
+    steps = [{"set": {"zero": "${ 0 }"}}, {"return": {"value": "${ 1 / vars.zero }"}}]
+    agent.change("fails", {"op": "put", "ref": "function/hello", "body": {"steps": steps}})
+    found = agent.call("preview_request", draft="fails", method="GET", path="/hello")
+    assert found["status"] == 500
+    assert found["step"] == "functions/hello.yaml:3"
+    assert found["failure"]
+    assert found["next"][0]["arguments"] == {"refs": ["function/hello"], "draft": "fails"}
 
 
 def test_a_draft_with_mistakes_says_so(house: House) -> None:
@@ -279,6 +292,20 @@ def test_requests_are_read_masked_and_as_data(house: House) -> None:
     assert [one["tool"] for one in found["next"]] == []
 
 
+def test_a_commit_that_does_not_go_live_says_why(house: House) -> None:
+    folder = house.folder / "late"
+    write_project(folder, {"functions/hello.yaml": "steps:\n  - return: { value: '${ a.b }' }\n"})
+    git(folder, "commit", "-qam", "Wrong")
+    agent, commit = house.agent("viewer", "late"), git(folder, "rev-parse", "HEAD")
+    wait_for(lambda: agent.call("publish_status", commit=commit)["state"] == "failed")
+    told = agent.call("publish_status")
+    assert (told["commit"], told["diagnostics"][0]["ref"]) == (commit, "function/hello")
+    assert told["live"] == git(folder, "rev-parse", "HEAD~1")
+    first = agent.call("publish_status", commit=told["live"][:8])
+    assert (first["state"], first["commit"]) == ("live", told["live"])
+    assert agent.call("publish_status", commit="abcdef0")["state"] == "unknown"
+
+
 def test_pages_of_requests_go_back(house: House) -> None:
     for _ in range(5):
         house.api.get("/shop/hello")
@@ -329,6 +356,7 @@ def test_a_rollback_is_a_pull_request(house: House) -> None:
     done = agent.call("publish_request", number=back["number"], head=back["head"])
     assert done["live"]
     assert house.api.get("/right/hello").json()["version"] == 1
+    assert agent.call("publish_status", commit=versions[0]["commit"])["state"] == "superseded"
 
 
 def test_a_snapshot_names_what_is_live(house: House) -> None:

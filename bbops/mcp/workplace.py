@@ -54,7 +54,12 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class Answered(msgspec.Struct, frozen=True):
-    """What a draft answered; `body` is cut where it is long."""
+    """What a draft answered.
+
+    Attributes:
+        body: cut where it is long.
+        failure, step: of an answer that went wrong: what happened, and in which file and line.
+    """
 
     commit: str
     status: int
@@ -62,6 +67,8 @@ class Answered(msgspec.Struct, frozen=True):
     body: str
     is_cut: bool
     milliseconds: float
+    failure: str = ""
+    step: str = ""
 
 
 class Review(msgspec.Struct, frozen=True):

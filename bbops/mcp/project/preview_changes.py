@@ -81,9 +81,9 @@ async def run(place: Workplace, taken: Wanted) -> Preview:
     """Preview, and say how to go on."""
     done = await place.work(PREVIEW, taken)
     if not done.ok:
-        wanted = {"refs": sorted({one.ref for one in done.diagnostics if one.ref})[:20]}
-        why = "read what has mistakes; then preview again"
-        return replace(done, next=[Call("context_read", wanted, why)] if wanted["refs"] else [])
+        wrong = {one.ref for one in done.diagnostics if one.ref and one.severity == "error"}
+        read = Call("context_read", {"refs": sorted(wrong)[:20]}, "read what has mistakes")
+        return replace(done, next=[read] if wrong else [])
     arguments = {"draft": taken.draft or NAME, "plan": done.plan, "message": "Say what changes"}
     return replace(done, next=[Call("apply_changes", arguments, "commit exactly this to a draft")])
 

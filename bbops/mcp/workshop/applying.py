@@ -20,25 +20,23 @@ def do(bench: Bench, taken: Applying) -> Applied:
     """
     draft, plan = bench.require_own(taken.draft), read_plan(taken.plan)
     files = require_sound(bench, plan)
-    if done := _find_done(bench, draft, plan):
+    head = bench.resolve(draft)
+    if done := _find_done(bench, head, plan):
         return Applied(draft=draft, commit=done, files=files, was_there=True)
-    _require_fresh(bench, draft, plan)
+    old = _require_fresh(bench, draft, head, plan)
     message = clean_message(taken.message) or "Change"
     commit = make_commit(bench.store.place, plan.tree, [plan.base], message, bench.who)
     try:
-        move_branch(
-            bench.store.place, draft, bench.resolve(draft) or NOTHING, commit, "apply a plan"
-        )
+        move_branch(bench.store.place, draft, old, commit, "apply a plan")
     except GitError:
-        if done := _find_done(bench, draft, plan):  # another call was as fast
+        if done := _find_done(bench, bench.resolve(draft), plan):  # another call was as fast
             return Applied(draft=draft, commit=done, files=files, was_there=True)
         raise
     return Applied(draft=draft, commit=commit, files=files)
 
 
-def _find_done(bench: Bench, draft: str, plan: Plan) -> str:
-    """Return the commit of the draft that is this plan's already; empty without one."""
-    head = bench.resolve(draft)
+def _find_done(bench: Bench, head: str | None, plan: Plan) -> str:
+    """Return the commit in a draft's history that is this plan's already; empty without one."""
     if head is None or not bench.store.has_commit(plan.base):
         return ""
     answer = run(
@@ -51,12 +49,13 @@ def _find_done(bench: Bench, draft: str, plan: Plan) -> str:
     return commit if is_it else ""
 
 
-def _require_fresh(bench: Bench, draft: str, plan: Plan) -> None:
-    head = bench.resolve(draft)
+def _require_fresh(bench: Bench, draft: str, head: str | None, plan: Plan) -> str:
+    """Return what the draft holds, NOTHING for a new one. Raises: Refused: the plan is stale."""
     if head is None and plan.head == NOTHING and bench.store.is_ancestor(plan.base, bench.head):
-        return
+        bench.require_free(draft)
+        return NOTHING
     if head == plan.base:
-        return
+        return head
     again = Call("preview_changes", {"draft": draft}, "with the same changes")
     if head is None:
         raise Refused(f"draft '{draft}' is not there", hint="preview again", next=(again,))

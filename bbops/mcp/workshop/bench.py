@@ -80,6 +80,8 @@ class Bench:
         found = self.resolve(draft)
         if found is None:
             near = suggest(draft, self.drafts())
+            if self.elsewhere and not near:
+                near = f"of {self.elsewhere} only branches that were previewed are known here"
             call = Call("context_get", {}, "see which drafts there are")
             raise Refused(f"there is no draft '{draft}'", hint=near, next=(call,))
         return found
@@ -139,6 +141,15 @@ class Bench:
             return require_branch(draft)
         except GitError as error:
             raise Refused(error.message, hint=DRAFT_HINT) from None
+
+    def require_free(self, draft: str) -> None:
+        """Raises: Refused: git has no room for a new branch of this name: one is its folder."""
+        for one in self.store.branches():
+            if one.startswith(f"{draft}/") or draft.startswith(f"{one}/"):
+                raise Refused(
+                    f"there is a branch '{one}', beside which '{draft}' cannot be",
+                    hint="choose a name that is no folder of another one",
+                )
 
     def require_here(self) -> None:
         """Raises: Refused: this is only a copy of the repository."""

@@ -32,7 +32,7 @@ def do(bench: Bench, taken: Wanted) -> Preview:
     is_own = bool(taken.draft) and taken.draft != bench.live
     head = bench.resolve(taken.draft) if is_own else None
     if is_own and head is None:
-        bench.require_name(taken.draft)  # it is made when the plan is applied
+        bench.require_free(bench.require_name(taken.draft))  # it is made when the plan is applied
     base = head or bench.head
     files = change_files(bench.tree(base), taken.changes)
     if not files:

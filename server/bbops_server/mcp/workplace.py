@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
+from http import HTTPStatus
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -34,6 +36,8 @@ from bbops_server.live.draft_keys import make_token
 from bbops_server.live.history import find
 from bbops_server.mcp.served import WORDS, Around, Served, commit_of
 from bbops_server.mcp.telling import tell_attempt, tell_found, tell_judged, tell_proposed
+from bbops_server.reconciler.asked import DraftSource
+from bbops_server.reconciler.draft_status import DraftStatus
 from bbops_server.reconciler.sources import BranchSource
 from bbops_server.reconciler.waking import wake
 
@@ -47,6 +51,9 @@ ANSWER_SECONDS: Final = 20.0
 TOKEN_SECONDS: Final = 60.0
 MOST_BODY: Final = 16_000
 MOST_PULLS: Final = 20
+_LOOKS: Final = 10
+_LOOK_SECONDS: Final = 0.15
+_MOST_LOOKED_AT: Final = 20
 _NOTED: Final = {
     "applying": "commit to draft", "resetting": "reset draft", "snapshot": "save snapshot",
 }  # fmt: skip
@@ -147,15 +154,7 @@ class ServedWorkplace:
     async def ask(self, asked: Asked) -> Answered:
         """Ask the draft's own server, with a token that lets in for a minute."""
         await self._at.require(Permission.OPEN_DRAFT)
-        drafts, head = self._at.desk.status.drafts(self._at.project), await self._head(asked.draft)
-        if drafts is None or not head:
-            call = Call("context_get", {}, "see which drafts there are")
-            raise Refused(f"there is no draft '{asked.draft}'", next=(call,))
-        try:
-            draft = await wake(drafts, asked.draft, head)
-        except BbopsError as error:
-            check = Call("validate_draft", {"draft": asked.draft}, "see what is wrong")
-            raise Refused(error.message, next=(check,)) from None
+        drafts, draft = await self._wake(asked.draft)
         url, host = drafts.here(draft.slug)
         began = _now()
         token = make_token(drafts.key(draft.slug), began + TOKEN_SECONDS)
@@ -164,11 +163,40 @@ class ServedWorkplace:
             send, url.rstrip("/") + asked.path, asked.method, headers, asked.body,
             timeout_seconds=ANSWER_SECONDS,
         )  # fmt: skip
-        body = reply.body.decode(errors="replace")
+        body, took = reply.body.decode(errors="replace"), round(1000 * (_now() - began), 1)
+        failure = step = ""
+        if reply.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            request = reply.headers.get("x-request-id", "")
+            failure, step = await self._find_failure(drafts.history(draft.slug), request)
         return Answered(
             draft.commit, reply.status, dict(reply.headers), body[:MOST_BODY],
-            len(body) > MOST_BODY, round(1000 * (_now() - began), 1),
+            len(body) > MOST_BODY, took, failure, step,
         )  # fmt: skip
+
+    async def _find_failure(self, history: Path, request: str) -> tuple[str, str]:
+        """Return what the draft remembers of a request that failed, which it writes down soon."""
+        for _ in range(_LOOKS):
+            await asyncio.sleep(_LOOK_SECONDS)
+            for one in await self._at.desk.ask(find, history, limit=_MOST_LOOKED_AT):
+                if one["request"] == request:
+                    return one["failure"], one["step"]
+        return "", ""
+
+    async def _wake(self, name: str) -> tuple[DraftSource, DraftStatus]:
+        """Return a draft that answers with its newest commit.
+
+        Raises:
+            Refused: there is none, or it does not work.
+        """
+        drafts, head = self._at.desk.status.drafts(self._at.project), await self._head(name)
+        if drafts is None or not head:
+            call = Call("context_get", {}, "see which drafts there are")
+            raise Refused(f"there is no draft '{name}'", next=(call,))
+        try:
+            return drafts, await wake(drafts, name, head)
+        except BbopsError as error:
+            check = Call("validate_draft", {"draft": name}, "see what is wrong")
+            raise Refused(error.message, next=(check,)) from None
 
     async def _head(self, draft: str) -> str:
         """Return the newest commit of a draft, which need not have been looked at yet."""

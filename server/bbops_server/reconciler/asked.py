@@ -33,6 +33,10 @@ class DraftSource(Protocol):
         """Return where this machine itself reaches a draft, and the Host that it is asked as."""
         ...
 
+    def history(self, slug: str) -> Path:
+        """Return where a draft's requests are remembered."""
+        ...
+
     def hurry(self) -> None:
         """Look at the branches now."""
         ...

@@ -131,6 +131,10 @@ class Drafts:
         settings, mine = self.workshop.plane.settings, self._settings(slug, self._branch(slug))
         return settings.data_here + mine.prefix, urlsplit(settings.url_of(mine)).netloc
 
+    def history(self, slug: str) -> Path:
+        """Return where a draft's requests are remembered."""
+        return self._settings(slug, self._branch(slug)).history
+
     def hurry(self) -> None:
         """Look at the branches now."""
         self.asked.set()
