@@ -136,6 +136,18 @@ def test_no_series_of_calls_moves_what_is_live(tmp_path: Path, series: int) -> N
     Machine.TestCase("runTest").runTest()
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.text("abv10./-_@{~^:*? [\\\n", max_size=8) | texts)
+def test_a_name_is_refused_or_one_that_git_takes_for_a_branch(text: str) -> None:
+    try:
+        name = Bench.require_name(None, text)  # type: ignore[arg-type]
+    except Refused:
+        return
+    assert name == text
+    assert name not in LIVE[1:]  # which branch is live is known to a bench alone
+    git(Path(), "check-ref-format", "--branch", name)
+
+
 # ---- plans that somebody made up
 @pytest.fixture
 def bench(agent: Agent) -> Bench:
