@@ -27,10 +27,6 @@ class Endpoints:
         """Return the address of a project's MCP server."""
         return f"{self.mcp}/p/{key}"
 
-    def metadata_of(self, resource: str) -> str:
-        """Return where it is told how to sign in at a resource (RFC 9728, section 3.1)."""
-        return f"{self.issuer}{METADATA}{resource.removeprefix(self.issuer)}"
-
     def describe_resource(self, resource: str) -> dict[str, Any]:
         """Return the metadata of a protected resource (RFC 9728)."""
         return {
