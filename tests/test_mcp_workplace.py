@@ -359,6 +359,18 @@ def test_a_rollback_is_a_pull_request(house: House) -> None:
     assert agent.call("publish_status", commit=versions[0]["commit"])["state"] == "superseded"
 
 
+def test_ways_back_are_told_apart(house: House) -> None:
+    agent = house.agent("maintainer", "held")
+    agent.call("recovery_snapshot", name="v9")
+    assert "there is no version 'v9'" in agent.refused(
+        "recovery_rollback", to="v9", reason="x"
+    ).message  # fmt: skip
+    for to in ("snapshot/v1", "snapshot/1", "deadbeef1", "main", "HEAD", "--all"):
+        assert "is no version" in agent.refused("recovery_rollback", to=to, reason="x").message
+    for to in ("snapshot/v9", "v1", tip(house, project="held")[:12]):
+        assert "already" in agent.refused("recovery_rollback", to=to, reason="x").message
+
+
 def test_a_snapshot_names_what_is_live(house: House) -> None:
     done = house.agent("maintainer", "left").call("recovery_snapshot", name="calm")
     assert done["tag"] == "left/snapshot/calm"
