@@ -23,9 +23,12 @@ ARGUMENTS = ["--no-sandbox"]
 INSTALL = "apt-get install chromium"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """The browser of this machine; a test that needs it fails where there is none."""
+    """The browser of this machine; a test that needs it fails where there is none.
+
+    What drives it has an event loop in this thread: at the end of a file that is over.
+    """
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - few tests need it
 
     with sync_playwright() as playwright:

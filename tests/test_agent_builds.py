@@ -5,7 +5,6 @@ Everything it uses it was told by the server before: addresses, names of tools, 
 
 from __future__ import annotations
 
-import asyncio
 import re
 import secrets
 import threading
@@ -20,11 +19,10 @@ from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 import httpx
 import pytest
 
-from bbops.runtime.passwords import hash_password
 from bbops_server.accounts.people import NewPerson
 from bbops_server.accounts.rules import Role, Scope
 from tests.browser import opened
-from tests.control import PASSWORD
+from tests.control import HASH, PASSWORD
 from tests.oauth_client import hidden
 from tests.pushing import World
 
@@ -37,14 +35,13 @@ CLOSE = "You can close this page"
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with World(tmp_path_factory.mktemp("world")) as world:
-        hashed = asyncio.run(hash_password(PASSWORD, 4))
-        made = world.book.people.add(NewPerson(PERSON, "Grace", password_hash=hashed))
+        made = world.book.people.add(NewPerson(PERSON, "Grace", password_hash=HASH))
         world.book.members.set_role(made.id, Role.DEVELOPER, "shop")
         yield world
 
 
 class Agent:
-    """Knows an address; speaks MCP and OAuth over plain HTTP."""
+    """Knows an address; speaks MCP and OAuth over plain HTTP. Use it in a `with` block."""
 
     def __init__(self, url: str) -> None:
         self.url, self.token, self.scopes, self.number = url, "", set[str](), 0
@@ -52,6 +49,12 @@ class Agent:
         self.told: dict[str, Any] = {}
         self.client_id = ""
         self.sign_in: Callable[[str], str] = lambda _: pytest.fail("nobody signs in")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.web.close()
 
     # ---- MCP
     def send(self, method: str, params: Any) -> httpx.Response:
@@ -290,16 +293,16 @@ def merge(world: World, number: int) -> None:
 
 @pytest.mark.long
 def test_an_agent_builds_an_endpoint_after_a_device_code(world: World) -> None:
-    agent = Agent(f"{world.serving['control_url']}/mcp")
-    agent.sign_in = by_device(agent)
-    build(agent, world, "louder")
+    with Agent(f"{world.serving['control_url']}/mcp") as agent:
+        agent.sign_in = by_device(agent)
+        build(agent, world, "louder")
 
 
 @pytest.mark.browser
 def test_an_agent_builds_an_endpoint_after_a_sign_in_in_the_browser(
     world: World, chromium: Any
 ) -> None:
-    agent = Agent(f"{world.serving['control_url']}/mcp")
-    with opened(chromium) as page:
+    address = f"{world.serving['control_url']}/mcp"
+    with Agent(address) as agent, opened(chromium) as page:
         agent.sign_in = by_browser(agent, page)
         build(agent, world, "shout")

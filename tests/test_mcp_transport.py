@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from bbops_server.accounts.rules import GrantScope, Role
+from bbops_server.mcp.message import Rejected, parse_message
 from tests.agents import HEADERS, MCP, NEWEST, Agent, give, message
 from tests.control import URL, Tried, tried
 
@@ -112,6 +116,9 @@ def test_headers_are_those_of_the_protocol(
         (b"{", -32700),
         (b"[" * 50_000, -32700),
         (b'"\xff"', -32700),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":1e999}}', -32700),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":%s}}' % (b"1" * 5_000), -32700),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"\\ud800x"}}', -32700),
         (b"[]", -32600),
         (b'[{"jsonrpc":"2.0","id":1,"method":"tools/list"}]', -32600),
         (b"7", -32600),
@@ -142,6 +149,51 @@ def test_strangers_that_ask_without_end_are_told_to_wait(tried: Tried, nobody: A
     answer = nobody.ask("ping")
     assert answer.status_code == 429
     assert int(answer.headers["retry-after"]) > 0
+
+
+def test_tokens_are_not_guessed_without_end(tried: Tried) -> None:
+    known = Agent(tried, give(tried, "ada@example.com", GrantScope.PROJECT))
+    assert known.call("project_list").status_code == 200
+    while not tried.desk.limits.agents.take("127.0.0.1"):
+        pass
+    assert Agent(tried, "bba_guess").call("platform_help").status_code == 429
+    assert known.call("project_list").status_code == 200
+
+
+@given(body=st.binary(max_size=200))
+def test_no_bytes_break_the_reading_of_a_message(body: bytes) -> None:
+    with contextlib.suppress(Rejected):
+        assert parse_message(body).method
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    method=st.sampled_from(["initialize", "tools/list", "tools/call", "skills/get", "ping", "x"]),
+    id_=JSON,
+    params=JSON
+    | st.fixed_dictionaries(
+        {"name": st.sampled_from(["docs_search"])},
+        optional={
+            "arguments": st.fixed_dictionaries({}, optional={"query": JSON, "limit": JSON}),
+            "_meta": JSON,
+        },
+    ),
+    version=st.sampled_from(["", "2025-06-18", NEWEST, "x"]),
+)
+def test_no_message_breaks_the_server(
+    nobody: Agent, method: str, id_: Any, params: Any, version: str
+) -> None:
+    answer = nobody.send(message(method, params, id_), mcp_protocol_version=version)
+    assert answer.status_code < 500, answer.text
+    assert "Internal server error" not in answer.text
+    assert "Traceback" not in answer.text
 
 
 # ---- who may

@@ -9,7 +9,7 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import httpx
 import pytest
@@ -22,7 +22,7 @@ from tests.oauth_client import hidden
 
 pytestmark = pytest.mark.long
 
-SCRIPT = Path(__file__).parent / "conformance/oauth.mjs"
+FOLDER = Path(__file__).parent / "conformance"
 
 
 class Place(NamedTuple):
@@ -50,14 +50,30 @@ def free_port() -> int:
 
 
 def test_a_strict_client_gets_tokens_by_every_way(place: Place) -> None:
-    script = Path(shutil.copy(SCRIPT, npm.folder()))
-    done = npm.run(script, place.url, place.cookie)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {
+    assert run("oauth.mjs", place.url, place.cookie) == {
         "issuer": place.url, "denied": "access_denied", "scope": "project data", "rotated": True,
         "revoked": "invalid_grant", "replayed": "invalid_grant",
         "pending": "authorization_pending", "device": "project", "spent": "invalid_grant",
     }  # fmt: skip
+
+
+def test_both_clients_of_typescript_sign_in_when_a_tool_asks(place: Place) -> None:
+    found = run("browsing.mjs", f"{place.url}/mcp", place.cookie)
+    for one in found.values():
+        assert one == {
+            "refused": "UnauthorizedError",
+            "scope": "project",
+            "secret": None,
+            "projects": 1,
+        }
+
+
+def run(script: str, *arguments: str) -> Any:
+    """Run a script where what it imports is installed; return what it prints."""
+    shutil.copy(FOLDER / "agree.mjs", npm.folder())
+    done = npm.run(Path(shutil.copy(FOLDER / script, npm.folder())), *arguments)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 def test_the_suite_of_the_protocol_finds_nothing(place: Place, tmp_path: Path) -> None:

@@ -271,9 +271,15 @@ def test_a_data_process_loads_no_builder_and_no_git() -> None:
         "bbops.yaml", "bbops.resources", "bbops.project", "bbops.git", "bbops.compile",
         "bbops.expressions", "bbops.steps", "git", "sqlalchemy", "alembic", "httpx", "ruamel",
         "cryptography.hazmat.primitives.ciphers.aead", "bbops_server.host.secrets",
-        "bbops_server.reconciler", "bbops_server.control",
+        "bbops_server.reconciler", "bbops_server.control", "mcp", "authlib",
     }  # fmt: skip
     assert not unwanted & set(loaded)
+
+
+def test_a_build_process_knows_nothing_of_agents() -> None:
+    code = "import sys, bbops_server.build.worker; print(*sorted(sys.modules))"
+    loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+    assert not {"mcp", "authlib", "bbops_server.control"} & set(loaded)
 
 
 def test_the_parent_loads_no_compiler_and_no_database_driver() -> None:
@@ -283,7 +289,7 @@ def test_the_parent_loads_no_compiler_and_no_database_driver() -> None:
         "print(*sorted(sys.modules))"
     )
     loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
-    unwanted = {"git", "alembic", "bbops.compile", "bbops.steps", "bbops.expressions"}
+    unwanted = {"git", "alembic", "bbops.compile", "bbops.steps", "bbops.expressions", "mcp"}
     assert not unwanted & set(loaded)
 
 

@@ -100,11 +100,7 @@ def status(names: tuple[str, ...], workspace: Path, name: str, *, as_json: bool)
         state = "not configured"
         if one["configured"]:
             reached = one["reached"]
-            state = one["url"] + "  "
-            state += (
-                f"answers, MCP {reached.get('protocolVersion', '')}" if reached["reachable"]
-                else f"cannot be reached: {printable(reached.get('reason', ''))}"
-            )  # fmt: skip
+            state = f"{one['url']}  {_tell_reached(reached)}"
         say(f"{one['client']:<12} {printable(state)}")
     if not found["clients"]:
         say("no client seems to be used here; 'bbops mcp init --client NAME' begins with one")
@@ -135,6 +131,14 @@ def serve(folder: Path, live: str, *, stdio: bool) -> None:
         speak(place)
     finally:
         place.close()
+
+
+def _tell_reached(reached: dict[str, str]) -> str:
+    if not reached["reachable"]:
+        return f"cannot be reached: {printable(reached.get('reason', ''))}"
+    if "protocolVersion" not in reached:
+        return "answers who is signed in"
+    return f"answers, MCP {reached['protocolVersion']}"
 
 
 def _install(

@@ -60,7 +60,7 @@ def _ask(joint: str, words: list[str], limit: int) -> list[Hit]:
     asked = joint.join(f'"{word}"' for word in words)
     with lock:
         rows = connection.execute(_FIND, (asked, limit)).fetchall()
-    return [Hit(t, h, p, a, " ".join(text.split())) for t, h, p, a, text in rows]
+    return [Hit(*row) for row in rows]
 
 
 @cache

@@ -1,5 +1,6 @@
 // A strict client of OAuth: all ways to tokens. node oauth.mjs URL COOKIE; prints JSON.
 import * as o from "oauth4webapi";
+import { agree } from "./agree.mjs";
 
 const [url, cookie] = process.argv.slice(2);
 const here = { [o.allowInsecureRequests]: true };
@@ -19,17 +20,6 @@ async function register(metadata) {
   const given = { client_name: "strict", token_endpoint_auth_method: "none", ...metadata };
   return o.processDynamicClientRegistrationResponse(
     await o.dynamicClientRegistrationRequest(as, given, here));
-}
-
-// What a person does in a browser: look at a page, and press a button of its form.
-async function agree(page, action, decision = "approve") {
-  const text = await (await fetch(page, { headers: { cookie } })).text();
-  const form = new URLSearchParams({ decision });
-  for (const [, name, value] of text.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g))
-    form.set(name, value.replaceAll("&amp;", "&"));
-  const type = "application/x-www-form-urlencoded";
-  const headers = { cookie, "content-type": type };
-  return fetch(action, { method: "POST", headers, body: form, redirect: "manual" });
 }
 
 async function refusal(work) {
@@ -53,7 +43,7 @@ async function ask(decision) {
     scope: "project data", resource: String(mcp), code_challenge_method: "S256",
     code_challenge: await o.calculatePKCECodeChallenge(verifier),
   });
-  const answer = await agree(page, as.authorization_endpoint, decision);
+  const answer = await agree(page, as.authorization_endpoint, cookie, decision);
   const params = o.validateAuthResponse(as, client, new URL(answer.headers.get("location")), state);
   const redeem = async () => o.processAuthorizationCodeResponse(
     as, client,
@@ -82,7 +72,7 @@ const begun = await o.processDeviceAuthorizationResponse(
 const poll = async () => o.processDeviceCodeResponse(
   as, screen, await o.deviceCodeGrantRequest(as, screen, none, begun.device_code, here));
 found.pending = await refusal(poll);
-await agree(begun.verification_uri_complete, begun.verification_uri);
+await agree(begun.verification_uri_complete, begun.verification_uri, cookie);
 found.device = (await poll()).scope;
 found.spent = await refusal(poll);
 console.log(JSON.stringify(found));

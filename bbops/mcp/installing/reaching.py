@@ -16,7 +16,10 @@ _PROTOCOL: Final = "2025-11-25"
 
 
 class Reached(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What is found at an address; `reason` says why nothing is."""
+    """What is found at an address; `reason` says why nothing is.
+
+    One that answers nobody without a sign-in tells neither its protocol nor its version.
+    """
 
     reachable: bool
     protocol_version: str = ""
@@ -53,6 +56,8 @@ def _ask(client: httpx.Client, url: str) -> dict[str, Any]:
     }  # fmt: skip
     body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
     answer = client.post(url, json=body)
+    if answer.status_code == 401 and "www-authenticate" in answer.headers:
+        return {}
     if answer.status_code != 200:
         raise ValueError(f"it answered {answer.status_code}, expected 200")
     found = answer.json()

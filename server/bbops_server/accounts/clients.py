@@ -18,7 +18,7 @@ from bbops_server.accounts.store import Store
 UNUSED_LASTS: Final = timedelta(days=1)
 LASTS: Final = timedelta(days=365)
 """From its last sign-in on."""
-MOST: Final = 20_000
+MOST: Final = 5_000
 """Of those that nobody ever signed in with, the oldest make room."""
 
 Kind = Literal["registered", "document"]

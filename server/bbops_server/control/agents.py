@@ -93,9 +93,9 @@ async def _let_in(
         Gone: they did not wait.
     """
     address = _address(visit.desk, key)
-    granted = await identify(address, given, partial(_find, visit.desk, address))
-    if granted is None:
+    if given is None:
         _count(visit)
+    granted = await identify(address, given, partial(_find, visit, address))
     place = await _find_place(visit, granted, key)
     message = await read_message(receive, MOST_BYTES if granted else MOST_OF_STRANGERS)
     admit(address, granted, message)
@@ -108,10 +108,13 @@ def _address(desk: Desk, key: str) -> Address:
     return Address(desk.link(path), desk.link(METADATA_PATH + path), tools, is_open=not key)
 
 
-async def _find(desk: Desk, address: Address, token: str) -> Granted | None:
-    grants = desk.book.grants
+async def _find(visit: Visit, address: Address, token: str) -> Granted | None:
+    grants = visit.desk.book.grants
     known = grants.recall(token, address.resource)  # most are, and that blocks nobody
-    return known or await desk.ask(grants.find, token, address.resource)
+    if known is not None:
+        return known
+    _count(visit)
+    return await visit.desk.ask(grants.find, token, address.resource)
 
 
 async def _find_place(visit: Visit, granted: Granted | None, key: str) -> Any:
@@ -135,10 +138,10 @@ async def _find_place(visit: Visit, granted: Granted | None, key: str) -> Any:
 
 
 def _count(visit: Visit) -> None:
-    """Count what those ask who are not known. Raises: Rejected: it is too much."""
+    """Count what is asked by nobody, or by a token not seen lately. Raises: Rejected: too much."""
     wait = visit.desk.limits.agents.take(visit.network)
     if wait:
-        said = f"too many requests from here without a sign-in; try again in {wait} s"
+        said = f"too many requests from here by who is not signed in; try again in {wait} s"
         headers = {"retry-after": str(wait)}
         raise Rejected(HTTPStatus.TOO_MANY_REQUESTS, said, code=0, headers=headers)
 

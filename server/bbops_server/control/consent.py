@@ -20,8 +20,8 @@ from bbops_server.control.oauth import send
 from bbops_server.control.routes import form, page
 from bbops_server.control.visit import Here, Visit, come_again, signin_path, too_many
 from bbops_server.oauth.client import OddClient
+from bbops_server.oauth.consents import Consent, SentBack, Unsafe
 from bbops_server.oauth.redirects import is_here, place_of
-from bbops_server.oauth.server import Consent, SentBack, Unsafe
 
 WORDS: Final = {
     GrantScope.PROJECT: "read projects, their drafts, proposals and history",
@@ -64,7 +64,7 @@ async def decide(visit: Here) -> Response[Any]:
     if not hmac.compare_digest(given, visit.seal(query).encode()):
         return _cannot(visit, AccountError("this form is no longer good", hint="begin again"), 403)
     try:
-        consent = await visit.desk.ask(visit.desk.oauth.examine, query)
+        consent = await visit.desk.ask(visit.desk.oauth.consents.examine, query)
     except Unsafe as unsafe:
         return _cannot(visit, AccountError(str(unsafe)))
     except SentBack as refused:
@@ -73,9 +73,10 @@ async def decide(visit: Here) -> Response[Any]:
         return _cannot(visit, _NOT_YOURS, 403)
     if decision != "approve":
         await visit.note("refuse grant", object=describe_wish(consent.wish))
-        return send(visit.desk.oauth.deny(consent))
+        return send(visit.desk.oauth.consents.deny(consent))
+    answer = await visit.desk.ask(visit.desk.oauth.consents.approve, consent, visit.caller.person)
     await visit.note("give grant", object=describe_wish(consent.wish))
-    return send(await visit.desk.ask(visit.desk.oauth.approve, consent, visit.caller.person))
+    return send(answer)
 
 
 _NOT_YOURS: Final = AccountError(
@@ -102,10 +103,10 @@ def show_wish(wish: Approval) -> dict[str, Any]:
 async def _examine(visit: Visit, query: str) -> Consent:
     client_id = visit.request.query_params.get("client_id", "")
     try:
-        await visit.desk.oauth.learn(client_id)
+        await visit.desk.oauth.consents.learn(client_id)
     except OddClient as odd:
         raise Unsafe(odd.description) from None
-    return await visit.desk.ask(visit.desk.oauth.examine, query)
+    return await visit.desk.ask(visit.desk.oauth.consents.examine, query)
 
 
 def _may_see(visit: Visit, wish: Approval) -> bool:

@@ -51,12 +51,10 @@ class Document:
         return f'"{hashlib.sha256(self.body).hexdigest()[:32]}"'
 
 
-@lru_cache(256)
 def read_document(url: str, path: str) -> Document | None:
     """Return a document of the server at an address; None when there is none at the path."""
-    write = DOCUMENTS.get(path)
-    if write is not None:
-        return write(url)
+    if path in DOCUMENTS:
+        return _write(url, path)
     folder, _, rest = path.removeprefix("/").partition("/")
     if folder == "docs" and rest in read_pages():
         return Document(read_pages()[rest].text.encode(), _TEXT)
@@ -64,6 +62,11 @@ def read_document(url: str, path: str) -> Document | None:
         if rest == skill.path:
             return Document(skill.text.encode(), _TEXT)
     return None
+
+
+@lru_cache(64)
+def _write(url: str, path: str) -> Document:
+    return DOCUMENTS[path](url)
 
 
 def _write_card(url: str) -> Document:

@@ -81,12 +81,12 @@ def admit(address: Address, granted: Granted | None, message: Message) -> None:
     needed = _needed(address, message)
     if granted is None:
         if needed:
-            said = f"sign in first: '{message.tool}' is not for everybody"
+            said = f"sign in first: '{(message.tool or '')[:64]}' is not for everybody"
             raise _unknown(address, needed, said)
     elif not needed <= granted.scopes:
         lacking = "' and '".join(_order(needed - granted.scopes))
         headers = _challenge(address, needed | granted.scopes, "insufficient_scope")
-        said = f"'{message.tool or message.method}' takes the scope '{lacking}'"
+        said = f"'{(message.tool or message.method)[:64]}' takes the scope '{lacking}'"
         raise Rejected(HTTPStatus.FORBIDDEN, said, code=0, headers=headers)
 
 
