@@ -13,6 +13,7 @@ import pytest
 
 from bbops_server.accounts.rules import GrantScope
 from bbops_server.control.app import create_control
+from bbops_server.mcp.workplace import open_workplace
 from tests.agents_at_server import House
 from tests.checkouts import make_repository
 from tests.granting import give
@@ -242,6 +243,16 @@ def test_what_is_done_is_in_the_audit_log(house: House) -> None:
     assert git(house.folder / "shop", "log", "-1", "--format=%ae", "noted") == (
         "developer@example.com"
     )
+
+
+def test_previews_without_end_are_told_to_wait(house: House) -> None:
+    agent = house.agent("viewer")
+    agent.caller = replace(agent.caller, person="somebody")
+    agent.place = open_workplace(house.desk, agent.caller, "shop")
+    for _ in range(60):
+        house.desk.limits.work.take("somebody")
+    assert "try again in" in agent.refused("preview_changes", changes=[say(1)]).message
+    assert agent.call("context_list")["total"]
 
 
 # ---- several projects, and one elsewhere
