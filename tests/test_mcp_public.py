@@ -225,6 +225,20 @@ def test_an_unexpected_failure_says_nothing_of_itself(
     assert "tool project_list failed" in caplog.text
 
 
+def test_a_book_that_is_away_is_said_without_its_place(
+    tried: Tried, ada: Agent, caplog: pytest.LogCaptureFixture
+) -> None:
+    ada.result("account_status")
+    tried.book.close()
+    file = tried.settings.state / "control.sqlite"
+    file.rename(file.with_suffix(".gone"))
+    file.mkdir()
+    said = ada.refusal("account_status")
+    file.rmdir()
+    assert said == "accounts cannot be read now\nhint: try again in a moment"
+    assert str(file) in caplog.text
+
+
 def test_answers_are_not_kept_by_anybody(nobody: Agent) -> None:
     answer: httpx.Response = nobody.call("platform_help")
     assert answer.headers["cache-control"] == "no-store"

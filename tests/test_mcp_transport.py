@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bbops_server.accounts.rules import GrantScope, Role
+from bbops_server.mcp import message as message_module
 from bbops_server.mcp.message import Rejected, parse_message
 from tests.agents import HEADERS, MCP, NEWEST, Agent, give, message
 from tests.control import URL, Tried, tried
@@ -141,6 +143,29 @@ def test_a_stranger_sends_little(nobody: Agent, ada: Agent) -> None:
     large = {"query": "x" * 100_000}
     assert nobody.call("docs_search", large).status_code == 413
     assert ada.call("docs_search", large).status_code == 200
+
+
+def test_a_message_that_does_not_come_is_not_waited_for(
+    tried: Tried, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(message_module, "_READ_SECONDS", 0.05)
+    answers: list[int] = []
+
+    async def receive() -> Any:
+        await asyncio.sleep(5)
+
+    async def send(part: Any) -> None:
+        answers.append(part.get("status", 0))
+
+    fields = HEADERS | {"host": "127.0.0.1:8001"}
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST",
+        "scheme": "http", "path": "/mcp", "raw_path": b"/mcp", "query_string": b"",
+        "root_path": "", "client": ("192.0.2.1", 1), "server": ("127.0.0.1", 8001),
+        "headers": [(name.encode(), text.encode()) for name, text in fields.items()],
+    }  # fmt: skip
+    asyncio.run(tried.app(scope, receive, send))  # type: ignore[arg-type]
+    assert answers[0] == 408
 
 
 def test_strangers_that_ask_without_end_are_told_to_wait(tried: Tried, nobody: Agent) -> None:

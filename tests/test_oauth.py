@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,7 +14,8 @@ import pytest
 from bbops_server.accounts.rules import Role
 from bbops_server.oauth.asked import Sender
 from bbops_server.oauth.redirects import allows, is_registrable
-from tests.control import URL, Browser, Tried, fresh, tried
+from bbops_server.settings import Access
+from tests.control import PASSWORD, URL, Browser, Tried, fresh, tried
 from tests.granting import VERIFIER
 from tests.oauth_client import DEVICE, REDIRECT, Program, agree, back, hidden
 
@@ -81,6 +84,15 @@ def test_other_forms_come_from_our_own_pages(tried: Tried, ada: Browser, agent: 
         assert ada.post("/oauth/authorize", form, headers=headers).status_code == 403
 
 
+def test_the_doors_for_all_are_no_wider_than_said(tried: Tried) -> None:
+    foreign = {"origin": "https://evil.example"}
+    for path in ("/oauth/device_authorization", "/oauth/device", "/oauth/authorize"):
+        assert tried.browser().call("POST", path, headers=foreign).status_code == 403
+    answer = tried.browser("http://evil.example").call("POST", "/oauth/token")
+    assert (answer.status_code, "error" in answer.json()) == (403, True)
+    assert "access-control-allow-origin" not in tried.browser().get("/signin").headers
+
+
 # ---- registration
 def test_a_client_registers_and_is_told_nothing_null(tried: Tried, agent: Program) -> None:
     answer = agent.register({
@@ -105,9 +117,15 @@ def test_a_client_registers_and_is_told_nothing_null(tried: Tried, agent: Progra
     "http://localhost.evil.example/", "http://[::2]/", "http://0.0.0.0/cb", "https://ä.example/",
     "https://agent.example.com:99999/", "about:blank", "blob:https://x/", "x" * 3000,
 ])  # fmt: skip
-def test_an_address_that_no_answer_may_go_to_is_refused(agent: Program, uri: str) -> None:
+def test_an_address_that_no_answer_may_go_to_is_refused(uri: str) -> None:
     assert not is_registrable(uri)
-    answer = agent.register({"client_name": "Robot", "redirect_uris": [uri]})
+
+
+@pytest.mark.parametrize("uris", [["javascript:x"], [REDIRECT, "data:x"], [REDIRECT] * 11, []])
+def test_a_client_names_only_addresses_that_answers_may_go_to(
+    agent: Program, uris: list[str]
+) -> None:
+    answer = agent.register({"client_name": "Robot", "redirect_uris": uris})
     assert error(answer) == "400 invalid_redirect_uri"
 
 
@@ -209,6 +227,24 @@ def test_who_is_not_signed_in_signs_in_and_comes_back(tried: Tried, agent: Progr
     shown = browser.get(away.headers["location"])
     come = browser.post("/signin", form | hidden(shown.text))
     assert come.headers["location"] == path
+
+
+def test_a_new_person_signs_up_and_comes_back(tmp_path: Path) -> None:
+    tried = Tried(tmp_path, access=Access(signup="open"))
+    tried.add("ada@example.com", Role.OWNER)
+    path, browser = Program(tried).path(), tried.browser()
+    page = browser.get(browser.get(path).headers["location"]).text
+    (link,) = re.findall(r'href="(/signup[^"]+)"', page)
+    form = hidden(browser.get(html.unescape(link)).text)
+    new = {"email": "new@example.com", "name": "New", "password": PASSWORD}
+    assert browser.post("/signup", form | new).headers["location"] == path
+    assert "new@example.com" in browser.get(path).text
+    tried.close()
+
+
+def test_the_page_is_opened_thirty_times_a_minute(ada: Browser, agent: Program) -> None:
+    found = [ada.get(agent.path()).status_code for _ in range(31)]
+    assert found[-2:] == [200, 429]
 
 
 def test_without_any_account_it_is_said_what_to_do(fresh: Tried) -> None:

@@ -5,8 +5,10 @@ What is downloaded is kept in npm's own cache; from then on nothing here needs a
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -33,7 +35,7 @@ FOLDER: Final = "BBOPS_NPM_FOLDER"
 @cache
 def folder() -> Path:
     """Return a folder with everything installed; takes some 15 s the first time."""
-    found = Path(os.environ.get(FOLDER) or mkdtemp(prefix="bbops-npm-"))
+    found = Path(os.environ.get(FOLDER) or _make())
     wanted = json.dumps({"private": True, "type": "module", "dependencies": PACKAGES})
     mark = found / "package.json"
     if not (mark.exists() and mark.read_text() == wanted and (found / "node_modules").exists()):
@@ -45,6 +47,13 @@ def folder() -> Path:
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
     return found
+
+
+def _make() -> str:
+    """Return a folder that goes with this process."""
+    made = mkdtemp(prefix="bbops-npm-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made
 
 
 def run(script: str | Path, *arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:

@@ -62,7 +62,7 @@ class Devices:
             "resource": wish.resource, "project": wish.project, "address": address[:64],
             "expires": now + LASTS, "interval_seconds": INTERVAL_SECONDS, "outcome": "pending",
         }  # fmt: skip
-        with self._store.writing() as connection:
+        with self._store.noting() as connection:
             _make_room(connection, now - LASTS)
             connection.execute(oauth_devices.insert().values(**values))
         return key, code
@@ -110,7 +110,7 @@ class Devices:
         spent = oauth_devices.update().where(
             known.hash == device.key_hash, known.outcome == "approved"
         )
-        with self._store.writing() as connection:
+        with self._store.noting() as connection:
             is_first = bool(connection.execute(spent.values(outcome="used")).rowcount)
             if is_first:
                 add_tokens(connection, device.grant, issued, self._store.now())

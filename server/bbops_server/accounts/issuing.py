@@ -112,7 +112,7 @@ class Issuing:
         code = oauth_codes.c
         spent = oauth_codes.update().where(code.hash == held.key_hash, code.used.is_(None))
         now = self._store.now()
-        with self._store.writing() as connection:
+        with self._store.noting() as connection:
             is_first = connection.execute(spent.values(used=now)).rowcount
             if is_first:
                 add_tokens(connection, held.grant, issued, now)
@@ -142,7 +142,7 @@ class Issuing:
         rotated = oauth_tokens.update().where(
             token.refresh_hash == held.key_hash, token.rotated.is_(None)
         )
-        with self._store.writing() as connection:
+        with self._store.noting() as connection:
             connection.execute(rotated.values(rotated=now))
             add_tokens(connection, held.grant, issued, now)
 

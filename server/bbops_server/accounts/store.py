@@ -127,7 +127,7 @@ class Store:
 
     @contextmanager
     def noting(self) -> Iterator[sa.Connection]:
-        """Give a transaction as `writing`, for what nobody's rights depend on: a log, a last use.
+        """Give a transaction as `writing`, for what takes nothing from anybody: a log, new tokens.
 
         Raises:
             ControlAway: the database is not at hand.

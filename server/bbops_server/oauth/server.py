@@ -34,7 +34,7 @@ class _Limits:
 
     def take(self, client_id: str, network: str) -> int:
         """Count a request; return 0, or after how many seconds to come again."""
-        return self._network.take(network) or self._client.take(f"{network} {client_id}")
+        return self._network.take(network) or self._client.take(f"{network} {client_id[:64]}")
 
 
 class OAuth:
