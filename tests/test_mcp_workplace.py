@@ -13,6 +13,7 @@ import pytest
 
 from bbops_server.accounts.rules import GrantScope
 from bbops_server.control.app import create_control
+from bbops_server.mcp.workplace import open_workplace
 from tests.agents_at_server import House
 from tests.checkouts import make_repository
 from tests.granting import give
@@ -244,6 +245,16 @@ def test_what_is_done_is_in_the_audit_log(house: House) -> None:
     )
 
 
+def test_previews_without_end_are_told_to_wait(house: House) -> None:
+    agent = house.agent("viewer")
+    agent.caller = replace(agent.caller, person="somebody")
+    agent.place = open_workplace(house.desk, agent.caller, "shop")
+    for _ in range(60):
+        house.desk.limits.work.take("somebody")
+    assert "try again in" in agent.refused("preview_changes", changes=[say(1)]).message
+    assert agent.call("context_list")["total"]
+
+
 # ---- several projects, and one elsewhere
 def test_a_repository_of_two_takes_the_role_in_both(house: House) -> None:
     agent = house.agent("developer", "left")
@@ -357,6 +368,18 @@ def test_a_rollback_is_a_pull_request(house: House) -> None:
     assert done["live"]
     assert house.api.get("/right/hello").json()["version"] == 1
     assert agent.call("publish_status", commit=versions[0]["commit"])["state"] == "superseded"
+
+
+def test_ways_back_are_told_apart(house: House) -> None:
+    agent = house.agent("maintainer", "held")
+    agent.call("recovery_snapshot", name="v9")
+    assert "there is no version 'v9'" in agent.refused(
+        "recovery_rollback", to="v9", reason="x"
+    ).message  # fmt: skip
+    for to in ("snapshot/v1", "snapshot/1", "deadbeef1", "main", "HEAD", "--all"):
+        assert "is no version" in agent.refused("recovery_rollback", to=to, reason="x").message
+    for to in ("snapshot/v9", "v1", tip(house, project="held")[:12]):
+        assert "already" in agent.refused("recovery_rollback", to=to, reason="x").message
 
 
 def test_a_snapshot_names_what_is_live(house: House) -> None:

@@ -35,7 +35,11 @@ class Restored(msgspec.Struct, frozen=True):
 
 
 class Prepared(Gives, frozen=True, kw_only=True):
-    """The pull request; `unrecoverable` is data that no way back brings back."""
+    """The pull request.
+
+    `unrecoverable` is what loses the place of its values: they are hidden, and deleted for good by
+    'bbops db narrow'.
+    """
 
     number: int
     url: str
@@ -67,6 +71,6 @@ async def run(place: Workplace, taken: Back) -> Prepared:
 TOOL = Tool(
     "recovery_rollback", "Prepare a rollback",
     "Opens a pull request that returns the project, or the given resources, to an earlier version."
-    " Says which data cannot be brought back.",
+    " Says which data loses its place.",
     Back, Prepared, run, scope="builder", hints=Hints(reaches_out=True),
 )  # fmt: skip

@@ -44,12 +44,18 @@ def do(bench: Bench, taken: Back) -> Restored:
 
 
 def _find(bench: Bench, text: str) -> Version:
-    snapshot = bench.path(f"{SNAPSHOT}{text.rpartition(SNAPSHOT)[2]}")
-    kept = next((one for one in snapshots(bench) if one.tag == snapshot), None)
+    """Return what a text names: a version, a snapshot, or a commit that was live.
+
+    Raises:
+        Refused: nothing; GitError where it looks like a version.
+    """
+    name = text.removeprefix(bench.path("")).removeprefix(SNAPSHOT)
+    if _VERSION.fullmatch(text) and SNAPSHOT not in text:
+        return find_version(bench.store.place, text, bench.folder)
+    tag = bench.path(f"{SNAPSHOT}{name}")
+    kept = next((one for one in snapshots(bench) if one.tag == tag), None)
     if kept is not None:
         return Version(kept.tag, 0, kept.commit, kept.at, kept.summary, {})
-    if _VERSION.fullmatch(text):
-        return find_version(bench.store.place, text, bench.folder)
     commit = bench.store.find_commit(text) if _COMMIT.fullmatch(text) else None
     if commit is None or not bench.store.is_ancestor(commit, bench.head):
         raise Refused(
@@ -60,6 +66,6 @@ def _find(bench: Bench, text: str) -> Version:
 
 
 def _lost(follows: Plan | None) -> list[str]:
-    """Return which values no longer have a place; hidden ones come back with their column."""
+    """Return whose values lose their place; what is only hidden comes back with its column."""
     tables = follows.tables if follows else ()
     return [f"{one.kind} '{one.name}'" for one in tables if one.risk in {"destructive", "depends"}]

@@ -40,6 +40,7 @@ class Limits:
         self.consents = Limit(30, 60)
         self.user_codes, self.shown_codes = Limit(5, 60), Limit(10, 900)
         self.agents = Limit(1_200, 60)
+        self.work = Limit(60, 60)
 
 
 class Desk:

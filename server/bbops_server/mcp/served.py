@@ -10,6 +10,7 @@ from bbops.database.place import write_place
 from bbops.mcp.tool import Call, Refused
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.features import read_features_off
+from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.rules import RULES, Caller, Permission, may, role_in
 from bbops_server.forge.proposing import Proposing
 from bbops_server.githttp.asked import Refusal
@@ -33,6 +34,13 @@ WORDS: Final = {
 _BY_KEY: Final = frozenset({"token", "grant"})
 
 
+class Counting(Protocol):
+    """How often something may be asked."""
+
+    work: Limit
+    """What takes room in the repository, or minutes of the processor; by person."""
+
+
 class Around(Protocol):
     """What the control plane has on its desk; a `bbops_server.control.desk.Desk` is one."""
 
@@ -43,6 +51,11 @@ class Around(Protocol):
     @property
     def settings(self) -> Settings:
         """The settings in force."""
+        ...
+
+    @property
+    def limits(self) -> Counting:
+        """How often something may be asked."""
         ...
 
     async def ask(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -86,6 +99,12 @@ class Served:
                 "this repository holds other projects, too, of which you may not do so",
                 hint="ask a maintainer of those",
             )
+
+    def count(self) -> None:
+        """Count work that costs much. Raises: Refused: it is too much."""
+        wait = self.desk.limits.work.take(self.caller.person or self.caller.how)
+        if wait:
+            raise Refused(f"too much was asked for; try again in {wait} s")
 
     def _refusal(self, permission: Permission) -> Refused:
         rule, here = RULES[permission], role_in(self.caller, self.project)

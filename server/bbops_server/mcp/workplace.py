@@ -54,6 +54,8 @@ MOST_PULLS: Final = 20
 _LOOKS: Final = 10
 _LOOK_SECONDS: Final = 0.15
 _MOST_LOOKED_AT: Final = 20
+_COSTLY: Final = frozenset({"previewing", "restoring"})
+"""Work that leaves something in the repository, whether or not anybody takes it up."""
 _NOTED: Final = {
     "applying": "commit to draft", "resetting": "reset draft", "snapshot": "save snapshot",
 }  # fmt: skip
@@ -81,6 +83,8 @@ class ServedWorkplace:
         """Have the build process do it."""
         needed = Permission.PUSH_DRAFT if work.writes else Permission.READ_PROJECT
         await self._at.require(needed)
+        if work.name in _COSTLY:
+            self._at.count()
         bench = await self._at.bench()
         if work.writes and not bench["elsewhere"]:
             await self._at.require(needed, everywhere=True)
@@ -134,6 +138,7 @@ class ServedWorkplace:
     async def test(self, commit: str) -> Tested:
         """Run the tests in their turn: publications find the processor free."""
         await self._at.require(Permission.READ_PROJECT)
+        self._at.count()
         bench, at = await self._at.bench(), self._at.loop.workshop
         source = {
             "kind": "git", "repository": bench["repository"], "commit": commit,
