@@ -162,6 +162,8 @@ class Session:
         refresh_expires_in: how long a sign-in lasts without being used.
         cookie: carries the token instead, if there is one.
         csrf_header: repeats the cookie `csrf` in requests that change something by cookie.
+        keys: where the public keys of tokens are, for other programs that verify them; null where
+            the project signs with a secret.
     """
 
     login: str | None
@@ -175,6 +177,7 @@ class Session:
     refresh_expires_in: str | None
     cookie: Cookie | None
     csrf_header: str | None
+    keys: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,8 @@ def _facts(session: Session, routes: dict[str, Operation]) -> Iterator[tuple[str
     cookie = session.cookie
     yield "Cookie", _cookie(cookie) if cookie else "none, the client keeps the token"
     yield "CSRF header", _csrf(session)
+    if session.keys:
+        yield "Public keys", f"`{session.keys}`, for other programs that verify a token"
 
 
 def _without(key: str, session: Session) -> str:

@@ -8,6 +8,8 @@ from bbops.contract.contract import Cookie, Scheme, Session
 from bbops.project import Project, Resource, Route
 from bbops.resources.function import Function
 from bbops.resources.project import Refresh
+from bbops.runtime.keys import MAKING
+from bbops.runtime.published_keys import PATH
 from bbops.steps._base import every_step
 from bbops.steps.verify_jwt import VerifyJwt
 
@@ -43,6 +45,7 @@ def session(project: Project, published: Collection[str]) -> Session | None:
         refresh_expires_in=(auth.refresh or Refresh()).expires_in if has_refresh else None,
         cookie=_cookie(project),
         csrf_header=given.csrf_header if given else None,
+        keys=PATH if auth.algorithm in MAKING else None,
     )
 
 

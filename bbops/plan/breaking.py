@@ -26,6 +26,7 @@ def find_breaks(pairs: Pairs) -> tuple[Finding, ...]:
         found += _of_pair(pairs, pair)
     found += _scheme_breaks(pairs)
     found += _session_breaks(pairs)
+    found += _signing_breaks(pairs)
     found += _topic_breaks(pairs)
     found += _webhook_breaks(pairs)
     return sort_findings(found)
@@ -120,6 +121,16 @@ def _session_breaks(pairs: Pairs) -> Iterator[Finding]:
     if was_cookie != now_cookie:
         message = f"the cookie was {_quoted(was_cookie)}, and is {_quoted(now_cookie)} now"
         yield finding("session-changed", "session", message, settings.place("session", "cookie"))
+
+
+def _signing_breaks(pairs: Pairs) -> Iterator[Finding]:
+    """Tokens that are out were signed in the way before, and programs elsewhere verify that one."""
+    base, head = pairs.base.settings.model.auth, pairs.head.settings.model.auth
+    if base is None or head is None or base.algorithm == head.algorithm:
+        return
+    message = f"tokens were signed by {base.algorithm}, and are by {head.algorithm} now"
+    place = pairs.head.settings.place("auth", "algorithm")
+    yield finding("signing-changed", "session", message, place)
 
 
 def _sign_in(project: Project, endpoint: str | None) -> tuple[str, str] | None:

@@ -91,6 +91,10 @@ CODES: Final[Mapping[str, Code]] = {
         "a field of an answer may have values that clients do not know",
         "tell the clients first, or keep the values",
     ),
+    "signing-changed": _breaks(
+        "everybody signs in again, and programs that verify tokens need another key",
+        "say so before, or keep 'auth.algorithm'",
+    ),
     "session-changed": _breaks(
         "frontends sign people in in another way than before", "keep the names of `session`"
     ),

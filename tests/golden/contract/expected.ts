@@ -1,5 +1,5 @@
 // The client of 'notebook', written by bbops from its contract.
-// Contract e067f40518e2. Do not change it: write it again.
+// Contract a3c76018227c. Do not change it: write it again.
 /* eslint-disable */
 
 /** What came along with a failed call, and what the project answered. */
