@@ -131,13 +131,9 @@ LONGEST_FIRST = (
 """Files that take longest: processes that share the work must not find them at its end."""
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in a hook of the same name
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     rank = {name: place for place, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
-    for item in items:
-        is_browser = item.get_closest_marker("browser")  # one at a time, beside everything else
-        item.add_marker(pytest.mark.xdist_group("browser" if is_browser else item.path.stem))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
