@@ -8,10 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.docs.agent_tools import PAGE, agent_tools_page
 from tests.served import environment, make_project
 
 
+@pytest.mark.long
 def test_the_example_prints_what_it_shows(tmp_path: Path) -> None:
     text = PAGE.read_text()
     (script,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)

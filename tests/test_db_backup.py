@@ -127,6 +127,7 @@ def test_no_writer_waits_for_the_copying_of_a_large_database(tmp_path: Path) -> 
     assert "meanwhile" not in titles(tmp_path / "copy.sqlite")
 
 
+@pytest.mark.long
 def test_the_default_name_has_the_project_and_the_time(served: Served, commands: Commands) -> None:
     done = commands.run("backup")
     (file,) = served.repository.glob("small-*.sqlite")
@@ -137,6 +138,7 @@ def test_the_default_name_has_the_project_and_the_time(served: Served, commands:
     assert file.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.long
 def test_a_folder_gets_the_default_name(served: Served, commands: Commands, tmp_path: Path) -> None:
     (folder := tmp_path / "backups").mkdir()
     assert Path(commands.json("backup", folder)["file"]).parent == folder
@@ -178,6 +180,7 @@ def test_a_damaged_database_is_named_and_no_backup_is_left(tmp_path: Path) -> No
     assert list(target.parent.iterdir()) == []
 
 
+@pytest.mark.long
 def test_a_disk_without_room_leaves_nothing_and_is_named(
     served: Served, commands: Commands, tmp_path: Path
 ) -> None:

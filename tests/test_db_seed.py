@@ -44,6 +44,7 @@ def commands(tmp_path: Path) -> Commands:
     return Commands(tmp_path / "small", tmp_path / "commands")
 
 
+@pytest.mark.long
 def test_rows_that_somebody_deleted_come_back_beside_a_running_server(
     served: Served, commands: Commands
 ) -> None:
@@ -58,11 +59,13 @@ def test_rows_that_somebody_deleted_come_back_beside_a_running_server(
     assert served.api.get("/notes").json()[0]["title"] == "one"
 
 
+@pytest.mark.long
 def test_a_second_time_adds_nothing(served: Served, commands: Commands) -> None:
     assert commands.json("seed") == {"added": {"notes": 0, "people": 0}}
     assert commands.run("seed").stdout == "every seed row is there\n"
 
 
+@pytest.mark.long
 def test_a_row_that_breaks_a_rule_takes_all_back(served: Served, commands: Commands) -> None:
     commands.json("shell", "--write", "DELETE FROM notes")
     commands.json("shell", "--write", "DELETE FROM people")
@@ -74,6 +77,7 @@ def test_a_row_that_breaks_a_rule_takes_all_back(served: Served, commands: Comma
     assert commands.json("shell", ROWS)["rows"] == []
 
 
+@pytest.mark.long
 def test_what_is_committed_is_seeded_and_not_what_is_only_saved(
     served: Served, commands: Commands
 ) -> None:

@@ -71,6 +71,7 @@ def test_a_commit_whose_tests_fail_is_not_served_and_says_where(served: Served) 
     assert served.api.get("/hello").json()["version"] == 1
 
 
+@pytest.mark.long
 def test_code_goes_live_with_the_test_that_asks_for_it(served: Served) -> None:
     put(served, hello(2))
     served.stalled()
@@ -110,6 +111,7 @@ def test_what_is_served_answers_while_tests_run(served: Served) -> None:
     served.live()
 
 
+@pytest.mark.long
 def test_a_project_without_tests_passes_its_gate(served: Served) -> None:
     (served.repository / "tests/hello.yaml").unlink()
     assert served.live_of(put(served, hello(2)))

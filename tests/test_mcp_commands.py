@@ -11,6 +11,8 @@ import pytest
 
 from tests.served import Served, make_project
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:

@@ -85,6 +85,7 @@ def test_a_mistake_keeps_the_last_good_release_and_says_where_it_is(served: Serv
     assert served.api.get("/api/me").headers["x-release"] == good.partition(":")[2][:12]
 
 
+@pytest.mark.long
 def test_a_failing_commit_never_blocks_the_fix(served: Served) -> None:
     served.edit(LIST, "vars.notes }", "vars.notes[")
     served.commit()
@@ -94,6 +95,7 @@ def test_a_failing_commit_never_blocks_the_fix(served: Served) -> None:
     assert served.condition("Stalled")["status"] is False
 
 
+@pytest.mark.long
 def test_of_many_commits_the_newest_wins(served: Served) -> None:
     for number in range(8):
         served.edit(LIST, PAGE, f"{PAGE}\n        field{number}: {number}")
@@ -101,6 +103,7 @@ def test_of_many_commits_the_newest_wins(served: Served) -> None:
     wait_for(lambda: served.status()["applied_revision"] == f"main@sha1:{newest}")
 
 
+@pytest.mark.long
 def test_tables_grow_with_the_code_that_needs_them(served: Served) -> None:
     headers = served.sign_up()
     served.api.post("/api/v1/notes", json={"title": "Old"}, headers=headers)
@@ -115,6 +118,7 @@ def test_tables_grow_with_the_code_that_needs_them(served: Served) -> None:
     assert notes == [{"title": "Old", "colour": "red"}]
 
 
+@pytest.mark.long
 def test_a_change_that_would_lose_rows_is_refused_and_loses_none(served: Served) -> None:
     headers = served.sign_up()
     served.api.post("/api/v1/notes", json={"title": "Kept"}, headers=headers)
@@ -148,6 +152,7 @@ def test_a_repository_that_vanishes_changes_nothing_and_may_come_back(
         wait_for(lambda: served.status()["applied_revision"] == f"main@sha1:{commit}")
 
 
+@pytest.mark.long
 def test_links_submodules_and_huge_files_are_diagnostics(served: Served) -> None:
     (served.repository / "functions/link.yaml").symlink_to("/etc/passwd")
     (served.repository / "functions/huge.yaml").write_text("a: " + "b" * (1 << 20))
@@ -172,6 +177,7 @@ def test_links_submodules_and_huge_files_are_diagnostics(served: Served) -> None
     assert served.api.get("/api/me").status_code == 401
 
 
+@pytest.mark.long
 def test_a_restart_serves_the_last_good_release_before_anything_else(
     repository: Path, tmp_path: Path
 ) -> None:
@@ -188,10 +194,12 @@ def test_a_restart_serves_the_last_good_release_before_anything_else(
         assert (reply.status_code, reply.headers["x-release"]) == (200, good)
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_the_server_with_exit_code_0(served: Served) -> None:
     assert served.stop(signal.SIGINT) == 0
 
 
+@pytest.mark.long
 def test_a_missing_env_value_stalls_until_it_is_set(served: Served) -> None:
     served.edit("project.yaml", "auth:", "  MAIL_KEY: { secret: true }\n\nauth:")
     served.commit()
@@ -208,6 +216,7 @@ def test_a_missing_env_value_stalls_until_it_is_set(served: Served) -> None:
     assert "hunter2" not in stored
 
 
+@pytest.mark.long
 def test_a_key_that_cannot_sign_stalls_with_its_name(served: Served) -> None:
     served.edit("project.yaml", "${ env.JWT_SECRET }", "${ env.SHORT }")
     served.edit("project.yaml", "auth:", "  SHORT: { default: tiny }\n\nauth:")
@@ -217,6 +226,7 @@ def test_a_key_that_cannot_sign_stalls_with_its_name(served: Served) -> None:
     assert "tiny" not in stalled["message"]
 
 
+@pytest.mark.long
 def test_one_state_folder_has_one_server(served: Served, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "bbops", "serve", str(served.repository), "--port", "0"],
@@ -227,6 +237,7 @@ def test_one_state_folder_has_one_server(served: Served, tmp_path: Path) -> None
     assert "--state" in done.stderr
 
 
+@pytest.mark.long
 def test_a_taken_port_is_said_with_the_cure(served: Served, tmp_path: Path) -> None:
     port = served.api.base_url.port
     done = subprocess.run(
@@ -280,6 +291,7 @@ def test_a_bare_repository_and_a_folder_of_a_monorepo_are_served(tmp_path: Path)
         served.live()
 
 
+@pytest.mark.long
 def test_a_huge_body_is_413_and_the_server_serves_on(served: Served) -> None:
     def chunks() -> Iterator[bytes]:
         for _ in range(100):
@@ -323,6 +335,7 @@ def test_a_function_without_end_is_stopped_and_others_are_answered(served: Serve
     assert "functions/again.yaml:2" in log
 
 
+@pytest.mark.long
 def test_secrets_are_in_no_log_argument_or_file_of_the_state(served: Served) -> None:
     served.sign_up()
     pids = subprocess.run(
@@ -339,6 +352,7 @@ def test_secrets_are_in_no_log_argument_or_file_of_the_state(served: Served) -> 
     assert secret not in (served.home / "log").read_text()
 
 
+@pytest.mark.long
 def test_answered_requests_are_remembered_and_can_be_asked_for(served: Served) -> None:
     headers = served.sign_up()
     made = served.api.post("/api/v1/notes?secret=hunter2", json={"title": "x"}, headers=headers)

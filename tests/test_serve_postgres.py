@@ -115,6 +115,7 @@ def by_hand(schema: PostgresPlace, sql: str) -> None:
         connection.execute(sql.encode())
 
 
+@pytest.mark.long
 def test_a_server_that_is_not_there_is_said_without_its_password(tmp_path: Path) -> None:
     repository = make_project(tmp_path / "shop")
     url = "postgresql://ada:hunter2@127.0.0.1:1/shop"

@@ -121,6 +121,7 @@ def test_a_receiver_is_told_of_each_publication_in_order(folder: Path, receiver:
     assert "nobody" in broken["message"]
 
 
+@pytest.mark.long
 def test_only_the_events_that_are_wanted_are_sent(folder: Path, receiver: Receiver) -> None:
     with serve(folder, receiver.url, ", events: [stalled]") as server:
         server.until("live", "one")
@@ -152,6 +153,7 @@ def test_a_dead_receiver_delays_nothing_and_gets_all_after_a_restart(
     assert receiver.tried[0] == receiver.tried[1]
 
 
+@pytest.mark.long
 def test_an_address_that_may_not_be_asked_is_not_asked(folder: Path, receiver: Receiver) -> None:
     text = settings(receiver.url).replace("egress: { allow: [127.0.0.1] }\n", "")
     with Several(folder, text, env={NAME: SECRET}) as server:
@@ -195,6 +197,7 @@ def lone(url: str, events: str) -> str:
     )
 
 
+@pytest.mark.long
 def test_proposals_and_drafts_of_a_server_of_one_repository_are_told(
     folder: Path, receiver: Receiver
 ) -> None:
@@ -251,6 +254,7 @@ def find(receiver: Receiver, kind: str) -> dict[str, Any]:
     return dict(found)
 
 
+@pytest.mark.long
 def test_a_draft_that_does_not_work_is_told_once(folder: Path, receiver: Receiver) -> None:
     with serve(folder, receiver.url, ", events: [draft.failed]") as server:
         server.until("live", "one")

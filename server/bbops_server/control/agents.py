@@ -24,7 +24,7 @@ from bbops_server.control.desk import Desk
 from bbops_server.control.routes import IS_DOOR, read
 from bbops_server.control.visit import Here, Visit
 from bbops_server.mcp.gate import ASKING, Address, Asking, admit, identify
-from bbops_server.mcp.lobby import MCP_PATH, METADATA_PATH, Lobby
+from bbops_server.mcp.lobby import MCP_PATH, Lobby
 from bbops_server.mcp.message import (
     MOST_BYTES,
     MOST_OF_STRANGERS,
@@ -36,6 +36,7 @@ from bbops_server.mcp.message import (
     read_message,
 )
 from bbops_server.mcp.tables import PROJECT, PUBLIC, tools_of
+from bbops_server.oauth.endpoints import METADATA
 
 _KEY: Final = re.compile("[a-z0-9]{1,64}")
 _SERVERS: Final = "bbops_server.mcp.servers"
@@ -105,7 +106,7 @@ async def _let_in(
 def _address(desk: Desk, key: str) -> Address:
     path = f"{MCP_PATH}/p/{key}" if key else MCP_PATH
     tools = tools_of(PROJECT if key else PUBLIC)
-    return Address(desk.link(path), desk.link(METADATA_PATH + path), tools, is_open=not key)
+    return Address(desk.link(path), desk.link(METADATA + path), tools, is_open=not key)
 
 
 async def _find(visit: Visit, address: Address, token: str) -> Granted | None:

@@ -18,8 +18,9 @@ import bbops
 from bbops.mcp.clients._base import Client, find_clients
 from bbops.mcp.handbook import Page, read_pages
 from bbops.mcp.skills import Skill, read_skills
-from bbops_server.mcp.lobby import MCP_PATH, METADATA_PATH
+from bbops_server.mcp.lobby import MCP_PATH
 from bbops_server.mcp.tables import PROTOCOLS
+from bbops_server.oauth.endpoints import METADATA
 
 _TITLE: Final = "bbops: backends that live in git"
 _ABOUT: Final = "Finds documentation and projects, and leads agents to the server of one project."
@@ -132,7 +133,7 @@ def _write_manifest(url: str) -> Document:
         },
         "clients": [_client(name, one, address) for name, one in find_clients().items()],
         "oauth": {
-            "protectedResource": f"{url}{METADATA_PATH}{MCP_PATH}",
+            "protectedResource": f"{url}{METADATA}{MCP_PATH}",
             "signUp": f"{url}/signup",
             "notes": "Clients find the authorization server in the protected resource's document;"
             " it is no MCP server. Discovery tools need no sign-in. No file holds a token.",

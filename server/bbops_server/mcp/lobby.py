@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, ParamSpec, TypeVar
@@ -11,9 +9,9 @@ from typing import Final, ParamSpec, TypeVar
 from bbops.diagnostics import suggest
 from bbops.mcp.tool import Call, Refused
 from bbops_server.accounts.book import Book
-from bbops_server.accounts.errors import ControlAway
 from bbops_server.accounts.grants import Granted
 from bbops_server.accounts.rules import NOBODY, Caller, Permission, may
+from bbops_server.mcp.asking import ask
 from bbops_server.reconciler.asked import StatusSource
 from bbops_server.reconciler.status import Status
 from bbops_server.settings import Settings
@@ -22,10 +20,6 @@ Note = Callable[[str, str], Awaitable[None]]
 """Writes into the audit log what was done, and to what."""
 
 MCP_PATH: Final = "/mcp"
-METADATA_PATH: Final = "/.well-known/oauth-protected-resource"
-"""Before the path of an address, the document that says how to sign in there (RFC 9728)."""
-
-_log = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -47,16 +41,8 @@ class Lobby:
         return self.granted.caller if self.granted else NOBODY
 
     async def ask(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Ask the book, which blocks, in a thread.
-
-        Raises:
-            Refused: it is not at hand; where it is kept is nobody's business.
-        """
-        try:
-            return await asyncio.to_thread(call, *args, **kwargs)
-        except ControlAway as error:
-            _log.warning("%s", error.message)
-            raise Refused("accounts cannot be read now", hint="try again in a moment") from None
+        """Ask the book, which blocks, in a thread. Raises: Refused: it is not at hand."""
+        return await ask(call, *args, **kwargs)
 
     def link(self, path: str) -> str:
         """Return the whole address of a page."""

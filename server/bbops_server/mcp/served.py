@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, ParamSpec, Protocol, TypeVar
 
@@ -16,6 +15,7 @@ from bbops_server.forge.proposing import Proposing
 from bbops_server.githttp.asked import Refusal
 from bbops_server.githttp.repository import Repository, find_repository
 from bbops_server.githttp.serving import GitHttp
+from bbops_server.mcp.asking import ask
 from bbops_server.reconciler.asked import StatusSource
 from bbops_server.reconciler.loop import Reconciler
 from bbops_server.reconciler.remote import RemoteSource
@@ -56,10 +56,6 @@ class Around(Protocol):
     @property
     def limits(self) -> Counting:
         """How often something may be asked."""
-        ...
-
-    async def ask(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Ask the book, which blocks, in a thread."""
         ...
 
 
@@ -116,7 +112,7 @@ class Served:
     async def note(self, action: str, about: str = "", outcome: str = "done") -> None:
         """Write into the audit log what was done, and by which grant."""
         key = self.caller.key if self.caller.how in _BY_KEY else ""
-        await self.desk.ask(
+        await ask(
             self.desk.book.audit.add, action, who=self.caller.email, token=key,
             object=f"{self.project} {about}".strip(), address=self.address, outcome=outcome,
         )  # fmt: skip
@@ -172,7 +168,7 @@ class Served:
                 f"project '{self.project}' is served from a folder, not from a repository",
                 hint="'bbops mcp serve --stdio' works in a checkout",
             )
-        off = await self.desk.ask(read_features_off, at.plane.settings)
+        off = await ask(read_features_off, at.plane.settings)
         return {
             "repository": str(repository), "live": branch, "folder": at.project.path,
             "who": [self.caller.name or self.caller.email, self.caller.email], "taken": taken,

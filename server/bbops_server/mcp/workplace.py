@@ -34,6 +34,7 @@ from bbops_server.forge.trials import TEST_SECONDS, Trial
 from bbops_server.githttp.publishing import Waiting
 from bbops_server.live.draft_keys import make_token
 from bbops_server.live.history import find
+from bbops_server.mcp.asking import ask
 from bbops_server.mcp.served import WORDS, Around, Served, commit_of
 from bbops_server.mcp.telling import tell_attempt, tell_found, tell_judged, tell_proposed
 from bbops_server.reconciler.asked import DraftSource
@@ -132,7 +133,7 @@ class ServedWorkplace:
             forge = self._at.proposing().forge
         except Refused:  # they are kept where the repository is
             return ()
-        found = await self._at.desk.ask(forge.list, "open")
+        found = await ask(forge.list, "open")
         return tuple(tell_proposed(one) for one in found[:MOST_PULLS])
 
     async def test(self, commit: str) -> Tested:
@@ -182,7 +183,7 @@ class ServedWorkplace:
         """Return what the draft remembers of a request that failed, which it writes down soon."""
         for _ in range(_LOOKS):
             await asyncio.sleep(_LOOK_SECONDS)
-            for one in await self._at.desk.ask(find, history, limit=_MOST_LOOKED_AT):
+            for one in await ask(find, history, limit=_MOST_LOOKED_AT):
                 if one["request"] == request:
                     return one["failure"], one["step"]
         return "", ""
@@ -223,7 +224,7 @@ class ServedWorkplace:
         await self._at.require(Permission.PROPOSE, everywhere=True)
         if draft in {one.source.branch for one in self._at.repository().followers}:
             raise Refused(f"branch '{draft}' is live", hint="commit to a draft, and propose that")
-        head = await self._at.desk.ask(self._at.proposing().forge.resolve, draft)
+        head = await ask(self._at.proposing().forge.resolve, draft)
         return await self.restore(head, draft, title, body)
 
     async def restore(self, commit: str, topic: str, title: str, body: str) -> Judged:
@@ -247,14 +248,14 @@ class ServedWorkplace:
     async def _is_alone(self, number: int) -> bool:
         found = await self._at.proposing().get(number)
         book = self._at.desk.book
-        return await self._at.desk.ask(is_alone, book, found.author, self._at.project)
+        return await ask(is_alone, book, found.author, self._at.project)
 
     async def comment(self, number: int, text: str) -> str:
         """Say something of it as it is now; it is no approval."""
         await self._at.require(Permission.REVIEW, everywhere=True)
         desk = self._at.proposing()
         _, standing = await desk.look(number)
-        await self._at.desk.ask(
+        await ask(
             desk.forge.review, number, self._at.caller.email, "commented", text,
             standing.demands.digest,
         )  # fmt: skip
@@ -318,7 +319,7 @@ class ServedWorkplace:
         if history is None:
             raise Refused(f"there is no project '{self._at.project}'")
         begin = _now() + since if since < 0 else since
-        found = await self._at.desk.ask(
+        found = await ask(
             find, history, limit=limit, before=before, since=max(begin, 0.0), details=details,
             endpoint=endpoint, status="5xx" if only_failed else "",
         )  # fmt: skip

@@ -6,9 +6,10 @@ import msgspec
 
 from bbops.mcp.tool import Call, Gives, Tool
 from bbops_server.accounts.rules import GrantScope
-from bbops_server.mcp.lobby import METADATA_PATH, Lobby
+from bbops_server.mcp.lobby import Lobby
 from bbops_server.mcp.public._takes import Chosen
 from bbops_server.mcp.tables import PROJECT, PROTOCOLS, tools_of
+from bbops_server.oauth.endpoints import METADATA
 
 
 class SignIn(msgspec.Struct, frozen=True, rename="camel"):
@@ -35,7 +36,7 @@ async def show(at: Lobby, chosen: Chosen) -> Manifest:
     """Show it."""
     found = at.project(chosen.project_id)
     url = await at.mcp_url(found.name)
-    path = METADATA_PATH + url.removeprefix(at.settings.control_url)
+    path = METADATA + url.removeprefix(at.settings.control_url)
     return Manifest(
         project_id=found.name, mcp_url=url, transport="streamable-http",
         protocol_versions=list(PROTOCOLS),
