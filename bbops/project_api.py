@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 
-from bbops.addresses import check_address, is_here
+from bbops.addresses import check_address, is_here, is_https
 from bbops.answers import Reply
 from bbops.errors import ServerError
 
@@ -18,7 +18,9 @@ class Api:
 
     def __init__(self, url: str) -> None:
         self._url = check_address(url)
-        self._client = httpx.Client(timeout=TIMEOUT_SECONDS, trust_env=not is_here(self._url))
+        self._client = httpx.Client(
+            timeout=TIMEOUT_SECONDS, trust_env=not is_here(self._url), verify=is_https(self._url)
+        )
 
     def close(self) -> None:
         """Close the connections."""

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
-from bbops.addresses import check_address, is_here
+from bbops.addresses import check_address, is_here, is_https
 from bbops.answers import (
     Draft,
     Login,
@@ -55,7 +55,10 @@ class Remote:
         headers = {"authorization": f"Bearer {token}"} if token else {}
         # A proxy for the internet must not be asked for this machine's own addresses.
         self._client = httpx.Client(
-            timeout=TIMEOUT_SECONDS, trust_env=not is_here(self._url), headers=headers
+            timeout=TIMEOUT_SECONDS,
+            trust_env=not is_here(self._url),
+            headers=headers,
+            verify=is_https(self._url),
         )
 
     def __enter__(self) -> Self:

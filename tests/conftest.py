@@ -7,9 +7,11 @@ import os
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import httpx._transports.default as httpx_default
 import pytest
 
 from bbops.testing.client import Client, serve
@@ -63,6 +65,14 @@ ENV = {"JWT_SECRET": "a-test-key-of-more-than-32-characters"}
 
 Files = dict[str, str]
 Serving = Callable[..., AbstractAsyncContextManager[Client]]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def certificates_are_read_once() -> Iterator[None]:
+    """A client reads all certificates anew, which takes 20 ms; tests make thousands of clients."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(httpx_default, "create_ssl_context", cache(httpx_default.create_ssl_context))
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

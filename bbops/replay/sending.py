@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 import httpx
 
+from bbops.addresses import is_https
 from bbops.errors import ServerError
 from bbops.replay.comparing import Difference, Sent, compare
 from bbops.replay.recorded import Recorded
@@ -34,7 +35,9 @@ def replay(
         ServerError: nobody answers there.
     """
     given = {"accept-encoding": "identity", **headers}
-    with httpx.Client(timeout=timeout_seconds, headers=given, trust_env=False) as client:
+    with httpx.Client(
+        timeout=timeout_seconds, headers=given, trust_env=False, verify=is_https(url)
+    ) as client:
         client.headers.pop("accept", None)
         for one in recorded:
             if not one.obstacle:
@@ -61,7 +64,7 @@ def send(
     given = {"accept-encoding": "identity", **headers}
     try:
         with (
-            httpx.Client(timeout=timeout_seconds, trust_env=False) as client,
+            httpx.Client(timeout=timeout_seconds, trust_env=False, verify=is_https(url)) as client,
             client.stream(method, url, headers=_encode(given), content=body or None) as answer,
         ):
             return Reply(answer.status_code, dict(answer.headers), _read(answer))

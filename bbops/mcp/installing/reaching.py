@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import httpx
 import msgspec
 
-from bbops.addresses import check_address, is_here
+from bbops.addresses import check_address, is_here, is_https
 from bbops.project_api import reason_of
 
 _SECONDS: Final = 10.0
@@ -37,7 +37,9 @@ def reach(url: str) -> Reached:
     check_address(url)
     headers = {"accept": "application/json, text/event-stream"}
     try:
-        with httpx.Client(timeout=_SECONDS, headers=headers, trust_env=not is_here(url)) as client:
+        with httpx.Client(
+            timeout=_SECONDS, headers=headers, trust_env=not is_here(url), verify=is_https(url)
+        ) as client:
             told = _ask(client, url)
             return Reached(
                 reachable=True, protocol_version=_text(told, "protocolVersion"),
