@@ -73,12 +73,14 @@ class Reader:
         self.url, self.over = url, threading.Event()
         self.seen: list[tuple[str, int]] = []
         self.failures: list[str] = []
+        self.begun = self.ended = 0
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
     def run(self) -> None:
         with httpx.Client(base_url=self.url, timeout=30) as client:
             while not self.over.is_set():
+                self.begun += 1
                 try:
                     reply = client.get("/hello")
                     found = reply.headers["x-release"], reply.json()["version"]
@@ -87,10 +89,16 @@ class Reader:
                 else:
                     if [found] != self.seen[-1:]:
                         self.seen.append(found)
+                self.ended = self.begun
                 time.sleep(_BREAK_SECONDS)
 
     def take(self) -> tuple[list[tuple[str, int]], list[str]]:
-        """Return what it has seen since, in order, each once, and what failed."""
+        """Return what it has seen since, in order, each once, and what failed.
+
+        What it saw last is of now: on a busy machine it may not have asked for a while.
+        """
+        begun = self.begun
+        wait_for(lambda: self.ended > begun, CALM_SECONDS)
         seen, self.seen = self.seen, self.seen[-1:]
         failures, self.failures = self.failures, []
         return seen, failures
