@@ -7,7 +7,6 @@ import os
 import signal
 import sqlite3
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +27,7 @@ from bbops.git.versions import Version, read_versions
 from bbops.remote import Remote
 from bbops_server.approvals import read_waiting
 from tests.pushing import BAD
+from tests.reading import Reader
 from tests.served import Served, wait_for
 from tests.small_project import FILES, hello, write_project
 from tests.test_kill_storm import free_port
@@ -64,49 +64,6 @@ class Content:
         before, now = dict(live.columns), dict(self.columns)
         kept = {old for name, old in self.columns if name not in before}
         return bool(before.keys() - now.keys() - kept)
-
-
-class Reader:
-    """A client that keeps its connection and asks all the time."""
-
-    def __init__(self, url: str) -> None:
-        self.url, self.over = url, threading.Event()
-        self.seen: list[tuple[str, int]] = []
-        self.failures: list[str] = []
-        self.begun = self.ended = 0
-        self.thread = threading.Thread(target=self.run, daemon=True)
-        self.thread.start()
-
-    def run(self) -> None:
-        with httpx.Client(base_url=self.url, timeout=30) as client:
-            while not self.over.is_set():
-                self.begun += 1
-                try:
-                    reply = client.get("/hello")
-                    found = reply.headers["x-release"], reply.json()["version"]
-                except (httpx.HTTPError, ValueError, KeyError) as error:
-                    self.failures.append(repr(error))
-                else:
-                    if [found] != self.seen[-1:]:
-                        self.seen.append(found)
-                self.ended = self.begun
-                time.sleep(_BREAK_SECONDS)
-
-    def take(self) -> tuple[list[tuple[str, int]], list[str]]:
-        """Return what it has seen since, in order, each once, and what failed.
-
-        What it saw last is of now: on a busy machine it may not have asked for a while.
-        """
-        begun = self.begun
-        wait_for(lambda: self.ended > begun, CALM_SECONDS)
-        seen, self.seen = self.seen, self.seen[-1:]
-        failures, self.failures = self.failures, []
-        return seen, failures
-
-    def stop(self) -> None:
-        """Ask no more."""
-        self.over.set()
-        self.thread.join()
 
 
 class Publishing:
