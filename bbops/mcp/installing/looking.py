@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from bbops.errors import BbopsError
-from bbops.mcp.clients._base import Client, find_clients
+from bbops.mcp.clients._base import Client
 from bbops.mcp.installing.files import read_content, read_entry
 from bbops.mcp.installing.reaching import Reached, reach
-from bbops.mcp.installing.steps import choose
+from bbops.mcp.installing.steps import choose, find_used
 
 
 def look(workspace: Path, names: Sequence[str], name: str) -> dict[str, Any]:
@@ -23,10 +23,7 @@ def look(workspace: Path, names: Sequence[str], name: str) -> dict[str, Any]:
     Raises:
         BbopsError: there is no client of a name.
     """
-    if names:
-        clients = choose(names, workspace)
-    else:
-        clients = {at: one for at, one in find_clients().items() if one.is_used(workspace)}
+    clients = choose(names, workspace) if names else find_used(workspace)
     known: dict[str, Reached] = {}
     return {"clients": [_client(workspace, at, one, name, known) for at, one in clients.items()]}
 

@@ -49,6 +49,11 @@ class Step(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     digest: str = ""
 
 
+def find_used(workspace: Path) -> dict[str, Client]:
+    """Return the clients that seem to be used here."""
+    return {name: one for name, one in find_clients().items() if one.is_used(workspace)}
+
+
 def choose(names: Sequence[str], workspace: Path) -> dict[str, Client]:
     """Return the clients that are meant: by name, or those that seem to be used here.
 
@@ -60,7 +65,7 @@ def choose(names: Sequence[str], workspace: Path) -> dict[str, Client]:
         raise BbopsError(f"there is no client '{unknown[0]}'", hint=f"one of {', '.join(known)}")
     if names:
         return {name: known[name] for name in names}
-    used = {name: one for name, one in known.items() if one.is_used(workspace)}
+    used = find_used(workspace)
     if not used:
         raise BbopsError(
             "no client seems to be used here",
