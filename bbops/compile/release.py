@@ -147,10 +147,11 @@ def _artifact(project: Project, functions: list[bytes], dialect: Dialect) -> dic
 
 
 def _addon(addon: Addon) -> dict[str, Any]:
-    """Return whether an addon is enabled, and its settings: texts, and `${ env.NAME }`."""
+    """Return whether an addon is enabled, and its settings: (env variable or "", text)."""
     config: Model | None = addon.config
     told = config.model_dump(by_alias=True, exclude_none=True) if config else {}
-    return {"enabled": addon.enabled, "config": told}
+    settings = {key: (env_name(text), text) for key, text in told.items()}
+    return {"enabled": addon.enabled, "config": settings}
 
 
 def declared_env(project: Project) -> dict[str, dict[str, Any]]:

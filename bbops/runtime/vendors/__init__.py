@@ -7,14 +7,11 @@ by their names behind the dot.
 from __future__ import annotations
 
 import importlib
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from bbops.registry import file_name
 from bbops.runtime.vendors._work import Addon, Do
-
-_REFERENCE = re.compile(r"\$\{ *env\.([A-Z][A-Z0-9_]{0,62}) *\}").fullmatch
 
 
 def link_addons(
@@ -23,18 +20,17 @@ def link_addons(
     """Return the addons that are enabled, with the values of their settings.
 
     Args:
-        declared: by addon `enabled`, and `config` with texts and `${ env.NAME }`.
+        declared: by addon `enabled`, and `config` with (name of a variable or "", text) by key.
         env: the values of the project's variables.
     """
     return {
-        name: Addon({key: _value(text, env) for key, text in one["config"].items()}, _steps(name))
+        name: Addon(
+            {key: env.get(variable) if variable else text
+             for key, (variable, text) in one["config"].items()},
+            _steps(name),
+        )
         for name, one in declared.items() if one["enabled"]
     }  # fmt: skip
-
-
-def _value(text: str | None, env: Mapping[str, str | None]) -> str | None:
-    found = _REFERENCE(text) if text else None
-    return env.get(found[1]) if found else text
 
 
 def _steps(addon: str) -> Mapping[str, Do]:
