@@ -149,16 +149,16 @@ class Served:
         if self.process.poll() is None:
             self.process.send_signal(how)
         try:
-            code = self.process.wait(30)
+            return self.process.wait(30)
         except subprocess.TimeoutExpired:  # say where every thread of it stands
             self.process.send_signal(signal.SIGABRT)
             self.process.wait(10)
             raise AssertionError((self.home / "log").read_text()[-20_000:]) from None
-        self.reading.join()
-        self.log.close()
-        for client in (self.api, self.control):
-            client.close()
-        return code
+        finally:
+            self.reading.join()
+            self.log.close()
+            for client in (self.api, self.control):
+                client.close()
 
 
 def wait_for(what: Any, seconds: float = 20) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import socket
 import sys
 import textwrap
@@ -236,6 +238,38 @@ def test_a_dead_child_is_replaced_and_readied_before_it_is_asked(module: str) ->
         assert ready[0] == first["pid"]
         assert ready[-1] == second["pid"]
         await living.stop(1)
+
+    asyncio.run(main())
+
+
+def test_who_waits_for_a_child_that_is_replaced_waits_no_longer_than_until_the_end(
+    module: str,
+) -> None:
+    async def main() -> None:
+        starts = 0
+
+        async def start() -> Child:
+            nonlocal starts
+            starts += 1
+            if starts > 1:
+                await asyncio.Event().wait()  # a machine that is busy
+            return await Child.start(module)
+
+        living = LivingChild(start)
+        await living.start()
+        pid = living.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        while living.pid is not None:
+            await asyncio.sleep(0.01)
+        asked = asyncio.create_task(living.ask({"do": "echo", "said": 1}, timeout_seconds=60))
+        await asyncio.sleep(0)
+        async with asyncio.timeout(10):
+            await living.stop(1)
+            with pytest.raises(ServerError, match="about to end"):
+                await asked
+            with pytest.raises(ServerError, match="about to end"):
+                await living.ask({"do": "echo", "said": 1}, timeout_seconds=60)
 
     asyncio.run(main())
 

@@ -231,6 +231,7 @@ class LivingChild:
         self._living = asyncio.Event()
         self._child: Child | None = None
         self._keeping: asyncio.Task[None] | None = None
+        self._is_stopped = False
 
     @property
     def pid(self) -> int | None:
@@ -261,18 +262,22 @@ class LivingChild:
         return await child.ask(request, timeout_seconds=_left(until))
 
     async def stop(self, grace_seconds: float) -> None:
-        """Stop the process and replace it no more."""
+        """Stop the process and replace it no more; nobody waits for another one."""
+        self._is_stopped = True
         if self._keeping is not None:
             self._keeping.cancel()
             with suppress(asyncio.CancelledError):
                 await self._keeping
         if self._child is not None:
             await self._child.stop(grace_seconds)
+        self._living.set()
 
     async def _current(self, until: float) -> Child:
         try:
             async with asyncio.timeout_at(until):
                 while self._child is None:
+                    if self._is_stopped:
+                        raise ServerError("the server is about to end, and starts no process")
                     await self._living.wait()
                 return self._child
         except TimeoutError:
