@@ -288,6 +288,7 @@ class ApiKey(msgspec.Struct, frozen=True):
     created_at: float
     expires_at: float | None = None
     revoked_at: float | None = None
+    used_at: float | None = None
 
     def has_ended(self, now: float) -> bool:
         """Return whether it opens nothing any more."""

@@ -87,7 +87,8 @@ class OneProject:
 class OneKey:
     async def list(self) -> list[dict[str, Any]]:
         known = {"id": "k1", "prefix": "bk_abcdef", "name": "printer", "created_at": 1.0}
-        return [known | {"channels": None, "claims": {}, "expires_at": None, "revoked_at": None}]
+        more = {"channels": None, "claims": {}, "expires_at": None, "revoked_at": None}
+        return [known | more | {"used_at": 60.0}]
 
     async def issue(self, name: str, **given: Any) -> dict[str, str]:
         if given["channels"] == ["nowhere"]:
@@ -166,6 +167,9 @@ class OneDraft:
 
     async def renew(self, slug: str) -> bool:
         return slug == "slug"
+
+    def keys(self, slug: str) -> OneKey:
+        return OneKey()
 
     async def contract(self, slug: str, form: str) -> Written:
         raise ServerError(f"'{slug}' has mistakes")

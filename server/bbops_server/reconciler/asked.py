@@ -55,6 +55,10 @@ class DraftSource(Protocol):
         """Copy rows of the live database into a draft's, without what is private; count them."""
         ...
 
+    def keys(self, slug: str) -> KeySource:
+        """Return the API keys of a draft, which is woken for them."""
+        ...
+
     async def contract(self, slug: str, form: str) -> Written:
         """Return what a draft publishes to its callers. Raises: BbopsError: it has mistakes."""
         ...
