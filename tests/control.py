@@ -43,6 +43,9 @@ class OneProject:
     def server(self) -> ServerStatus:
         return ServerStatus("/srv/server.yaml", [FOUND] if self.is_wrong else [])
 
+    def hooks(self) -> OneHook:
+        return OneHook()
+
     def projects(self) -> list[Status]:
         ready = Condition(
             type="Ready", status=True, reason="Published", message="<b>r1</b> is live", since=SINCE
@@ -102,6 +105,21 @@ class OneKey:
         if key != "k1":
             raise ServerError(f"there is no API key '{key}'")
         return key
+
+
+class OneHook:
+    def messages(self, limit: int) -> list[dict[str, Any]]:
+        sent = {"id": "msg_1", "receiver": "https://chat.example.com/…", "event": "published"}
+        tried = {"tries": 1, "outcome": "taken", "tried_at": None, "status": 204, "error": ""}
+        return [{**sent, "project": "small", "at": SINCE, **tried}][:limit]
+
+    async def test(self, wanted: str) -> list[dict[str, Any]]:
+        return [{**self.messages(1)[0], "event": "ping"}]
+
+    async def resend(self, wanted: str) -> dict[str, Any]:
+        if wanted != "msg_1":
+            raise ServerError(f"there is no message '{wanted}'")
+        return self.messages(1)[0]
 
 
 class OneHistory:

@@ -82,6 +82,7 @@ class Permission(StrEnum):
     READ_PEOPLE = "read who is a member"
     MANAGE_PEOPLE = "invite people and change their roles"
     READ_AUDIT = "read the audit log"
+    MANAGE_HOOKS = "see what webhooks were sent, test them and send again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,7 @@ RULES: Final[Mapping[Permission, Rule]] = {
     Permission.READ_PEOPLE: Rule("workspace", Role.MAINTAINER, Scope.ADMIN),
     Permission.MANAGE_PEOPLE: Rule("workspace", Role.OWNER, Scope.ADMIN),
     Permission.READ_AUDIT: Rule("workspace", Role.OWNER, Scope.ADMIN),
+    Permission.MANAGE_HOOKS: Rule("workspace", Role.OWNER, Scope.ADMIN),
 }
 
 GRANTED: Final[Mapping[GrantScope, frozenset[Permission]]] = {
