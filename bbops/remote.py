@@ -221,6 +221,13 @@ class Remote:
         """Return what a server answers about something of a project. Raises as `status`."""
         return self._read(self._ask_about(method, name, path, body), kind)
 
+    def of_server(
+        self, method: str, path: str, kind: type[T], body: Any = None,
+        seconds: float = TIMEOUT_SECONDS,
+    ) -> T:  # fmt: skip
+        """Return what a server answers about something of its own. Raises as `projects`."""
+        return self._read(self._ask(method, f"/api/{path}", body, seconds), kind)
+
     def suspend(self, name: str, reason: str) -> None:
         """Have nothing new of a project go live. Raises as `reconcile`."""
         self._demand(self._ask_about("POST", name, "suspend", {"reason": reason}))
