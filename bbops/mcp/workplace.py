@@ -5,9 +5,10 @@ Whoever makes a workplace knows who asks; each method refuses what that person m
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from bbops.mcp.words import Found, Proposed
 from bbops.mcp.work import Work
@@ -43,14 +44,27 @@ class Tested(msgspec.Struct, frozen=True):
     diagnostics: tuple[Found, ...] = ()
 
 
+class User(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A row of a draft's own table of users, by its key or its email."""
+
+    id: Annotated[int, Meta(ge=-(2**53), le=2**53)] | Annotated[str, Meta(max_length=200)] = ""
+    email: Annotated[str, Meta(max_length=320)] = ""
+
+
 class Asked(msgspec.Struct, frozen=True):
-    """A request to a draft; `path` begins with a slash and has its query."""
+    """A request to a draft.
+
+    Attributes:
+        path: begins with a slash and has its query.
+        user: who is signed in; None for nobody.
+    """
 
     draft: str
     method: str
     path: str
     headers: dict[str, str]
     body: bytes
+    user: User | None = None
 
 
 class Answered(msgspec.Struct, frozen=True):

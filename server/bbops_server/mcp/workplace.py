@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from bbops.errors import BbopsError
 from bbops.git.proposals import Wish
 from bbops.mcp.project.preview_changes import Preview
+from bbops.mcp.project.preview_request import SIGNING, Users
 from bbops.mcp.tool import Call, Refused
 from bbops.mcp.work import Work
 from bbops.mcp.workplace import (
@@ -25,6 +26,7 @@ from bbops.mcp.workplace import (
     Merged,
     Standing,
     Tested,
+    User,
     Workplace,
 )
 from bbops.replay.sending import send
@@ -38,6 +40,7 @@ from bbops_server.mcp.asking import ask
 from bbops_server.mcp.served import WORDS, Around, Served, commit_of
 from bbops_server.mcp.telling import tell_attempt, tell_found, tell_judged, tell_proposed
 from bbops_server.reconciler.asked import DraftSource
+from bbops_server.reconciler.draft_names import draft_name
 from bbops_server.reconciler.draft_status import DraftStatus
 from bbops_server.reconciler.sources import BranchSource
 from bbops_server.reconciler.waking import wake
@@ -165,6 +168,8 @@ class ServedWorkplace:
         began = _now()
         token = make_token(drafts.key(draft.slug), began + TOKEN_SECONDS)
         headers = {**asked.headers, "host": host, "x-draft-token": token}
+        if asked.user is not None:
+            headers["authorization"] = await self._sign_in(draft, asked.user)
         reply = await asyncio.to_thread(
             send, url.rstrip("/") + asked.path, asked.method, headers, asked.body,
             timeout_seconds=ANSWER_SECONDS,
@@ -178,6 +183,28 @@ class ServedWorkplace:
             draft.commit, reply.status, dict(reply.headers), body[:MOST_BODY],
             len(body) > MOST_BODY, took, failure, step,
         )  # fmt: skip
+
+    async def _sign_in(self, draft: DraftStatus, user: User) -> str:
+        """Return the header that signs in to a draft as one of its own users, for a minute.
+
+        Raises:
+            Refused: there is no such user, or nobody signs in to it.
+        """
+        how = await self.work(SIGNING, Users(draft.commit))
+        by, value = ("email", user.email) if user.email else (how.key, user.id)
+        if user.email and not how.has_email:
+            raise Refused(f"table '{how.table}' has no 'email'", hint=f"name one by '{how.key}'")
+        named = {
+            "table": how.table, "key": how.key, "by": by, "value": value, "tells": how.tells,
+        }  # fmt: skip
+        at = self._at.loop.workshop
+        token = await at.plane.sign_in(draft_name(at.project.name, draft.slug), named)
+        if not token:
+            raise Refused(
+                f"the draft's own table '{how.table}' has no row with this {by}",
+                hint="its rows are not the live ones: sign up by a request, or give it 'seed' rows",
+            )
+        return f"{how.scheme} {token}"
 
     async def _find_failure(self, history: Path, request: str) -> tuple[str, str]:
         """Return what the draft remembers of a request that failed, which it writes down soon."""
