@@ -352,6 +352,27 @@ def test_no_value_of_the_environment_is_ever_told(house: House) -> None:
 
 
 # ---- going back
+def test_a_pull_request_waits_until_it_is_ready_and_asks_people(house: House) -> None:
+    agent = house.agent()
+    agent.change("unready", say(61))
+    whom = ["maintainer@example.com"]
+    made = agent.call("apply_pull_request", draft="unready", title="One", ready=False,
+                      reviewers=whom)  # fmt: skip
+    assert (made["ready"], made["reviewers"]) == (False, whom)
+    number, head = made["number"], made["head"]
+    waits = house.agent("maintainer").call("publish_request", number=number, head=head)
+    assert (waits["state"], "it is not ready" in waits["waitingFor"][0]) == ("waiting", True)
+    again = agent.call("apply_pull_request", draft="unready", title="One")
+    assert (again["number"], again["ready"], again["reviewers"]) == (number, False, whom)
+    assert agent.call("apply_pull_request", draft="unready", title="One", ready=True)["ready"]
+    seen = agent.call("review_pull_request", number=number)
+    assert (seen["mergeable"], seen["reviewers"]) == (True, whom)
+    refused = agent.refused("apply_pull_request", draft="unready", title="One",
+                            reviewers=["stranger@example.com"])  # fmt: skip
+    assert "'stranger@example.com' cannot review" in refused.message
+    agent.call("apply_pull_request", draft="unready", title="One", ready=False, reviewers=[])
+
+
 def test_a_rollback_is_a_pull_request(house: House) -> None:
     agent = house.agent("maintainer", "right")
     opened = agent.propose("rights", say(51))

@@ -90,3 +90,4 @@ class Proposed(msgspec.Struct, frozen=True):
     state: str
     author: str
     head: str
+    ready: bool = True

@@ -122,6 +122,21 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     tests: str = ""
     diagnostics: tuple[Found, ...] = ()
     reviews: tuple[Review, ...] = ()
+    ready: bool = True
+    reviewers: tuple[str, ...] = ()
+
+
+class Said(msgspec.Struct, frozen=True):
+    """What is said of a proposal; what is None stays as it is.
+
+    Attributes:
+        reviewers: the e-mail addresses of those who are asked for a review, and nobody else.
+    """
+
+    title: str
+    body: str = ""
+    ready: bool | None = None
+    reviewers: tuple[str, ...] | None = None
 
 
 class Merged(msgspec.Struct, frozen=True):
@@ -172,7 +187,7 @@ class Workplace(Protocol):
         """Ask a draft as it is now, on its own data and with stand-ins for the world."""
         ...
 
-    async def propose(self, draft: str, title: str, body: str) -> Judged:
+    async def propose(self, draft: str, said: Said) -> Judged:
         """Open the proposal of a draft, or bring the open one up to date."""
         ...
 
@@ -199,6 +214,6 @@ class Workplace(Protocol):
         """Return requests that the live API answered."""
         ...
 
-    async def restore(self, commit: str, topic: str, title: str, body: str) -> Judged:
+    async def restore(self, commit: str, topic: str, said: Said) -> Judged:
         """Propose a commit that no branch holds, which brings back what was."""
         ...

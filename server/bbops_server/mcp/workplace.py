@@ -24,13 +24,13 @@ from bbops.mcp.workplace import (
     Attempt,
     Judged,
     Merged,
+    Said,
     Standing,
     Tested,
     User,
     Workplace,
 )
 from bbops.replay.sending import send
-from bbops_server.accounts.reviewers import is_alone
 from bbops_server.accounts.rules import Caller, Permission
 from bbops_server.forge.trials import TEST_SECONDS, Trial
 from bbops_server.githttp.publishing import Waiting
@@ -246,20 +246,24 @@ class ServedWorkplace:
         return commit or ""
 
     # ---- proposals
-    async def propose(self, draft: str, title: str, body: str) -> Judged:
+    async def propose(self, draft: str, said: Said) -> Judged:
         """Open the proposal of a draft; its author is whoever asks."""
         await self._at.require(Permission.PROPOSE, everywhere=True)
         if draft in {one.source.branch for one in self._at.repository().followers}:
             raise Refused(f"branch '{draft}' is live", hint="commit to a draft, and propose that")
         head = await ask(self._at.proposing().forge.resolve, draft)
-        return await self.restore(head, draft, title, body)
+        return await self.restore(head, draft, said)
 
-    async def restore(self, commit: str, topic: str, title: str, body: str) -> Judged:
+    async def restore(self, commit: str, topic: str, said: Said) -> Judged:
         """Propose a commit that no branch need hold."""
         await self._at.require(Permission.PROPOSE, everywhere=True)
         desk, target = self._at.proposing(), self._at.loop.source
         branch = getattr(target, "branch", "main")
-        made = await desk.open(Wish(commit, branch, topic, self._at.caller.email, title, body))
+        wish = Wish(
+            commit, branch, topic, self._at.caller.email, said.title, said.body, said.ready,
+            said.reviewers,
+        )  # fmt: skip
+        made = await desk.open(wish)
         await self._at.note("propose", f"#{made.number}")
         return await self.judge(made.number)
 
@@ -275,7 +279,7 @@ class ServedWorkplace:
     async def _is_alone(self, number: int) -> bool:
         found = await self._at.proposing().get(number)
         book = self._at.desk.book
-        return await ask(is_alone, book, found.author, self._at.project)
+        return await ask(book.proposals.is_alone, self._at.project, found.author)
 
     async def comment(self, number: int, text: str) -> str:
         """Say something of it as it is now; it is no approval."""
