@@ -1,12 +1,12 @@
 """Turn a tree into a Project, or into diagnostics. Nothing in between.
 
-Documents are cached by blob id, so a commit costs only the files it changes.
+What a file gives depends on it alone, and is kept: a commit costs only the files it changes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import PurePosixPath
@@ -18,7 +18,7 @@ from bbops.diagnostics import Diagnostic, Place, article, suggest
 from bbops.explain import explain
 from bbops.mend import mended
 from bbops.model import Model
-from bbops.names import BlobId
+from bbops.names import BlobId, FilePath
 from bbops.project import Project, Resource
 from bbops.registry import members
 from bbops.resources.addon import addon_model
@@ -31,21 +31,48 @@ MAX_FILES = 20_000
 _NOT_OURS = {"docs", "frontend"}
 _FLAT = {"tables", "channels", "tasks", "triggers", "realtime", "agents", "addons"}
 _SEGMENTS = {"tables": r"[a-z][a-z0-9_]*", "addons": r"[a-z][A-Za-z0-9]*"}
+_SETTINGS = {"project.yaml", "project.yml"}
+_NO_PROJECT = Diagnostic(
+    Place("project.yaml"), "no-project", "there is no project.yaml",
+    "'bbops init DIR' makes a project; else check the folder or --path",
+)  # fmt: skip
 _STYLES = {"tables": "lower-case snake_case", "addons": "ids of addons, in camelCase"}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one file gives, whatever else there is in its tree.
+
+    Attributes:
+        folder: the kind's; empty for the project itself.
+        resource: what is in it; None of a file that holds none, or cannot be read.
+        found: what is wrong with it.
+        broken: (folder, name) of a resource that is there but cannot be read.
+        mended: its path, where it was read as it was meant.
+    """
+
+    folder: str = ""
+    resource: Resource[Any] | None = None
+    found: tuple[Diagnostic, ...] = ()
+    broken: tuple[str, str] | None = None
+    mended: FilePath | None = None
 
 
 @dataclass(slots=True)
 class Cache:
-    """Documents and models of files seen before, by what is in them."""
+    """What files gave that were seen before, and what was in them, whatever its name is now."""
 
+    outcomes: dict[Entry, Outcome] = field(default_factory=dict)
     documents: dict[BlobId, Document] = field(default_factory=dict)
     models: dict[tuple[type[Model], BlobId], Model | ValidationError] = field(default_factory=dict)
 
-    def forget(self, used: set[BlobId]) -> None:
+    def forget(self, used: Collection[Entry]) -> None:
         """Drop what no file of the newest tree has; keeps memory flat over many commits."""
-        if len(self.documents) > 2 * len(used) + 100:
-            self.documents = {b: d for b, d in self.documents.items() if b in used}
-            self.models = {k: m for k, m in self.models.items() if k[1] in used}
+        if len(self.outcomes) > 2 * len(used) + 100:
+            entries, blobs = set(used), {entry.blob for entry in used}
+            self.outcomes = {e: one for e, one in self.outcomes.items() if e in entries}
+            self.documents = {b: d for b, d in self.documents.items() if b in blobs}
+            self.models = {k: m for k, m in self.models.items() if k[1] in blobs}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,160 +102,182 @@ def load(tree: Tree, cache: Cache | None = None) -> Loaded:
 
     Returns:
         The project, and all diagnostics of files and keys. References between files are
-        `bbops.check`'s. O(changed files) with a warm cache.
+        `bbops.check`'s. O(changed files) with a warm cache, plus a look at each name.
     """
-    return _Loading(tree, cache or Cache()).load()
+    cache, entries = cache or Cache(), tree.entries()
+    if len(entries) > MAX_FILES:
+        message = f"more than {MAX_FILES} files"
+        return Loaded(None, (Diagnostic(Place("project.yaml"), "too-many-files", message),))
+    known = cache.outcomes
+    new = [_File(entry, cache) for entry in entries if entry not in known]
+    texts = tree.read([file.entry.blob for file in new if file.is_unread])
+    read = {file.entry: file.read(texts) for file in new}
+    loaded = _put_together(known.get(entry) or read[entry] for entry in entries)
+    # one that vanished between listing and reading may be there next time
+    known |= {file.entry: read[file.entry] for file in new if not file.is_gone}
+    cache.forget(entries)
+    return loaded
 
 
-class _Loading:
-    def __init__(self, tree: Tree, cache: Cache) -> None:
-        self.tree, self.cache = tree, cache
-        self.diagnostics: list[Diagnostic] = []
-        self.broken: set[tuple[str, str]] = set()
-        self.mended: set[str] = set()
-        self.kinds = kinds()
-        self.found: dict[str, dict[str, Resource[Any]]] = {folder: {} for folder in self.kinds}
+def _put_together(outcomes: Iterable[Outcome]) -> Loaded:
+    found: dict[str, dict[str, Resource[Any]]] = {folder: {} for folder in kinds()}
+    wrong, broken, mended_files = list[Diagnostic](), set[tuple[str, str]](), set[str]()
+    for one in outcomes:
+        wrong += one.found
+        if one.broken is not None:
+            broken.add(one.broken)
+        if one.mended is not None:
+            mended_files.add(one.mended)
+        if one.resource is not None:
+            found[one.folder][one.resource.name] = one.resource
+    settings = found[""].get("project")
+    if settings is None:
+        if not any(d.place.file in _SETTINGS for d in wrong):
+            wrong.append(_NO_PROJECT)
+        return Loaded(None, tuple(sorted(wrong)))
+    project = Project(
+        settings, broken=frozenset(broken), mended=frozenset(mended_files),
+        tables=found["tables"], functions=found["functions"], endpoints=found["endpoints"],
+        channels=found["channels"], tasks=found["tasks"], triggers=found["triggers"],
+        realtime=found["realtime"], agents=found["agents"], addons=found["addons"],
+        tests=found["tests"],
+    )  # fmt: skip
+    return Loaded(project, tuple(sorted(wrong)))
 
-    def wrong(self, place: Place, code: str, message: str, hint: str = "", **more: Any) -> None:
-        self.diagnostics.append(Diagnostic(place, code, message, hint, **more))
 
-    def load(self) -> Loaded:
-        entries = list(self.tree.entries())
-        if len(entries) > MAX_FILES:
-            self.wrong(Place("project.yaml"), "too-many-files", f"more than {MAX_FILES} files")
-            return self.result()
-        files = [(entry, *place) for entry in entries if (place := self.sort(entry)) is not None]
-        texts = self.read([entry for entry, _, _ in files])
-        for entry, folder, name in files:
-            if not self.resource(entry, folder, name, texts):
-                self.broken.add((folder, name))
-        settings = {"project.yaml", "project.yml"}
-        if not self.found[""] and not any(d.place.file in settings for d in self.diagnostics):
-            self.wrong(
-                Place("project.yaml"), "no-project", "there is no project.yaml",
-                "'bbops init DIR' makes a project; else check the folder or --path",
-            )  # fmt: skip
-        self.cache.forget({entry.blob for entry, _, _ in files})
-        return self.result()
+class _File:
+    """Reads one file, and collects what is wrong with it, so that all of it is told."""
 
-    def result(self) -> Loaded:
-        diagnostics, found = tuple(sorted(self.diagnostics)), self.found
-        if not found[""]:
-            return Loaded(None, diagnostics)
-        project = Project(
-            found[""]["project"], broken=frozenset(self.broken), mended=frozenset(self.mended),
-            tables=found["tables"], functions=found["functions"], endpoints=found["endpoints"],
-            channels=found["channels"], tasks=found["tasks"], triggers=found["triggers"],
-            realtime=found["realtime"], agents=found["agents"], addons=found["addons"],
-            tests=found["tests"],
-        )  # fmt: skip
-        return Loaded(project, diagnostics)
+    def __init__(self, entry: Entry, cache: Cache) -> None:
+        self.entry, self.cache = entry, cache
+        self.found: list[Diagnostic] = []
+        self.broken: tuple[str, str] | None = None
+        self.mended: FilePath | None = None
+        self.is_gone = False
+        self.name = self._sort()
 
-    # ---- files
-    def sort(self, entry: Entry) -> tuple[str, str] | None:
-        """Return (folder, name) of a file that is a resource; report files out of place."""
-        parts = PurePosixPath(entry.path).parts
-        top = parts[0]
-        is_ours = entry.path == "project.yaml" or (len(parts) > 1 and top in self.kinds)
-        if not is_ours:
-            self.report_stray(entry, top, len(parts))
+    def _wrong(self, code: str, message: str, hint: str = "", **more: Any) -> None:
+        self.found.append(Diagnostic(Place(self.entry.path), code, message, hint, **more))
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether its bytes are needed: it is a resource, and such bytes were not seen before."""
+        is_small = self.entry.size_bytes <= MAX_FILE_BYTES
+        return self.name is not None and is_small and self.entry.blob not in self.cache.documents
+
+    def read(self, texts: Mapping[BlobId, bytes]) -> Outcome:
+        """Return what it gives; `texts` has its bytes where they are needed and still there."""
+        if self.name is None:
+            return Outcome(found=tuple(self.found), broken=self.broken)
+        folder, name = self.name
+        resource = self._resource(folder, name, texts)
+        broken = (folder, name) if resource is None else None
+        return Outcome(folder, resource, tuple(self.found), broken, self.mended)
+
+    # ---- its name
+    def _sort(self) -> tuple[str, str] | None:
+        """Return (folder, name) of a file that is a resource; report one that is out of place."""
+        path = self.entry.path
+        top, *below = PurePosixPath(path).parts
+        if path != "project.yaml" and not (below and top in kinds()):
+            self._report_stray(top, 1 + len(below))
             return None
-        if entry.kind != "file":
-            self.wrong(
-                Place(entry.path), "not-a-file", f"a {entry.kind} is not read",
+        if self.entry.kind != "file":
+            self._wrong(
+                "not-a-file", f"a {self.entry.kind} is not read",
                 "put the file itself into the repository",
             )  # fmt: skip
             return None
-        if entry.path == "project.yaml":
+        if path == "project.yaml":
             return "", "project"
-        if not entry.path.endswith(".yaml"):
-            if entry.path.endswith((".yml", ".YAML", ".json")):
-                self.wrong(
-                    Place(entry.path), "file-name", "resources end with '.yaml'", "rename it"
-                )
-                self.broken.add((top, entry.path.removeprefix(top + "/").rpartition(".")[0]))
+        if not path.endswith(".yaml"):
+            if path.endswith((".yml", ".YAML", ".json")):
+                self._wrong("file-name", "resources end with '.yaml'", "rename it")
+                self.broken = (top, path.removeprefix(top + "/").rpartition(".")[0])
             return None
-        name = entry.path.removeprefix(top + "/").removesuffix(".yaml")
-        return (top, name) if self.check_name(entry.path, top, name) else None
+        name = path.removeprefix(top + "/").removesuffix(".yaml")
+        return (top, name) if self._check_name(top, name) else None
 
-    def report_stray(self, entry: Entry, top: str, depth: int) -> None:
-        if entry.kind == "other":
-            self.wrong(Place(entry.path), "file-name", "this path is not allowed in a project")
-        if not entry.path.endswith((".yaml", ".yml")) or top.startswith(".") or top in _NOT_OURS:
+    def _report_stray(self, top: str, depth: int) -> None:
+        path = self.entry.path
+        if self.entry.kind == "other":
+            self._wrong("file-name", "this path is not allowed in a project")
+        if not path.endswith((".yaml", ".yml")) or top.startswith(".") or top in _NOT_OURS:
             return
-        if entry.path == "project.yml":
-            self.wrong(Place(entry.path), "file-name", "resources end with '.yaml'", "rename it")
+        if path == "project.yml":
+            self._wrong("file-name", "resources end with '.yaml'", "rename it")
         elif depth > 1:
-            known = [*filter(None, self.kinds)]
-            self.wrong(
-                Place(entry.path), "unknown-folder", f"'{top}' is not a folder of resources",
+            known = [*filter(None, kinds())]
+            self._wrong(
+                "unknown-folder", f"'{top}' is not a folder of resources",
                 suggest(top, known) or "resources are in " + ", ".join(known),
                 severity="warning",
             )  # fmt: skip
 
-    def check_name(self, path: str, folder: str, name: str) -> bool:
+    def _check_name(self, folder: str, name: str) -> bool:
         flat = folder in _FLAT
         segment = _SEGMENTS.get(folder, r"[a-z0-9]+(?:-[a-z0-9]+)*")
         pattern = segment if flat else f"{segment}(?:/{segment})*"
         if re.fullmatch(pattern, name) and len(name) <= 200:
             return True
-        self.broken.add((folder, name))
+        self.broken = (folder, name)
         style = _STYLES.get(folder, "lower-case kebab-case")
         where = f", directly in {folder}/" if flat and "/" in name else ""
-        self.wrong(
-            Place(path), "file-name", f"'{name}' is not a name of {folder}",
-            f"names are {style}{where}",
+        self._wrong(
+            "file-name", f"'{name}' is not a name of {folder}", f"names are {style}{where}"
         )  # fmt: skip
         return False
 
-    def read(self, entries: list[Entry]) -> Mapping[BlobId, bytes]:
-        known = self.cache.documents
-        small = [e.blob for e in entries if e.blob not in known and e.size_bytes <= MAX_FILE_BYTES]
-        return self.tree.read(small)
-
-    def resource(self, entry: Entry, folder: str, name: str, texts: Mapping[BlobId, bytes]) -> bool:
-        """Read one file into `found`, and report what is wrong; return whether it could be read."""
-        if entry.size_bytes > MAX_FILE_BYTES:
-            self.wrong(
-                Place(entry.path), "yaml-too-large",
-                f"the file has {entry.size_bytes:,} bytes, at most {MAX_FILE_BYTES:,} are read",
+    # ---- what is in it
+    def _resource(
+        self, folder: str, name: str, texts: Mapping[BlobId, bytes]
+    ) -> Resource[Any] | None:
+        if self.entry.size_bytes > MAX_FILE_BYTES:
+            size = self.entry.size_bytes
+            self._wrong(
+                "yaml-too-large",
+                f"the file has {size:,} bytes, at most {MAX_FILE_BYTES:,} are read",
                 "split it into several resources",
-            )  # fmt: skip
-            return False
-        document = self.document(entry, texts)
-        if document is None:  # it vanished between listing and reading
-            return False
-        for p in document.problems:
-            self.wrong(Place(entry.path, p.line, p.column), p.code, p.message, p.hint)
-        if document.problems and document.root is None:
-            return False
-        kind = addon_model(name) if folder == "addons" else self.kinds[folder]
-        if not isinstance(document.root, Map):
-            self.wrong(
-                Place(entry.path), "not-a-map", f"{article(kind.__name__.lower())} is a map of keys"
             )
-            return False
-        model: Any = self.model(kind, entry.blob, document)
+            return None
+        document = self._document(texts)
+        if document is None:
+            self.is_gone = True
+            return None
+        for p in document.problems:
+            place = Place(self.entry.path, p.line, p.column)
+            self.found.append(Diagnostic(place, p.code, p.message, p.hint))
+        if document.problems and document.root is None:
+            return None
+        kind = addon_model(name) if folder == "addons" else kinds()[folder]
+        model = self._model(kind, document)
+        if model is None:
+            return None
+        file, blob = self.entry.path, self.entry.blob
+        return Resource(kind.__name__.lower(), name, file, blob, model, document)
+
+    def _document(self, texts: Mapping[BlobId, bytes]) -> Document | None:
+        blob, known = self.entry.blob, self.cache.documents
+        if blob not in known and blob in texts:
+            known[blob] = load_document(texts[blob])
+        return known.get(blob)
+
+    def _model(self, kind: type[Model], document: Document) -> Model | None:
+        """Return what a document means; where it has mistakes, as far as it can be told."""
+        if not isinstance(document.root, Map):
+            self._wrong("not-a-map", f"{article(kind.__name__.lower())} is a map of keys")
+            return None
+        model = self._validated(kind, document)
         if document.problems or isinstance(model, ValidationError):
-            self.mended.add(entry.path)
-        if isinstance(model, ValidationError):
-            if not document.problems:
-                self.diagnostics += explain(entry.path, document, kind, model)
-            model = mended(kind, document.root, model)
-            if model is None:
-                return False
-        resource = Resource(kind.__name__.lower(), name, entry.path, entry.blob, model, document)
-        self.found[folder][name] = resource
-        return True
+            self.mended = self.entry.path
+        if isinstance(model, Model):
+            return model
+        if not document.problems:
+            self.found += explain(self.entry.path, document, kind, model)
+        return mended(kind, document.root, model)
 
-    def document(self, entry: Entry, texts: Mapping[BlobId, bytes]) -> Document | None:
-        cached = self.cache.documents.get(entry.blob)
-        if cached is None and entry.blob in texts:
-            cached = self.cache.documents[entry.blob] = load_document(texts[entry.blob])
-        return cached
-
-    def model(self, kind: type[Model], blob: BlobId, document: Document) -> Model | ValidationError:
-        key = (kind, blob)
+    def _validated(self, kind: type[Model], document: Document) -> Model | ValidationError:
+        key = (kind, self.entry.blob)
         found = self.cache.models.get(key)
         if found is None:
             try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar
@@ -24,7 +24,6 @@ from bbops.resources.trigger import Trigger
 from bbops.sql.types import Children, Relation
 from bbops.sql.types import Column as SqlColumn
 from bbops.sql.types import Table as SqlTable
-from bbops.steps._base import Step
 from bbops.yaml.document import Document, Map, Mark
 
 M = TypeVar("M", bound=Model)
@@ -82,7 +81,7 @@ class Route:
     authentication: Authentication
     middleware: tuple[str, ...]
 
-    @property
+    @cached_property
     def parameters(self) -> tuple[str, ...]:
         """The names of the path's `:name` segments."""
         return tuple(part[1:] for part in self.path.split("/") if part.startswith(":"))
@@ -153,12 +152,11 @@ class Project:
     def sql_tables(self) -> dict[str, SqlTable]:
         """Each table as queries see it."""
         found: dict[str, SqlTable] = {}
-        links = {name: _relations(one.model, self.tables) for name, one in self.tables.items()}
+        children = _children(self.tables)
         for name, table in self.tables.items():
-            children = _children(name, self.tables)
             found[name] = replace(
-                _sql_table(name, table.model), relations=links[name], children=children,
-                tables=found,
+                _sql_table(name, table.model), relations=_relations(table.model, self.tables),
+                children=children[name], tables=found,
             )  # fmt: skip
         return found
 
@@ -177,7 +175,7 @@ class Project:
     @cached_property
     def callees(self) -> dict[str, tuple[str, ...]]:
         """For each function the names of those that its steps call."""
-        return {name: tuple(_called(one.model.steps)) for name, one in self.functions.items()}
+        return {name: one.model.callees for name, one in self.functions.items()}
 
     @cached_property
     def callers(self) -> dict[str, str]:
@@ -191,13 +189,6 @@ class Project:
         return frozenset(name for group in groups for one in group for name in one.model.middleware)
 
 
-def _called(steps: Iterable[Step]) -> Iterator[str]:
-    for step in steps:
-        yield from step.calls()
-        for block in step.blocks():
-            yield from _called(block)
-
-
 def _relations(table: Table, tables: Mapping[str, Resource[Table]]) -> dict[str, Relation]:
     """Return the relations of a table: `author` for the foreign key `author_id`."""
     found = {}
@@ -208,15 +199,19 @@ def _relations(table: Table, tables: Mapping[str, Resource[Table]]) -> dict[str,
     return found
 
 
-def _children(table: str, tables: Mapping[str, Resource[Table]]) -> dict[str, Children]:
-    """Return who refers to a table; two foreign keys of one table need `reverse` to be told."""
-    found: dict[str, list[Children]] = {}
+def _children(tables: Mapping[str, Resource[Table]]) -> dict[str, dict[str, Children]]:
+    """Return who refers to each table; two foreign keys of one table need `reverse` to be told."""
+    found: dict[str, dict[str, list[Children]]] = {name: {} for name in tables}
     for child, resource in tables.items():
         for name, column in resource.model.columns.items():
             target, _, key = (column.references or "").partition(".")
-            if target == table:
-                found.setdefault(column.reverse or child, []).append(Children(child, name, key))
-    return {name: many[0] for name, many in found.items() if len(many) == 1}
+            if target in tables:
+                one = Children(child, name, key)
+                found[target].setdefault(column.reverse or child, []).append(one)
+    return {
+        table: {name: many[0] for name, many in of.items() if len(many) == 1}
+        for table, of in found.items()
+    }
 
 
 def _sql_table(name: str, table: Table) -> SqlTable:

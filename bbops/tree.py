@@ -86,14 +86,15 @@ class MemoryTree:
         self._files = {
             path: data.encode() if isinstance(data, str) else data for path, data in files.items()
         }
-        self._blobs = {blob_id(data): data for data in self._files.values()}
+        self._entries = [
+            _entry(path, blob_id(data), len(data), "file")
+            for path, data in sorted(self._files.items())
+        ]
+        self._blobs = {one.blob: self._files[one.path] for one in self._entries}
 
     def entries(self) -> Sequence[Entry]:
         """Return every file, sorted by path."""
-        return [
-            Entry(FilePath(path), blob_id(data), len(data), "file" if is_safe(path) else "other")
-            for path, data in sorted(self._files.items())
-        ]
+        return self._entries
 
     def read(self, blobs: Sequence[BlobId]) -> dict[BlobId, bytes]:
         """Return the bytes behind each id."""

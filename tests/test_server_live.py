@@ -271,7 +271,7 @@ def test_a_data_process_loads_no_builder_and_no_git() -> None:
         "bbops.yaml", "bbops.resources", "bbops.project", "bbops.git", "bbops.compile",
         "bbops.expressions", "bbops.steps", "git", "sqlalchemy", "alembic", "httpx", "ruamel",
         "cryptography.hazmat.primitives.ciphers.aead", "bbops_server.host.secrets",
-        "bbops_server.reconciler", "bbops_server.control", "mcp", "authlib",
+        "bbops_server.reconciler", "bbops_server.control", "mcp", "authlib", "pydantic", "attr",
     }  # fmt: skip
     assert not unwanted & set(loaded)
 

@@ -8,7 +8,7 @@ from contextlib import closing
 from bbops.database.trial import Trial
 from bbops.diagnostics import Diagnostic
 from bbops.project import Project
-from bbops.steps._base import every_step, mark_of
+from bbops.steps._base import mark_of
 from bbops.steps.sql import Sql
 
 
@@ -21,7 +21,7 @@ def check(project: Project) -> Iterator[Diagnostic]:
         return
     found = [
         (function, step) for function in project.functions.values()
-        for step in every_step(function.model.steps) if isinstance(step, Sql)
+        for step in function.model.every_step if isinstance(step, Sql)
     ]  # fmt: skip
     if not found or any(folder == "tables" for folder, _ in project.broken):
         return

@@ -16,7 +16,7 @@ _HINT = "do it before or behind the transaction"
 def check(project: Project) -> Iterator[Diagnostic]:
     """Yield each step in a transaction that cannot be undone."""
     for function in project.functions.values():
-        for step in every_step(function.model.steps):
+        for step in function.model.every_step:
             if isinstance(step, Transaction):
                 yield from _inside(project, function, step.transaction)
 
@@ -42,7 +42,7 @@ def _first_misfit(project: Project, name: str, seen: set[str]) -> tuple[str, Ste
     if function is None or name in seen:
         return None
     seen.add(name)
-    for step in every_step(function.model.steps):
+    for step in function.model.every_step:
         if not step.fits_transaction:
             return function.file, step
         for other in step.calls():

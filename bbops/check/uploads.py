@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from bbops.diagnostics import Diagnostic
 from bbops.project import Project
 from bbops.resources.function import Function
-from bbops.steps._base import every_step
 from bbops.steps.return_ import Return
 
 
@@ -38,5 +37,5 @@ def check(project: Project) -> Iterator[Diagnostic]:
 
 
 def _sends_file(function: Function) -> bool:
-    steps = (step for step in every_step(function.steps) if isinstance(step, Return))
+    steps = (step for step in function.every_step if isinstance(step, Return))
     return any(step.return_.file is not None for step in steps)

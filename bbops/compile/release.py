@@ -34,7 +34,6 @@ from bbops.runtime.sizes import size_bytes
 from bbops.sql.dialect import Dialect
 from bbops.sql.postgres import POSTGRES
 from bbops.sql.sqlite import SQLITE
-from bbops.steps._base import every_step
 from bbops.steps.find import Find
 from bbops.tree import Tree
 
@@ -178,7 +177,7 @@ _CURSOR_KEY: dict[str, dict[str, Any]] = {
 
 
 def _has_pages(project: Project) -> bool:
-    steps = (step for one in project.functions.values() for step in every_step(one.model.steps))
+    steps = (step for one in project.functions.values() for step in one.model.every_step)
     return any(isinstance(step, Find) and step.is_paged for step in steps)
 
 

@@ -12,7 +12,6 @@ from bbops.contract.schema import any_of, type_schema
 from bbops.expressions.values import Constant
 from bbops.project import Project, Resource, Route
 from bbops.resources.function import Function
-from bbops.steps._base import every_step
 from bbops.steps.throw import Throw
 
 
@@ -59,7 +58,7 @@ def _given(project: Project, route: Route) -> Iterator[Answer]:
 
 def _thrown(project: Project, function: Resource[Function]) -> Iterator[Answer]:
     scope = check_flow(project, function.name).scope
-    for step in every_step(function.model.steps):
+    for step in function.model.every_step:
         if not isinstance(step, Throw) or not step.throw.model_fields_set:
             continue  # without anything it throws an error again that is told of already
         error = step.throw

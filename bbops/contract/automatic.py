@@ -19,7 +19,7 @@ from bbops.expressions.values import Value
 from bbops.project import Project, Resource, Route
 from bbops.resources.function import Function
 from bbops.runtime.flow import code_of, message_of
-from bbops.steps._base import Step, every_step
+from bbops.steps._base import Step
 from bbops.steps.delete import Delete
 from bbops.steps.find import Find
 from bbops.steps.insert import Insert
@@ -149,7 +149,7 @@ def _before(project: Project, route: Route, *, has_body: bool) -> Iterator[tuple
 def _inside(functions: list[Resource[Function]]) -> Iterator[tuple[int, str]]:
     """Yield what steps answer with."""
     for function in functions:
-        for step in every_step(function.model.steps):
+        for step in function.model.every_step:
             for kind, say in _STEPS.items():
                 if isinstance(step, kind):
                     yield from say(step)

@@ -9,7 +9,6 @@ from bbops.contract.contract import Answer, Body, Example, Parameter
 from bbops.contract.schema import Schema
 from bbops.project import Project, Route
 from bbops.resources.project import Session
-from bbops.steps._base import every_step
 from bbops.steps.verify_jwt import VerifyJwt
 
 
@@ -87,7 +86,7 @@ def _is_change(project: Project, route: Route) -> bool:
     if route.method == "GET":
         return False
     names = (route.endpoint.model.function, *route.middleware)
-    steps = (step for name in names for step in every_step(project.functions[name].model.steps))
+    steps = (step for name in names for step in project.functions[name].model.every_step)
     looks = (isinstance(one, VerifyJwt) and one.verify_jwt.token is None for one in steps)
     return route.authentication == "JWT" or any(looks)
 

@@ -10,7 +10,6 @@ from bbops.resources.function import Function
 from bbops.resources.project import Refresh
 from bbops.runtime.keys import MAKING
 from bbops.runtime.published_keys import PATH
-from bbops.steps._base import every_step
 from bbops.steps.verify_jwt import VerifyJwt
 
 BEARER, COOKIE, KEY_HEADER, KEY_QUERY = "bearer", "session", "apiKey", "apiKeyInQuery"
@@ -83,7 +82,7 @@ def schemes_of(
     token = (BEARER, COOKIE) if _cookie(project) else (BEARER,)
     if route.authentication == "JWT":
         return token, False
-    steps = [step for one in functions for step in every_step(one.model.steps)]
+    steps = [step for one in functions for step in one.model.every_step]
     checks = [one for one in steps if isinstance(one, VerifyJwt) and one.verify_jwt.token is None]
     return (token if checks else ()), True
 

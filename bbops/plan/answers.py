@@ -14,7 +14,6 @@ from bbops.plan.finding import Finding, finding
 from bbops.plan.pairs import title
 from bbops.project import Project, Resource, Route
 from bbops.resources.function import Function
-from bbops.steps._base import every_step
 from bbops.steps.return_ import Return
 
 
@@ -148,7 +147,7 @@ def _place(function: Resource[Function], status: int) -> Place:
     """Return where a function answers with a status, else where it begins."""
     if str(status) in function.model.output:
         return function.place("output", str(status), key=True)
-    returns = [step for step in every_step(function.model.steps) if isinstance(step, Return)]
+    returns = [step for step in function.model.every_step if isinstance(step, Return)]
     for step in returns:
         given = step.return_.status
         if isinstance(given, Constant) and given.value == status:

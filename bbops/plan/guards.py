@@ -20,7 +20,7 @@ from bbops.plan.finding import Finding, finding
 from bbops.plan.pairs import Pairs, reached, run_by, title
 from bbops.project import Resource
 from bbops.resources.function import Function
-from bbops.steps._base import Step, every_step
+from bbops.steps._base import Step
 from bbops.steps.if_ import If
 from bbops.steps.return_ import Return
 from bbops.steps.throw import Throw
@@ -121,7 +121,7 @@ def _guards(functions: list[Resource[Function]]) -> list[Guard]:
     return [
         guard
         for function in functions
-        for step in every_step(function.model.steps)
+        for step in function.model.every_step
         for guard in _of_step(function, step)
     ]
 

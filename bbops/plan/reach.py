@@ -16,7 +16,6 @@ from bbops.plan.finding import Finding, finding
 from bbops.plan.pairs import Pairs
 from bbops.project import Project, Resource
 from bbops.resources.function import Function
-from bbops.steps._base import every_step
 from bbops.steps.http import Http
 from bbops.steps.sql import Sql
 
@@ -67,7 +66,7 @@ def _by_key(functions: Iterable[Resource[Function]], look: Look) -> Mapping[str,
 
 # ---- what is reached
 def _addresses(function: Resource[Function]) -> Iterator[Reached]:
-    for step in every_step(function.model.steps):
+    for step in function.model.every_step:
         if isinstance(step, Http):
             called = _called(step.http.url)
             key = called or f"made by {function.file}"
@@ -114,7 +113,7 @@ def _secrets(head: Project) -> Look:
 
 
 def _writes(function: Resource[Function]) -> Iterator[Reached]:
-    for step in every_step(function.model.steps):
+    for step in function.model.every_step:
         if isinstance(step, Sql) and step.sql.mode == "write":
             verb = str(step.own.verb).upper()
             place = function.at(step.place("statement") or step.mark)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Annotated, ClassVar
 
 from pydantic import StringConstraints
 
 from bbops.model import Model
 from bbops.shape import Field, Shape
-from bbops.steps._base import Steps
+from bbops.steps._base import Step, Steps, every_step
 
 Status = Annotated[str, StringConstraints(pattern=r"^[2-5][0-9][0-9]$")]
 
@@ -38,3 +39,13 @@ class Function(Model):
     payload: Shape | None = None
     output: dict[Status, Field] = {}
     steps: Steps
+
+    @cached_property
+    def every_step(self) -> tuple[Step, ...]:
+        """Its steps and those inside them, at any depth, in their order."""
+        return tuple(every_step(self.steps))
+
+    @cached_property
+    def callees(self) -> tuple[str, ...]:
+        """The functions that its steps call, in their order."""
+        return tuple(name for step in self.every_step for name in step.calls())

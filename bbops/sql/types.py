@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from bbops.expressions.types import Type, map_of, named
@@ -24,10 +25,8 @@ class Column:
     @property
     def value_type(self) -> Type:
         """The type that an expression sees."""
-        found = named(self.type, self.enum)
-        if self.nullable:
-            found = found.or_null()
-        return replace(found, private=True) if self.private else found
+        options = tuple(map(str, self.enum))  # 1 and True are one key otherwise
+        return _value_type(self.type, options, nullable=self.nullable, private=self.private)
 
     @property
     def is_required(self) -> bool:
@@ -125,6 +124,14 @@ class Table:
             "map", fields={name: types[name] for name in names if name in types},
             what=f"table '{self.name}'",
         )  # fmt: skip
+
+
+@lru_cache(maxsize=1_000)
+def _value_type(kind: str, options: tuple[str, ...], *, nullable: bool, private: bool) -> Type:
+    found = named(kind, options)
+    if nullable:
+        found = found.or_null()
+    return replace(found, private=True) if private else found
 
 
 def _all_null(of: Type) -> Type:

@@ -41,6 +41,8 @@ def locate(source: str, mark: Mark, offset: int, indent: int = 0) -> tuple[int, 
     An offset outside the value is moved to its nearer end. `indent` is the number of columns
     before each line of a block scalar that names its own indentation, and 0 for all others.
     """
+    if not offset and not mark.style:  # a plain scalar begins where it stands
+        return mark.line, mark.column
     scalar = _measure(source, mark, indent)
     at = scalar.offsets[max(0, min(offset, len(scalar.offsets) - 1))]
     line = bisect_right(scalar.lines, at) - 1

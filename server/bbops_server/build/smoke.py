@@ -15,7 +15,7 @@ from bbops.runtime.release import Release, link
 from bbops_server.host.clock import SystemClock
 from bbops_server.host.log import JsonLog
 from bbops_server.host.random import SystemRandom
-from bbops_server.live.swap import read_artifact
+from bbops_server.live.artifact import read_artifact
 
 _DUMMY = "x" * 64
 """Stands for every env value but keys of tokens: no secret is needed here, so none is given."""

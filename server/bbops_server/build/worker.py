@@ -12,8 +12,9 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bbops.check._frontend import find_files
 from bbops.compile.release import Built, Cache, build, check, declared_env
@@ -29,8 +30,6 @@ from bbops.plan.asking import Question, make_tree
 from bbops.project import Project
 from bbops.resources.project import Engine
 from bbops.tree import Tree
-from bbops_server.build.agents import Agents
-from bbops_server.build.contracts import Contracts
 from bbops_server.build.frontend import Search, keep
 from bbops_server.build.gate import MOST_TOLD, Gate, Trial
 from bbops_server.build.proposing import agree, judge, read_pair, summarize
@@ -40,16 +39,31 @@ from bbops_server.build.tables import TablesAtWork
 from bbops_server.host.log import start_logging
 from bbops_server.messages import Channel, Frame, answer_all
 
+if TYPE_CHECKING:
+    from bbops_server.build.agents import Agents
+    from bbops_server.build.contracts import Contracts
+
 
 class Builder:
     """What the parent can ask for; `handle` may run side by side, the work is done in turn."""
 
     def __init__(self) -> None:
         self._sources, self._mirrors, self._gate = Sources(), Mirrors(), Gate()
-        self._tables, self._contracts = TablesAtWork(), Contracts(self._sources)
-        self._search, self._agents = Search(), Agents(self._tables)
+        self._tables, self._search = TablesAtWork(), Search()
         self._thread = ThreadPoolExecutor(1, "bbops-build")
         self._git_threads: dict[str, ThreadPoolExecutor] = {}
+
+    @cached_property
+    def _agents(self) -> Agents:
+        from bbops_server.build.agents import Agents  # noqa: PLC0415 - most servers see none
+
+        return Agents(self._tables)
+
+    @cached_property
+    def _contracts(self) -> Contracts:
+        from bbops_server.build.contracts import Contracts  # noqa: PLC0415 - few are asked for
+
+        return Contracts(self._sources)
 
     async def handle(self, request: Frame) -> Frame:
         """Do what one request says.

@@ -22,6 +22,7 @@ import bbops
 from bbops.runtime.flow import code_of
 from bbops_server.accounts.errors import AccountError, ControlAway
 from bbops_server.accounts.rules import Permission
+from bbops_server.application import Application
 from bbops_server.control import (
     account,
     agents,
@@ -104,7 +105,7 @@ def create_control(desk: Desk) -> Litestar:
         render_plugins=[JsonRenderPlugin(path="/openapi.json")],
         use_handler_docstrings=True,
     )
-    return Litestar(
+    return Application(
         [route for part in PARTS for route in part.ROUTES],
         openapi_config=schema,
         template_config=create_template_config(),

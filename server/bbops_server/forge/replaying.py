@@ -16,7 +16,6 @@ import msgspec
 
 from bbops.replay.comparing import Difference
 from bbops.replay.recorded import Recorded, choose
-from bbops.replay.sending import replay
 from bbops_server.live.history import find
 
 MOST_LOOKED_AT: Final = 1_000
@@ -81,6 +80,8 @@ def rehearse(
     Raises:
         ServerError: nobody answers there.
     """
+    from bbops.replay.sending import replay  # noqa: PLC0415 - httpx, which few servers need
+
     recorded = sample(find(history, limit=MOST_LOOKED_AT, method="GET", details=True))
     can = [one for one in recorded if not one.obstacle]
     until = monotonic() + MOST_SECONDS

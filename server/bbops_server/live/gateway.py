@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from litestar import Litestar, Response, get
+from litestar import Response, get
 
 from bbops.runtime.flow import code_of
 from bbops.runtime.published_keys import PATH as JWKS
+from bbops_server.application import Application
 from bbops_server.live.directory import Directory
 from bbops_server.live.drafts import Drafts
 from bbops_server.live.forwarded import Proxies
@@ -33,7 +34,7 @@ Headers = list[tuple[bytes, bytes]]
 Trouble = tuple[int, str]
 
 
-class DataPlane(Litestar):
+class DataPlane(Application):
     """An ordinary Litestar application whose `__call__` tries the live releases first.
 
     `proxies` are those in front of it whose word about a client is taken; None without any.

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import marshal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ from bbops.runtime.lanes import Lanes
 from bbops.runtime.lasting import Lasting
 from bbops.runtime.release import Release, link_in_slices
 from bbops_server.host.run_folders import RunFolders
+from bbops_server.live.artifact import read_artifact
 from bbops_server.live.assets import read_manifest
 from bbops_server.live.frontend import Contents, Frontend
 from bbops_server.live.history import History
@@ -225,20 +224,3 @@ async def _drain(release: Release) -> None:
         await asyncio.sleep(_LOOK_SECONDS)
     if not release.in_flight:
         release.close()
-
-
-def read_artifact(path: Path) -> tuple[bytes, str]:
-    """Return an artifact and the name of its project.
-
-    Raises:
-        ServerError: the file is gone, or is not what its name, a SHA-256, says.
-    """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        reason = (error.strerror or "no reason given").lower()
-        raise ServerError(f"cannot read artifact '{path}': {reason}") from None
-    if hashlib.sha256(data).hexdigest() != path.name:
-        raise ServerError(f"artifact '{path}' is damaged", hint="publish the commit again")
-    project: str = marshal.loads(data)["project"]  # noqa: S302 - our own file, just checked
-    return data, project
