@@ -119,6 +119,7 @@ def test_it_describes_itself(ask: Ask) -> None:
         "/api/projects/{name}/proposals", "/api/projects/{name}/proposals/{number}",
         "/api/projects/{name}/proposals/{number}/review",
         "/api/projects/{name}/proposals/{number}/merge",
+        "/api/projects/{name}/proposals/{number}/mark",
         "/api/projects/{name}/proposals/{number}/close",
         "/api/projects/{name}/proposals/{number}/replay",
         "/api/projects/{name}/keys", "/api/projects/{name}/keys/{key}/rotate",
