@@ -19,6 +19,9 @@ from bbops.render import printable
 
 T = TypeVar("T")
 
+WAKING_SECONDS: Final = 45.0
+"""A draft that sleeps is made first."""
+
 SHOWN: Final = 9
 """The characters of a key that a server keeps: `bk_` and six more."""
 
@@ -121,10 +124,11 @@ def _ask(
     body: Any = None,
 ) -> T:  # fmt: skip
     """Return what a server answers about the keys of a project, or of the draft of a branch."""
-    name, path = project or remote.only_project(), "keys"
-    if draft is not None:
-        path = f"drafts/{quote(remote.draft(name, draft).slug, safe='')}/keys"
-    return remote.of_project(name, method, path + what, kind, body)
+    name = project or remote.only_project()
+    if draft is None:
+        return remote.of_project(name, method, f"keys{what}", kind, body)
+    path = f"drafts/{quote(remote.draft(name, draft).slug, safe='')}/keys{what}"
+    return remote.of_project(name, method, path, kind, body, WAKING_SECONDS)
 
 
 def _shown(key: str) -> str:
