@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import httpx
+import psycopg
 import pytest
 
+from bbops.database.place import PostgresPlace
 from bbops.git.proposals import Wish
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import AccountError
@@ -70,15 +73,37 @@ def test_not_everybody_is_asked(members: Book) -> None:
         members.proposals.add("shop", asking(*[BOB] * 21))
 
 
-def test_a_book_from_before_takes_its_proposals_along(tmp_path: Path) -> None:
-    with closing(Book.open(tmp_path)) as book:
+OLDER = (
+    "ALTER TABLE proposals DROP COLUMN ready", "ALTER TABLE proposals DROP COLUMN reviewers",
+    "DELETE FROM schema_steps WHERE number > 4",
+)  # fmt: skip
+
+
+def test_a_file_from_before_takes_its_proposals_along(tmp_path: Path) -> None:
+    def run(statements: Iterable[str]) -> None:
+        with closing(sqlite3.connect(tmp_path / "control.sqlite")) as raw, raw:
+            for one in statements:
+                raw.execute(one)
+
+    taken_along(lambda: Book.open(tmp_path), run)
+
+
+def test_a_schema_from_before_takes_its_proposals_along(
+    schema: PostgresPlace, tmp_path: Path
+) -> None:
+    def run(statements: Iterable[str]) -> None:
+        with psycopg.connect(schema.url, options=f"-csearch_path={schema.schema}") as raw:
+            for one in statements:
+                raw.execute(one.encode())
+
+    taken_along(lambda: Book.open(tmp_path, postgres=schema), run)
+
+
+def taken_along(make: Callable[[], Book], run: Callable[[Iterable[str]], None]) -> None:
+    with closing(make()) as book:
         book.proposals.add("shop", WISH)
-    with closing(sqlite3.connect(tmp_path / "control.sqlite")) as raw, raw:
-        raw.executescript(
-            "ALTER TABLE proposals DROP COLUMN ready; ALTER TABLE proposals DROP COLUMN reviewers;"
-            "DELETE FROM schema_steps WHERE number > 4"
-        )
-    with closing(Book.open(tmp_path)) as book:
+    run(OLDER)
+    with closing(make()) as book:
         found = book.proposals.get("shop", 1)
     assert found is not None
     assert (found.title, found.ready, found.reviewers) == (WISH.title, True, ())

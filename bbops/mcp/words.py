@@ -59,7 +59,7 @@ class Found(msgspec.Struct, frozen=True):
 
     Attributes:
         ref: empty for what is no resource.
-        fix: a change that makes it go, where there is exactly one; it may be sent as it is.
+        fix: the change that its hint asks for, where that is exactly one; to be sent as it is.
     """
 
     severity: str
