@@ -130,6 +130,19 @@ def test_a_tag_that_moves_is_followed_and_one_that_goes_stays(origin: Origin, co
     assert copy.page("frontend/v1") == "other"
 
 
+def test_a_project_with_reviews_takes_what_was_there_before_alone(
+    origin: Origin, copy: Copy
+) -> None:
+    origin.tag("frontend/v1", "one")
+    held = copy.look()
+    origin.tag("frontend/v2", "two")
+    assert copy.mirror.update("main", "", has_own_frontends=True).frontends == held
+    new = Copy(copy.folder.with_name("new"), origin)
+    assert new.mirror.update("main", "", has_own_frontends=True).frontends.newest[:11] == (
+        "frontend/v2"
+    )
+
+
 @pytest.mark.parametrize(("how", "told"), [
     ("light", "it is no annotated tag, expected an annotated tag of a commit"),
     ("blob", "it is a tag of a blob, expected"),

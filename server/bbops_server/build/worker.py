@@ -26,7 +26,7 @@ from bbops.disk import replace_file
 from bbops.errors import ProjectError, ServerError
 from bbops.git.checkout import is_dirty
 from bbops.git.command import end_all
-from bbops.git.frontend_tags import frontend_scope
+from bbops.git.place import frontend_scope
 from bbops.plan.asking import Question, make_tree
 from bbops.project import Project
 from bbops.resources.project import Engine
@@ -111,9 +111,7 @@ class Builder:
 
     def _work(self, request: Frame) -> Callable[[], Frame]:
         verbs = {
-            "fetch": lambda: self._mirrors.fetch(
-                request["url"], request["mirror"], request["branch"], request["project"]
-            ),
+            "fetch": lambda: self._mirrors.fetch(request),
             "branches": lambda: {"branches": self._sources.branches(request["repository"])},
             "remote branches": lambda: self._mirrors.branches(request["url"], request["mirror"]),
             "push tag": lambda: self._mirrors.push_tag(
