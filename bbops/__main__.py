@@ -1,6 +1,6 @@
 """`python -m bbops`: the command line."""
 
-from bbops.cli import main
+from bbops.cli import start
 
 if __name__ == "__main__":
-    main()
+    start()

@@ -26,6 +26,7 @@ from tests.served import ADA, Served, make_project
 
 KILLS = int(os.environ.get("BBOPS_KILLS", "200"))
 PARENT_TOO = 0.25
+WRITE_EVERY_SECONDS = 0.01
 SEED = 20261121
 
 
@@ -69,6 +70,7 @@ class Storm:
         while not self.over.is_set():
             try:
                 number += 1
+                time.sleep(WRITE_EVERY_SECONDS)
                 title = f"note {number}"
                 reply = httpx.post(
                     f"{self.url}/api/v1/notes", json={"title": title}, timeout=10,

@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
 
 OLDEST_PYTHON = (3, 11)
 INTERRUPTED = 130
+
+
+def start() -> None:
+    """Run the command line as a program of its own, which then ends at once.
+
+    To take down all that was imported takes longer than many a command.
+    """
+    try:
+        main()
+    except SystemExit as ended:
+        if not isinstance(ended.code, int | None):
+            raise
+        with suppress(OSError, ValueError):  # nobody reads any more
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(ended.code or 0)
 
 
 def main() -> None:

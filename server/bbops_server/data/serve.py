@@ -139,6 +139,7 @@ def run(*, control: int, listening: int, shared: Sequence[int] = ()) -> None:
     """
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_run(control, listening, shared))
+    os._exit(0)  # to take down all that was imported takes longer than to drain
 
 
 async def _run(control: int, listening: int, shared: Sequence[int]) -> None:
