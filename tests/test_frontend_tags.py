@@ -246,6 +246,24 @@ def test_a_frontend_that_is_too_large_stalls_until_the_next(origin: Origin, serv
     assert served.api.get("/").text == "two"
 
 
+def test_a_project_that_is_tagged_by_mistake_is_not_shown(origin: Origin, served: Served) -> None:
+    git(origin.folder, "tag", "-a", "-m", RELEASE, "frontend/v1", "HEAD")
+    assert "tag 'frontend/v1' holds a project" in served.stalled()["message"]
+    assert served.api.get("/project.yaml").status_code == 404
+
+
+@pytest.mark.long
+def test_a_tag_here_goes_live_at_once(origin: Origin, tmp_path: Path) -> None:
+    with Served(origin.folder, tmp_path / "home") as served:
+        served.live()
+        origin.tag("frontend/v1", "one")
+        served.live()
+        assert served.api.get("/").text == "one"
+        origin.tag("frontend/v1", "other")
+        served.live()
+        assert served.api.get("/").text == "other"
+
+
 @pytest.mark.long
 def test_a_frontend_waits_while_publications_are_frozen(origin: Origin, tmp_path: Path) -> None:
     settings = tmp_path / "own.yaml"
