@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,15 +18,20 @@ class Mirrors:
 
     _mirrors: dict[tuple[str, str], Mirror] = field(default_factory=dict)
 
-    def fetch(self, url: str, mirror: str, branch: str, project: str | None) -> dict[str, Any]:
+    def fetch(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Bring a mirror up to date; return the branch's newest commit, None without one.
 
-        Beside it are the `newest` of the frontends, and the `trouble` with one; see `Mirror`.
+        Beside it are the `newest` of the frontends, and the `trouble` with one.
+
+        Args:
+            asked: `url`, `mirror`, and what `Mirror.update` takes.
 
         Raises:
             GitError: the repository is not reached, or what it sends is not taken.
         """
-        found = self._mirror(url, mirror).update(branch, project)
+        found = self._mirror(asked["url"], asked["mirror"]).update(
+            asked["branch"], asked["project"], has_own_frontends=asked["has_own_frontends"]
+        )
         return {"commit": found.commit, **asdict(found.frontends)}
 
     def branches(self, url: str, mirror: str) -> dict[str, Any]:

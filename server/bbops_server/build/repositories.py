@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bbops.git.checkout import is_dirty
-from bbops.git.frontend_tags import frontend_scope
+from bbops.git.place import frontend_scope
 from bbops_server.build.mirrors import Mirrors
 from bbops_server.build.sources import Sources
 from bbops_server.build.turns import Work
@@ -38,7 +38,7 @@ class Repositories:
     def online(self) -> Mapping[str, Work]:
         """What waits for a network."""
         return {
-            "fetch": self._fetch,
+            "fetch": self._mirrors.fetch,
             "remote branches": self._remote_branches,
             "push tag": self._push_tag,
         }
@@ -69,11 +69,6 @@ class Repositories:
         return self._sources.versions(request["repository"], frontend_scope(request["folder"]))
 
     # ---- elsewhere
-    def _fetch(self, request: Frame) -> Frame:
-        return self._mirrors.fetch(
-            request["url"], request["mirror"], request["branch"], request["project"]
-        )
-
     def _remote_branches(self, request: Frame) -> Frame:
         return self._mirrors.branches(request["url"], request["mirror"])
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from bbops.compile.release import Cache
 from bbops.errors import GitError, ServerError
-from bbops.git.frontend_tags import frontend_scope
+from bbops.git.place import frontend_scope
 from bbops.git.restoring import describe_restoring, restore_tree
 from bbops.git.store import Store
 from bbops.git.tree import GitTree

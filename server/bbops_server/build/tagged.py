@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from bbops.check._frontend import check_published, find_files
 from bbops.compile.release import Built
@@ -11,6 +12,8 @@ from bbops.project import Project
 from bbops.tree import Tree
 from bbops_server.build.sources import Source, Sources
 from bbops_server.messages import Frame
+
+_PROJECT: Final = "project.yaml"
 
 
 def find_tagged(sources: Sources, built: Built, tree: Tree, source: Source) -> Tree | None:
@@ -30,10 +33,16 @@ def check_tagged(built: Built, found: Tree) -> Built:
 
     Raises:
         GitError: the files cannot be listed.
+        ServerError: they are a project's own, which would be shown to everybody.
     """
     if built.project is None:
         return built
     name = found.revision.partition("@")[0]
+    if any(entry.path == _PROJECT for entry in found.entries()):
+        raise ServerError(
+            f"tag '{name}' holds a project, expected built files alone",
+            hint="tag a commit of the built files, with the next number",
+        )
     wrong = tuple(check_published(built.project, found, name))
     if not wrong:
         return built
