@@ -290,10 +290,29 @@ class ApiKey(msgspec.Struct, frozen=True):
     created_at: float
     expires_at: float | None = None
     revoked_at: float | None = None
+    used_at: float | None = None
 
     def has_ended(self, now: float) -> bool:
         """Return whether it opens nothing any more."""
         return self.revoked_at is not None or (self.expires_at or now + 1) <= now
+
+
+class SentMessage(msgspec.Struct, frozen=True):
+    """A message to a receiver of webhooks and its last try; see `bbops hooks`.
+
+    `outcome` is waiting, taken or dropped, `status` what the receiver answered, if it did.
+    """
+
+    id: str
+    receiver: str
+    event: str
+    project: str
+    at: str
+    tries: int
+    outcome: str
+    tried_at: str | None
+    status: int | None
+    error: str
 
 
 def error_text(content: bytes) -> str:

@@ -43,6 +43,9 @@ class OneProject:
     def server(self) -> ServerStatus:
         return ServerStatus("/srv/server.yaml", [FOUND] if self.is_wrong else [])
 
+    def hooks(self) -> OneHook:
+        return OneHook()
+
     def projects(self) -> list[Status]:
         ready = Condition(
             type="Ready", status=True, reason="Published", message="<b>r1</b> is live", since=SINCE
@@ -87,7 +90,8 @@ class OneProject:
 class OneKey:
     async def list(self) -> list[dict[str, Any]]:
         known = {"id": "k1", "prefix": "bk_abcdef", "name": "printer", "created_at": 1.0}
-        return [known | {"channels": None, "claims": {}, "expires_at": None, "revoked_at": None}]
+        more = {"channels": None, "claims": {}, "expires_at": None, "revoked_at": None}
+        return [known | more | {"used_at": 60.0}]
 
     async def issue(self, name: str, **given: Any) -> dict[str, str]:
         if given["channels"] == ["nowhere"]:
@@ -101,6 +105,21 @@ class OneKey:
         if key != "k1":
             raise ServerError(f"there is no API key '{key}'")
         return key
+
+
+class OneHook:
+    def messages(self, limit: int) -> list[dict[str, Any]]:
+        sent = {"id": "msg_1", "receiver": "https://chat.example.com/…", "event": "published"}
+        tried = {"tries": 1, "outcome": "taken", "tried_at": None, "status": 204, "error": ""}
+        return [{**sent, "project": "small", "at": SINCE, **tried}][:limit]
+
+    async def test(self, wanted: str) -> list[dict[str, Any]]:
+        return [{**self.messages(1)[0], "event": "ping"}]
+
+    async def resend(self, wanted: str) -> dict[str, Any]:
+        if wanted != "msg_1":
+            raise ServerError(f"there is no message '{wanted}'")
+        return self.messages(1)[0]
 
 
 class OneHistory:
@@ -166,6 +185,9 @@ class OneDraft:
 
     async def renew(self, slug: str) -> bool:
         return slug == "slug"
+
+    def keys(self, slug: str) -> OneKey:
+        return OneKey()
 
     async def contract(self, slug: str, form: str) -> Written:
         raise ServerError(f"'{slug}' has mistakes")

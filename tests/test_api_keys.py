@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
-from bbops.runtime.failures import FlowError
+from bbops.database.opened import write_tables
+from bbops.database.rollout import expand
+from bbops.runtime.api_keys import ApiKeys
+from bbops.runtime.failures import FlowError, Unavailable
 from bbops.runtime.issued_keys import (
     check_channels,
     issue_key,
@@ -17,6 +20,8 @@ from bbops.runtime.issued_keys import (
     revoke_key,
     rotate_key,
 )
+from bbops.runtime.key_uses import KeyUses
+from bbops.runtime.lasting import Lasting
 from bbops.testing.client import Client, Reply
 from tests.postgres import DATABASES, place_of
 from tests.workbench import Bench
@@ -193,3 +198,49 @@ def test_only_channels_that_take_keys_are_named() -> None:
         check_channels(["c"], ["b", "a"])
     with pytest.raises(FlowError, match="no channel of the project takes API keys"):
         check_channels([], [])
+
+
+# ---- when it was used last
+def test_a_use_is_written_down_later_and_the_latest_counts(bench: Bench) -> None:
+    used, other = issue(bench, "machines"), issue(bench, "machines")
+    lasting = Lasting()
+    keys = ApiKeys(bench.door, bench.host.clock, lasting.key_uses)
+    assert do(bench, keys.verify(used["key"], "machines")) is not None
+    assert do(bench, keys.verify(other["key"], "others")) is None
+    assert uses(bench) == {used["id"]: None, other["id"]: None}
+    do(bench, lasting.key_uses.write_down(bench.door))
+    first = uses(bench)[used["id"]]
+    assert (first, uses(bench)[other["id"]]) == (bench.host.clock.now().timestamp(), None)
+    later(bench, seconds=2)
+    do(bench, keys.verify(used["key"], "machines"))  # as it is remembered
+    do(bench, lasting.key_uses.write_down(bench.door))
+    assert uses(bench)[used["id"]] == first + 2
+    behind = KeyUses()
+    behind.note(used["id"], first)
+    do(bench, behind.write_down(bench.door))
+    assert uses(bench)[used["id"]] == first + 2
+
+
+def test_a_use_that_cannot_be_written_down_waits_for_the_next_time(bench: Bench) -> None:
+    class Busy:
+        async def write_all(self, statements: Any) -> None:
+            noted.note(key["id"], 9.0)
+            raise Unavailable("busy", "the database is busy", hint="", retry_seconds=1)
+
+    key, noted = issue(bench), KeyUses()
+    noted.note(key["id"], 7.0)
+    do(bench, noted.write_down(Busy()))
+    do(bench, noted.write_down(bench.door))
+    assert uses(bench)[key["id"]] == 9.0
+
+
+def test_a_database_of_an_older_bbops_is_completed(bench: Bench) -> None:
+    with write_tables(bench.place) as opened:
+        live: Any = opened.live
+        opened.transact(lambda: live._live.execute("DROP TABLE _bbops_api_key_uses"))
+    expand(bench.place, bench.tables)
+    assert uses(bench) == {}
+
+
+def uses(bench: Bench) -> dict[str, float | None]:
+    return {one["id"]: one["used_at"] for one in do(bench, list_keys(bench.host))}

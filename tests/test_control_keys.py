@@ -42,6 +42,24 @@ def test_developers_neither_see_nor_make_keys(tried: Tried) -> None:
     assert browser.get(PATH).status_code == 403
 
 
+def test_developers_have_keys_of_drafts_and_viewers_none(tried: Tried) -> None:
+    tried.add("dev@example.com", project=Role.DEVELOPER)
+    tried.add("vera@example.com", project=Role.VIEWER)
+    path = "/api/projects/small/drafts/slug/keys"
+    browser = tried.as_person("dev@example.com")
+    browser.get("/account")
+    headers = {"x-csrf-token": browser.csrf}
+    assert [one["used_at"] for one in browser.get(path).json()] == [60.0]
+    made = browser.call("POST", path, json={"name": "printer"}, headers=headers)
+    assert made.json() == {"id": "k2", "key": "bk_secret_of_printer"}
+    again = browser.call("POST", f"{path}/k1/rotate", json={}, headers=headers)
+    assert again.json()["id"] == "k3"
+    assert browser.call("POST", f"{path}/k1/revoke", headers=headers).json() == {"id": "k1"}
+    assert tried.book.audit.list(limit=1)[0].object == "small topic k1"
+    assert browser.get("/api/projects/small/drafts/nowhere/keys").status_code == 404
+    assert tried.as_person("vera@example.com").get(path).status_code == 403
+
+
 @pytest.mark.parametrize(
     ("body", "status"),
     [
@@ -60,9 +78,10 @@ def test_what_cannot_be_is_refused(tried: Tried, body: dict[str, object], status
 # ---- the command
 LISTED = [
     {"id": "k1", "prefix": "bk_abcdef", "name": "printer", "channels": ["machines"],
-     "claims": {}, "created_at": 1.0, "expires_at": 4_102_444_800.0, "revoked_at": None},
+     "claims": {}, "created_at": 1.0, "expires_at": 4_102_444_800.0, "revoked_at": None,
+     "used_at": 1_700_000_000.0},
     {"id": "k0", "prefix": "bk_000000", "name": "old", "channels": None, "claims": {},
-     "created_at": 1.0, "expires_at": None, "revoked_at": 2.0},
+     "created_at": 1.0, "expires_at": None, "revoked_at": 2.0, "used_at": None},
 ]  # fmt: skip
 
 
@@ -78,10 +97,27 @@ def test_the_list_shows_what_counts_and_all_on_demand(control: Start) -> None:
     url = control({"GET /api/projects/shop/keys": (200, LISTED)})
     given = ["--project", "shop", "--server", url]
     shown = CliRunner().invoke(command, ["list", *given]).stdout
-    assert shown == "bk_abcdef…  until 2100-01-01  printer  machines  k1\n"
+    when = "until 2100-01-01  used 2023-11-14 22:13"
+    assert shown == f"bk_abcdef…  {when}  printer  machines  k1\n"
     every = CliRunner().invoke(command, ["list", "--all", "--json", *given]).stdout
     assert json.loads(every) == LISTED
-    assert "revoked" in CliRunner().invoke(command, ["list", "--all", *given]).stdout
+    old = CliRunner().invoke(command, ["list", "--all", *given]).stdout.splitlines()[1]
+    assert "revoked           never used             old" in old
+
+
+def test_the_keys_of_a_draft_are_asked_for_by_its_branch(control: Start) -> None:
+    draft = {"branch": "try it", "slug": "try-it-1f", "commit": "a" * 40, "url": "http://x/",
+             "state": "live", "release": "r", "message": "", "diagnostics": []}  # fmt: skip
+    url = control({
+        "GET /api/projects/shop/drafts": (200, [draft]),
+        "POST /api/projects/shop/drafts/try-it-1f/keys": (201, {"id": "k2", "key": "bk_x"}),
+        "GET /api/projects/shop/drafts/try-it-1f/keys": (200, LISTED),
+    })  # fmt: skip
+    given = ["--draft", "try it", "--project", "shop", "--server", url]
+    assert CliRunner().invoke(command, ["issue", "printer", *given]).stdout == "bk_x\n"
+    assert "k1" in CliRunner().invoke(command, ["list", *given]).stdout
+    unknown = CliRunner().invoke(command, ["list", "--draft", "no", *given[2:]])
+    assert "has no draft 'no'" in str(unknown.exception)
 
 
 def test_a_whole_key_never_stands_in_an_address(control: Start) -> None:

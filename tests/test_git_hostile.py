@@ -129,7 +129,7 @@ def test_nothing_a_repository_names_runs_while_it_is_mirrored(
     poison(repository, git, canary)
     git(repository, "config", "--unset", "extensions.partialClone")
     mirror = Mirror(tmp_path / "mirror", Address.parse(f"file://{repository}"))  # type: ignore[arg-type]
-    assert mirror.update("main") == newest
+    assert mirror.update("main").commit == newest
     assert git(tmp_path / "mirror", "for-each-ref", "--format=%(refname)") == "refs/heads/main"
     assert is_alive(canary)
 
@@ -198,7 +198,7 @@ def test_a_branch_among_ten_thousand_refs_is_found(
     began = time.monotonic()
     assert head(Store.open(repository)) == newest
     mirror = Mirror(tmp_path / "mirror", Address.parse(f"file://{repository}"))  # type: ignore[arg-type]
-    assert mirror.update("main") == newest
+    assert mirror.update("main").commit == newest
     assert time.monotonic() - began < 10
     assert git(tmp_path / "mirror", "for-each-ref", "--format=%(refname)") == "refs/heads/main"
 
@@ -230,7 +230,7 @@ def test_a_pack_that_fills_the_disk_is_cut_off(
     left = sum(path.stat().st_size for path in (tmp_path / "mirror").rglob("*") if path.is_file())
     assert left < 2 << 20
     monkeypatch.setattr("bbops.git.mirror.MAX_FILE_BYTES", 1 << 30)
-    assert mirror.update("main") == git(repository, "rev-parse", "HEAD")
+    assert mirror.update("main").commit == git(repository, "rev-parse", "HEAD")
 
 
 def test_submodules_are_not_followed(
@@ -365,7 +365,7 @@ def test_what_a_killed_fetch_has_left_is_cleared(
         path.write_bytes(b"")
     (repository / "a.yaml").write_bytes(b"a: 2\n")
     git(repository, "commit", "-qam", "Change")
-    newest = Mirror(tmp_path / "mirror", address).update("main")
+    newest = Mirror(tmp_path / "mirror", address).update("main").commit
     assert newest == git(repository, "rev-parse", "HEAD")
     assert not any(path.exists() for path in left)
 
@@ -374,9 +374,9 @@ def test_a_mirror_that_was_removed_is_made_again(repository: Path, tmp_path: Pat
     address = Address.parse(f"file://{repository}")
     assert address is not None
     mirror = Mirror(tmp_path / "mirror", address)
-    first = mirror.update("main")
+    first = mirror.update("main").commit
     (tmp_path / "mirror").rename(tmp_path / "away")
-    assert mirror.update("main") == first
+    assert mirror.update("main").commit == first
 
 
 def test_output_without_end_is_cut_off(repository: Path) -> None:

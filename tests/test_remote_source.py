@@ -33,7 +33,7 @@ class Build:
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
-        return {"commit": answer}
+        return {"commit": answer, "newest": "", "trouble": ""}
 
 
 def source(every_seconds: float = 3600) -> RemoteSource:
@@ -58,10 +58,10 @@ def test_it_is_looked_at_when_it_is_time_and_not_before() -> None:
     async def main() -> None:
         following, build = source(), Build("a", "b")
         for _ in range(5):
-            assert await following.stamp(build) == "a"  # type: ignore[arg-type]
+            assert await following.stamp(build) == ("a", "")  # type: ignore[arg-type]
         assert build.asked == 1
         following.hurry()
-        assert await following.stamp(build) == "b"  # type: ignore[arg-type]
+        assert await following.stamp(build) == ("b", "")  # type: ignore[arg-type]
 
     asyncio.run(main())
 
@@ -73,7 +73,7 @@ def test_a_clock_that_jumps_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
         real = time.time()
         monkeypatch.setattr(time, "time", lambda: real - 1e9)
         async with asyncio.timeout(5):
-            while await following.stamp(build) != "b":  # type: ignore[arg-type]
+            while await following.stamp(build) != ("b", ""):  # type: ignore[arg-type]
                 await asyncio.sleep(0.01)
 
     asyncio.run(main())
@@ -82,17 +82,17 @@ def test_a_clock_that_jumps_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_is_known_stays_known_while_a_look_takes_long() -> None:
     async def main() -> None:
         following, build = source(0.1), Build("a", "b")
-        assert await following.stamp(build) == "a"  # type: ignore[arg-type]
+        assert await following.stamp(build) == ("a", "")  # type: ignore[arg-type]
         build.gate.clear()
         await asyncio.sleep(0.15)
         async with asyncio.timeout(1):
-            assert await following.stamp(build) == "a"  # type: ignore[arg-type]
+            assert await following.stamp(build) == ("a", "")  # type: ignore[arg-type]
         assert build.asked == 1
         await asyncio.sleep(0)
         assert build.asked == 2
         build.gate.set()
         await asyncio.sleep(0.01)
-        assert await following.stamp(build) == "b"  # type: ignore[arg-type]
+        assert await following.stamp(build) == ("b", "")  # type: ignore[arg-type]
 
     asyncio.run(main())
 
@@ -105,12 +105,12 @@ def test_a_look_that_fails_is_told_and_forgotten_when_one_succeeds() -> None:
         assert (raised.value.reason, raised.value.message) == ("FetchFailed", "no host")
         assert raised.value.is_passing
         following.hurry()
-        assert await following.stamp(build) == "a"  # type: ignore[arg-type]
+        assert await following.stamp(build) == ("a", "")  # type: ignore[arg-type]
         found = await following.revision(build)  # type: ignore[arg-type]
         assert found is not None
         assert found[0] == "main@sha1:a"
         following.hurry()
-        assert await following.stamp(build) == "no commit"  # type: ignore[arg-type]
+        assert await following.stamp(build) == (None, "")  # type: ignore[arg-type]
         assert await following.revision(build) is None  # type: ignore[arg-type]
 
     asyncio.run(main())
@@ -128,6 +128,6 @@ def test_who_asks_for_a_look_gets_one_that_began_afterwards() -> None:
         waiting = asyncio.create_task(following.stamp(build))  # type: ignore[arg-type]
         await asyncio.sleep(0.01)
         build.gate.set()
-        assert await waiting == "after"
+        assert await waiting == ("after", "")
 
     asyncio.run(main())

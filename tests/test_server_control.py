@@ -105,6 +105,10 @@ def test_what_is_wrong_in_the_servers_file_is_told(ask: Ask) -> None:
 def test_it_describes_itself(ask: Ask) -> None:
     paths = ask("/schema/openapi.json").json()["paths"]
     assert set(paths) == {
+        "/api/hooks", "/api/hooks/test", "/api/hooks/{message}/resend",
+        "/api/projects/{name}/drafts/{slug}/keys",
+        "/api/projects/{name}/drafts/{slug}/keys/{key}/rotate",
+        "/api/projects/{name}/drafts/{slug}/keys/{key}/revoke",
         "/api/server", "/api/whoami", "/api/login", "/api/login/poll", "/api/logout",
         "/api/projects", "/api/projects/{name}/status", "/api/projects/{name}/reconcile",
         "/api/projects/{name}/accept", "/api/projects/{name}/mcp",

@@ -34,7 +34,8 @@ class Bench:
         tree = MemoryTree(with_function("steps: [log: { message: a }]\n") | files)
         project = build(tree, database=self.database).project
         assert project is not None
-        apply(place, {name: table.model for name, table in project.tables.items()})
+        self.tables = {name: table.model for name, table in project.tables.items()}
+        apply(place, self.tables)
         self.door = self.loop.run_until_complete(open_database(place))
         self.host = fake_host(self.door)
 

@@ -37,14 +37,36 @@ def check_frontend(project: Project, tree: Tree) -> Iterator[Diagnostic]:
     yield from _check_all(project, [entry for _, entry in found])
 
 
-def _check_all(project: Project, found: list[Entry]) -> Iterator[Diagnostic]:
+def check_published(project: Project, tree: Tree, name: str) -> Iterator[Diagnostic]:
+    """Yield what keeps a frontend from being served that was tagged without the project's commits.
+
+    Args:
+        project: it is of.
+        tree: with its files alone.
+        name: of the tag.
+    """
+    found = [entry for _, entry in find_files(tree, "")]
+    yield from _check_all(project, found, f"frontend '{name}'")
+    largest = max((one.size_bytes for one in found), default=0)
+    if largest > LARGEST_BYTES:
+        yield Diagnostic(
+            project.settings.place("frontend", key=True), "frontend-too-large",
+            f"a file of frontend '{name}' has {largest:,} bytes, at most {LARGEST_BYTES:,}"
+            " are served",
+            "publish one without it, and keep what is larger in a storage",
+        )  # fmt: skip
+
+
+def _check_all(
+    project: Project, found: list[Entry], what: str = "the frontend"
+) -> Iterator[Diagnostic]:
     at = project.settings.place("frontend", key=True)
     size = sum(one.size_bytes for one in found)
     if len(found) > MOST_FILES:
-        message = f"the frontend has {len(found):,} files, at most {MOST_FILES:,} are served"
+        message = f"{what} has {len(found):,} files, at most {MOST_FILES:,} are served"
         yield Diagnostic(at, "frontend-too-large", message, "leave out what pages do not need")
     if size > MOST_BYTES:
-        message = f"the frontend has {size:,} bytes, at most {MOST_BYTES:,} are served"
+        message = f"{what} has {size:,} bytes, at most {MOST_BYTES:,} are served"
         yield Diagnostic(at, "frontend-too-large", message, "keep large files in a storage")
 
 

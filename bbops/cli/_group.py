@@ -23,7 +23,8 @@ SECTIONS = {
     ),
     "Propose": ("propose", "proposals", "drafts"),
     "Serve": (
-        "serve", "status", "requests", "replay", "env", "keys", "db", "frontend", "accept",
+        "serve", "status", "requests", "replay", "env", "keys", "db", "frontend", "hooks",
+        "accept",
     ),
     "Go back": ("versions", "history", "diff", "rollback", "suspend", "resume"),
     "People": ("login", "logout", "whoami", "users", "workspace"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 import click
@@ -17,12 +17,18 @@ from bbops.errors import ServerError
 from bbops.remote import Remote
 from bbops.render import printable
 
+T = TypeVar("T")
+
+WAKING_SECONDS: Final = 45.0
+"""A draft that sleeps is made first."""
+
 SHOWN: Final = 9
 """The characters of a key that a server keeps: `bk_` and six more."""
 
 of_project = click.option(
     "--project", metavar="NAME", help="The project, where a server has several."
 )
+of_draft = click.option("--draft", metavar="BRANCH", help="Of this draft, which has its own.")
 as_json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
 
 
@@ -43,29 +49,33 @@ def command() -> None:
     "--expires", metavar="DURATION", help="How long it lasts, such as 90d; else for ever."
 )
 @click.option("--claims", metavar="JSON", help="A map that functions read as vars.apiKey.claims.")
+@of_draft
 @of_project
 @of_server
 @as_json_option
 def issue(
     name: str, channels: tuple[str, ...], expires: str | None, claims: str | None,
-    project: str | None, server: str, *, as_json: bool,
+    draft: str | None, project: str | None, server: str, *, as_json: bool,
 ) -> None:  # fmt: skip
     """Make a key called NAME. Only the key is printed to a pipe."""
     body = {"name": name, "channels": channels, "expires_in": expires, "claims": _read(claims)}
     with open_remote(server) as remote:
-        made = remote.of_project(_name(remote, project), "POST", "keys", IssuedKey, body)
+        made = _ask(remote, project, draft, "POST", "", IssuedKey, body)
     _show(made, as_json=as_json)
 
 
 @command.command("list")
 @click.option("--all", "ended_too", is_flag=True, help="Also those that have ended.")
+@of_draft
 @of_project
 @of_server
 @as_json_option
-def show(project: str | None, server: str, *, ended_too: bool, as_json: bool) -> None:
-    """List the keys, the newest first; never the keys themselves."""
+def show(
+    draft: str | None, project: str | None, server: str, *, ended_too: bool, as_json: bool
+) -> None:
+    """List the keys, the newest first, and when each was used last; never the keys themselves."""
     with open_remote(server) as remote:
-        found = remote.of_project(_name(remote, project), "GET", "keys", list[ApiKey])
+        found = _ask(remote, project, draft, "GET", "", list[ApiKey])
     now = datetime.now(UTC).timestamp()  # noqa: TID251 - what has ended is a matter of today
     shown = [one for one in found if ended_too or not one.has_ended(now)]
     if as_json:
@@ -73,7 +83,8 @@ def show(project: str | None, server: str, *, ended_too: bool, as_json: bool) ->
         return
     for one in shown:
         channels = "every channel" if one.channels is None else ", ".join(one.channels)
-        say(f"{one.prefix}…  {_end(one, now):<16}  {printable(one.name)}  {channels}  {one.id}")
+        when = f"{_end(one, now):<16}  {_use(one):<21}"
+        say(f"{one.prefix}…  {when}  {printable(one.name)}  {channels}  {one.id}")
     if not shown:
         say("no API keys; 'bbops keys issue NAME' makes one")
 
@@ -82,32 +93,42 @@ def show(project: str | None, server: str, *, ended_too: bool, as_json: bool) ->
 @click.argument("key")
 @click.option("--overlap", default="24h", show_default=True, metavar="DURATION",
               help="How long KEY counts on; 0s ends it now.")  # fmt: skip
+@of_draft
 @of_project
 @of_server
 @as_json_option
-def rotate(key: str, overlap: str, project: str | None, server: str, *, as_json: bool) -> None:
+def rotate(
+    key: str, overlap: str, draft: str | None, project: str | None, server: str, *, as_json: bool
+) -> None:
     """Make a key in the place of KEY, with its name, channels and claims."""
     with open_remote(server) as remote:
-        path = f"keys/{_shown(key)}/rotate"
-        name = _name(remote, project)
-        made = remote.of_project(name, "POST", path, IssuedKey, {"overlap": overlap})
+        what, body = f"/{_shown(key)}/rotate", {"overlap": overlap}
+        made = _ask(remote, project, draft, "POST", what, IssuedKey, body)
     _show(made, as_json=as_json)
 
 
 @command.command("revoke")
 @click.argument("key")
+@of_draft
 @of_project
 @of_server
-def revoke(key: str, project: str | None, server: str) -> None:
+def revoke(key: str, draft: str | None, project: str | None, server: str) -> None:
     """End KEY: within five seconds it opens nothing, on every process of the server."""
     with open_remote(server) as remote:
-        name = _name(remote, project)
-        ended = remote.of_project(name, "POST", f"keys/{_shown(key)}/revoke", dict[str, str])
+        ended = _ask(remote, project, draft, "POST", f"/{_shown(key)}/revoke", dict[str, str])
     say(f"revoked {ended['id']}")
 
 
-def _name(remote: Remote, project: str | None) -> str:
-    return project or remote.only_project()
+def _ask(
+    remote: Remote, project: str | None, draft: str | None, method: str, what: str, kind: type[T],
+    body: Any = None,
+) -> T:  # fmt: skip
+    """Return what a server answers about the keys of a project, or of the draft of a branch."""
+    name = project or remote.only_project()
+    if draft is None:
+        return remote.of_project(name, method, f"keys{what}", kind, body)
+    path = f"drafts/{quote(remote.draft(name, draft).slug, safe='')}/keys{what}"
+    return remote.of_project(name, method, path, kind, body, WAKING_SECONDS)
 
 
 def _shown(key: str) -> str:
@@ -137,3 +158,9 @@ def _end(one: ApiKey, now: float) -> str:
         return "for ever"
     day = datetime.fromtimestamp(one.expires_at, UTC).date().isoformat()
     return f"ended {day}" if one.expires_at <= now else f"until {day}"
+
+
+def _use(one: ApiKey) -> str:
+    if one.used_at is None:
+        return "never used"
+    return f"used {datetime.fromtimestamp(one.used_at, UTC):%Y-%m-%d %H:%M}"

@@ -24,6 +24,12 @@ CREATE TABLE IF NOT EXISTS _bbops_api_keys (
   channels TEXT, claims TEXT, created_at REAL NOT NULL, expires_at REAL, revoked_at REAL
 ) STRICT, WITHOUT ROWID
 """
+# Apart from the keys: they are read at requests, and this is written every minute.
+_API_KEY_USES: Final = """
+CREATE TABLE IF NOT EXISTS _bbops_api_key_uses (
+  id TEXT PRIMARY KEY, used_at REAL NOT NULL
+) STRICT, WITHOUT ROWID
+"""
 # What is packed of an answer: status, body, headers and type. Null: it has none yet.
 _IDEMPOTENCY: Final = """
 CREATE TABLE IF NOT EXISTS _bbops_idempotency (
@@ -40,6 +46,10 @@ _NOTES: Final = (
 )
 
 
+NEWEST: Final = "_bbops_api_key_uses"
+"""The one that came last: where it is, all are."""
+
+
 def make_own_tables(live: sqlite3.Connection) -> None:
     """Make what is missing of them."""
     live.execute(_RECORD)
@@ -51,6 +61,7 @@ def make_own_tables(live: sqlite3.Connection) -> None:
         )
     live.execute(_REFRESH_SALTS)
     live.execute(_API_KEYS)
+    live.execute(_API_KEY_USES)
     live.execute(_IDEMPOTENCY)
     live.execute(
         "CREATE INDEX IF NOT EXISTS _bbops_idempotency_began_at ON _bbops_idempotency (began_at)"

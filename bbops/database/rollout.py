@@ -18,6 +18,7 @@ from bbops.database.changes import Change
 from bbops.database.live_tables import LiveTables
 from bbops.database.migrate import Migration
 from bbops.database.opened import Opened, read_tables, write_tables
+from bbops.database.own import NEWEST
 from bbops.database.phases import (
     Name,
     Tables,
@@ -86,6 +87,7 @@ def expand(place: Place, wanted: Mapping[str, Table], approved: Collection[str] 
         if opened.look(lambda: _mark(live)) != planned_on:  # another publication came between
             found = opened.look(lambda: plan_rollout(live, wanted))
         if found.is_done:
+            _complete(opened)
             _seed(opened)
             migrate.validate(opened)
             return found.migration
@@ -275,6 +277,12 @@ def _without_spare(opened: Opened, wanted: Tables) -> Progress:
     bare = replace(progress, spare=frozenset(), wanted="", agreed=frozenset(), approval="")
     _make(opened, known, lambda change: (change.table, change.what) in progress.spare, bare)
     return bare
+
+
+def _complete(opened: Opened) -> None:
+    """Make what this version keeps beside the tables, where an older one made the database."""
+    if not opened.look(lambda: opened.live.has_own(NEWEST)):
+        opened.transact(opened.live.make_own_tables)
 
 
 def _seed(opened: Opened) -> None:

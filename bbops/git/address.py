@@ -59,13 +59,18 @@ class Address:
         return cls(text, "ssh", shown, _name(matched["path"]))
 
 
+def is_branch(name: str) -> bool:
+    """Return whether git takes a name for a branch, or for a folder of tags."""
+    return _BRANCH.fullmatch(name) is not None
+
+
 def require_branch(branch: str) -> str:
     """Return the name of a branch, if it can be one.
 
     Raises:
         GitError: it cannot.
     """
-    if _BRANCH.fullmatch(branch):
+    if is_branch(branch):
         return branch
     raise GitError(f"'{branch}' is no name of a branch", hint="such as main")
 

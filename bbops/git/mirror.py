@@ -1,8 +1,8 @@
 """Keep a bare copy of one branch of a repository elsewhere.
 
 Whoever keeps the original may send anything at any speed: each command is bounded, what comes is
-checked by git itself, and of all refs only the branch is taken, and the versions. The copy holds
-nothing that cannot be fetched again.
+checked by git itself, and of all refs only the branch is taken, the versions of its project, and
+the frontends that were published beside it. The copy holds nothing that cannot be fetched again.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import re
 import shutil
 import tempfile
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from bbops.errors import GitError
-from bbops.git.address import Address, require_branch
+from bbops.git.address import Address, is_branch, require_branch
 from bbops.git.command import failure, run
 from bbops.git.environment import Limits
+from bbops.git.frontend_tags import FrontendTags, Taken, frontend_scope
 from bbops.git.place import Place
 
 ASK_SECONDS = 30.0
@@ -27,6 +29,8 @@ QUIET_SECONDS = 60.0
 
 MAX_FILE_BYTES = 2 << 30
 MAX_MEMORY_BYTES = 4 << 30
+MAX_LISTED_BYTES = 16 << 20
+"""Of names of refs: a hundred thousand frontends."""
 
 _MEMORY = {
     "core.bigFileThreshold": "32m", "pack.threads": "1", "pack.windowMemory": "64m",
@@ -40,10 +44,17 @@ _SETTINGS = {
     "http.lowSpeedLimit": "100",
     "http.lowSpeedTime": "30",
 }
-_VERSIONS = ("refs/tags/v*", "refs/tags/frontend/v*")
 _LEFT_BEHIND = ("*.lock", "refs/**/*.lock", "objects/pack/tmp_*", "objects/??/tmp_obj_*")
 _DISK = ("No space left on device", "Read-only file system", "File too large", "quota exceeded")
 _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?").fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a look has found: the branch's newest commit, None without one, and frontends."""
+
+    commit: str | None
+    frontends: Taken
 
 
 class Mirror:
@@ -54,25 +65,43 @@ class Mirror:
         self._folder = folder
         self._place = Place(folder, folder, is_bare=True)
         self._is_ready = False
+        self._frontends: dict[str, FrontendTags] = {}
 
-    def update(self, branch: str) -> str | None:
-        """Fetch a branch if it has moved; return its newest commit, None when there is none.
+    def update(self, branch: str, project: str | None = None) -> Looked:
+        """Fetch a branch if it has moved, and what is new of a project's frontends.
 
         A branch that is gone over there stays here: its commits are still to be compared with.
+
+        Args:
+            branch: its name.
+            project: the folder whose versions and frontends are taken; empty for the whole
+                repository, None for no tag at all.
 
         Raises:
             GitError: the repository is not reached, or what it sends is not taken.
         """
         ref = f"refs/heads/{require_branch(branch)}"
         self._prepare()
-        newest = self._ask(ref).get(ref)
+        frontends = self._find_frontends(project)
+        there = self._ask(ref, *([frontends.pattern] if frontends else ()))
+        commit = self._follow(ref, there.get(ref), project if frontends else None)
+        return Looked(commit, frontends.take(there) if frontends else Taken())
+
+    def _find_frontends(self, project: str | None) -> FrontendTags | None:
+        """Return the frontends of a project; None where it has none, or no tag can name it."""
+        if project is None or (project and not is_branch(project)):
+            return None
+        scope = frontend_scope(project)
+        return self._frontends.setdefault(scope, FrontendTags(self._place, scope, self._fetch))
+
+    def _follow(self, ref: str, newest: str | None, project: str | None) -> str | None:
         held = self._held(ref)
         if newest is None or newest == held:
             return newest
         self._fetch(f"+{ref}:{ref}")
-        if held is None:  # the versions there are, so that ours go on from them
-            for one in _VERSIONS:
-                self._fetch(f"+{one}:{one}")
+        if held is None and project is not None:  # the versions there are: ours go on from them
+            versions = f"refs/tags/{project}/v*" if project else "refs/tags/v*"
+            self._fetch(f"+{versions}:{versions}")
         self._tidy()
         return self._held(ref)
 
@@ -121,10 +150,10 @@ class Mirror:
                 with suppress(FileNotFoundError):
                     path.unlink()
 
-    def _ask(self, pattern: str) -> dict[str, str]:
-        """Return the refs over there that a pattern names, each with its commit."""
-        arguments = ("ls-remote", "--quiet", "--", self._address.url, pattern)
-        limits = Limits(ASK_SECONDS, output_bytes=1 << 20, memory_bytes=MAX_MEMORY_BYTES)
+    def _ask(self, *patterns: str) -> dict[str, str]:
+        """Return the refs over there that patterns name, each with its id."""
+        arguments = ("ls-remote", "--quiet", "--refs", "--", self._address.url, *patterns)
+        limits = Limits(ASK_SECONDS, output_bytes=MAX_LISTED_BYTES, memory_bytes=MAX_MEMORY_BYTES)
         lines = self._online(arguments, limits).decode(errors="replace").splitlines()
         rows = (line.partition("\t") for line in lines)
         return {ref: commit for commit, _, ref in rows if _ID(commit)}
@@ -135,12 +164,12 @@ class Mirror:
             raise failure(answer, ("rev-parse",))
         return answer.output.decode().strip() or None
 
-    def _fetch(self, what: str) -> None:
+    def _fetch(self, *what: str) -> None:
         options = (
             "--progress", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules",
             "--no-auto-maintenance", "--no-show-forced-updates", "--update-shallow",
         )  # fmt: skip
-        arguments = ("fetch", *options, "--", self._address.url, what)
+        arguments = ("fetch", *options, "--", self._address.url, *what)
         limits = Limits(
             FETCH_SECONDS, QUIET_SECONDS, file_bytes=MAX_FILE_BYTES, memory_bytes=MAX_MEMORY_BYTES
         )

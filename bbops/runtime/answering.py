@@ -26,6 +26,7 @@ from bbops.runtime.failures import (
 )
 from bbops.runtime.flow import Answer, Run, bound_run, code_of, message_of
 from bbops.runtime.headers import Headers, has_header, read_lines, set_headers, write
+from bbops.runtime.key_uses import KeyUses
 from bbops.runtime.masking import Mask
 from bbops.runtime.operators import text
 from bbops.runtime.sparing import SMALL_BYTES, Parts, spare
@@ -114,14 +115,14 @@ class Answering:
         fuel: int, detailed: bool, history: Record | None = None,
         send_whole: SendWhole | None = None, mask: Mask | None = None,
         addons: Mapping[str, Any] | None = None, wording: Wording | None = None,
-        credentials: Credentials | None = None,
+        credentials: Credentials | None = None, key_uses: KeyUses | None = None,
     ) -> None:  # fmt: skip
         self.host, self.tokens, self.fuel = host, tokens, fuel
         self.make_run = bound_run(host, env, tokens, addons or {})
         self.detailed, self.history, self.name = detailed, history, name
         self.send_whole = send_whole
         self.credentials = credentials or Credentials()
-        self.api_keys = ApiKeys(host.database, host.clock)
+        self.api_keys = ApiKeys(host.database, host.clock, key_uses or KeyUses())
         self.mask, self.wording = mask or Mask(), wording or Wording({}, {}, host)
         self.complained: dict[str, float] = {}
         self.standing: Headers = [(b"x-release", name.encode()), _AS_IT_SAYS]

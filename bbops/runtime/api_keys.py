@@ -12,6 +12,7 @@ import msgspec
 from bbops.runtime.durations import seconds
 from bbops.runtime.flow import Run
 from bbops.runtime.issued_keys import issue_key, revoke_by_id
+from bbops.runtime.key_uses import KeyUses
 from bbops.runtime.secret_texts import hash_secret
 
 KNOWN_SECONDS: Final = 5.0
@@ -38,8 +39,8 @@ class ApiKey:
 class ApiKeys:
     """Looks keys up, and remembers for a moment what it found, and what is none."""
 
-    def __init__(self, database: Any, clock: Any) -> None:
-        self._database, self._clock = database, clock
+    def __init__(self, database: Any, clock: Any, uses: KeyUses) -> None:
+        self._database, self._clock, self._uses = database, clock, uses
         self._known: dict[str, tuple[float, ApiKey | None]] = {}
 
     async def verify(self, text: str, channel: str) -> Mapping[str, Any] | None:
@@ -56,8 +57,10 @@ class ApiKeys:
             self._known[hashed] = now, key
         if key is None or (key.expires_at is not None and key.expires_at <= now):
             return None
-        is_open = key.channels is None or channel in key.channels
-        return key.claims if is_open else None
+        if key.channels is not None and channel not in key.channels:
+            return None
+        self._uses.note(key.claims["id"], now)
+        return key.claims
 
     def forget(self) -> None:
         """Look every key up anew: one of them was changed."""

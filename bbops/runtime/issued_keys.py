@@ -20,15 +20,19 @@ _MOST_CLAIMS: Final = 10_000
 _MOST_NAME: Final = 200
 _PREFIX: Final = "bk"
 _SHOWN: Final = len(_PREFIX) + 7
-_COLUMNS: Final = ("id", "prefix", "name", "channels", "claims", "created_at", "expires_at",
-                   "revoked_at")  # fmt: skip
+_KEPT: Final = ("id", "prefix", "name", "channels", "claims", "created_at", "expires_at",
+                "revoked_at")  # fmt: skip
+_COLUMNS: Final = (*_KEPT, "used_at")
 _ADD: Final = (
     "INSERT INTO _bbops_api_keys (id, hash, prefix, name, channels, claims, created_at, expires_at)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_SELECT: Final = f"SELECT {', '.join(_COLUMNS)} FROM _bbops_api_keys"
-_LIST: Final = f"{_SELECT} ORDER BY created_at DESC, id LIMIT {MOST_LISTED}"
-_FIND: Final = f"{_SELECT} WHERE id = ? OR prefix = ? ORDER BY created_at DESC, id LIMIT 2"
+_SELECT: Final = (
+    f"SELECT {', '.join(f'k.{one}' for one in _KEPT)}, u.used_at"
+    " FROM _bbops_api_keys k LEFT JOIN _bbops_api_key_uses u ON u.id = k.id"
+)
+_LIST: Final = f"{_SELECT} ORDER BY k.created_at DESC, k.id LIMIT {MOST_LISTED}"
+_FIND: Final = f"{_SELECT} WHERE k.id = ? OR k.prefix = ? ORDER BY k.created_at DESC, k.id LIMIT 2"
 _REVOKE: Final = "UPDATE _bbops_api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL"
 _EXPIRE: Final = "UPDATE _bbops_api_keys SET expires_at = ? WHERE id = ?"
 
@@ -59,7 +63,10 @@ async def issue_key(
 
 
 async def list_keys(host: Any) -> list[dict[str, Any]]:
-    """Return the keys, the newest first, at most MOST_LISTED; times are seconds since 1970."""
+    """Return the keys, the newest first, at most MOST_LISTED; times are seconds since 1970.
+
+    `used_at` is a minute late, see `KeyUses`; None of one that never opened anything.
+    """
     return [_told(row) for row in await host.database.read(_LIST)]
 
 

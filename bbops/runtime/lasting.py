@@ -1,4 +1,4 @@
-"""What outlives a release: limits, verified tokens and requests under way survive a swap."""
+"""What outlives a release: limits, tokens, uses of keys and requests under way survive a swap."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable
 
 from bbops.host import Clock
 from bbops.runtime.flights import Flights
+from bbops.runtime.key_uses import KeyUses
 from bbops.runtime.lanes import Lanes
 from bbops.runtime.limits import Limit, SharedWindow, SlidingWindow
 from bbops.runtime.tokens import Tokens
@@ -18,7 +19,7 @@ class Lasting:
     """
 
     def __init__(self, lanes: Lanes | None = None) -> None:
-        self.flights = Flights()
+        self.flights, self.key_uses = Flights(), KeyUses()
         self.scope = ""
         self._lanes = lanes
         self._limits: dict[tuple[str, int], Limit] = {}

@@ -204,6 +204,7 @@ def _answering(
         send_whole=given.get("send_whole"),
         mask=Mask(secrets, data["private"]), addons=link_addons(data["addons"], env),
         wording=wording, credentials=link_credentials(data["auth"], data["session"]),
+        key_uses=lasting.key_uses,
     )  # fmt: skip
 
 

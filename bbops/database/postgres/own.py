@@ -39,6 +39,12 @@ CREATE TABLE IF NOT EXISTS _bbops_api_keys (
   revoked_at double precision
 )
 """,
+    # Apart from the keys: they are read at requests, and this is written every minute.
+    """
+CREATE TABLE IF NOT EXISTS _bbops_api_key_uses (
+  id text PRIMARY KEY, used_at double precision NOT NULL
+)
+""",
     # What is packed of an answer: status, body, headers and type. Null: it has none yet.
     """
 CREATE TABLE IF NOT EXISTS _bbops_idempotency (

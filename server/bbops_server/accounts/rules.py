@@ -69,6 +69,7 @@ class Permission(StrEnum):
     RENEW_DRAFT = "let a draft begin anew"
     COPY_ROWS = "copy live rows into a draft"
     MANAGE_KEYS = "issue, list and revoke the keys of a project's channels"
+    MANAGE_DRAFT_KEYS = "issue, list and revoke the keys of a draft's channels"
     CLONE = "clone and fetch a project's repository"
     PUSH_DRAFT = "push a draft: any branch but the live one"
     PUSH_MAIN = "push to the live branch"
@@ -81,6 +82,7 @@ class Permission(StrEnum):
     READ_PEOPLE = "read who is a member"
     MANAGE_PEOPLE = "invite people and change their roles"
     READ_AUDIT = "read the audit log"
+    MANAGE_HOOKS = "see what webhooks were sent, test them and send again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,7 @@ RULES: Final[Mapping[Permission, Rule]] = {
     Permission.RENEW_DRAFT: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
     Permission.COPY_ROWS: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
     Permission.MANAGE_KEYS: Rule("project", Role.MAINTAINER, Scope.ADMIN),
+    Permission.MANAGE_DRAFT_KEYS: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
     Permission.CLONE: Rule("project", Role.VIEWER, Scope.GIT),
     Permission.PUSH_DRAFT: Rule("project", Role.DEVELOPER, Scope.GIT),
     Permission.PUSH_MAIN: Rule("project", Role.MAINTAINER, Scope.GIT),
@@ -125,6 +128,7 @@ RULES: Final[Mapping[Permission, Rule]] = {
     Permission.READ_PEOPLE: Rule("workspace", Role.MAINTAINER, Scope.ADMIN),
     Permission.MANAGE_PEOPLE: Rule("workspace", Role.OWNER, Scope.ADMIN),
     Permission.READ_AUDIT: Rule("workspace", Role.OWNER, Scope.ADMIN),
+    Permission.MANAGE_HOOKS: Rule("workspace", Role.OWNER, Scope.ADMIN),
 }
 
 GRANTED: Final[Mapping[GrantScope, frozenset[Permission]]] = {

@@ -13,6 +13,7 @@ from typing import Any
 from bbops.compile.release import Cache
 from bbops.errors import GitError, ServerError
 from bbops.git.address import Address
+from bbops.git.frontend_tags import frontend_scope
 from bbops.git.mirror import Mirror
 from bbops.git.restoring import describe_restoring, restore_tree
 from bbops.git.store import Store
@@ -165,24 +166,22 @@ class Sources:
         return store.beside(Path(quarantine)) if quarantine else store
 
 
-def frontend_scope(folder: str) -> str:
-    """Return what stands before the versions of a project's frontend in the names of tags."""
-    return f"{folder}/frontend" if folder else "frontend"
-
-
 @dataclass(slots=True)
 class Mirrors:
     """Copies of repositories elsewhere, used by ONE thread, which may wait for the network."""
 
     _mirrors: dict[tuple[str, str], Mirror] = field(default_factory=dict)
 
-    def fetch(self, url: str, mirror: str, branch: str) -> dict[str, Any]:
+    def fetch(self, url: str, mirror: str, branch: str, project: str | None) -> dict[str, Any]:
         """Bring a mirror up to date; return the branch's newest commit, None without one.
+
+        Beside it are the `newest` of the frontends, and the `trouble` with one; see `Mirror`.
 
         Raises:
             GitError: the repository is not reached, or what it sends is not taken.
         """
-        return {"commit": self._mirror(url, mirror).update(branch)}
+        found = self._mirror(url, mirror).update(branch, project)
+        return {"commit": found.commit, **asdict(found.frontends)}
 
     def branches(self, url: str, mirror: str) -> dict[str, Any]:
         """Return every branch over there with its newest commit. Raises as `fetch`."""

@@ -26,6 +26,7 @@ from bbops.disk import replace_file
 from bbops.errors import ProjectError, ServerError
 from bbops.git.checkout import is_dirty
 from bbops.git.command import end_all
+from bbops.git.frontend_tags import frontend_scope
 from bbops.plan.asking import Question, make_tree
 from bbops.project import Project
 from bbops.resources.project import Engine
@@ -34,8 +35,9 @@ from bbops_server.build.frontend import Search, keep
 from bbops_server.build.gate import MOST_TOLD, Gate, Trial
 from bbops_server.build.proposing import agree, judge, read_pair, summarize
 from bbops_server.build.smoke import try_release
-from bbops_server.build.sources import Mirrors, Source, Sources, frontend_scope
+from bbops_server.build.sources import Mirrors, Source, Sources
 from bbops_server.build.tables import TablesAtWork
+from bbops_server.build.tagged import check_tagged, find_tagged
 from bbops_server.host.log import start_logging
 from bbops_server.messages import Channel, Frame, answer_all
 
@@ -110,7 +112,7 @@ class Builder:
     def _work(self, request: Frame) -> Callable[[], Frame]:
         verbs = {
             "fetch": lambda: self._mirrors.fetch(
-                request["url"], request["mirror"], request["branch"]
+                request["url"], request["mirror"], request["branch"], request["project"]
             ),
             "branches": lambda: {"branches": self._sources.branches(request["repository"])},
             "remote branches": lambda: self._mirrors.branches(request["url"], request["mirror"]),
@@ -168,6 +170,8 @@ class Builder:
         started = time.monotonic()
         tree, cache = self._sources.open(source)
         built = build(tree, cache, off=off, database=engine)
+        tagged = find_tagged(self._sources, built, tree, source)
+        built = check_tagged(built, tagged) if tagged else built
         answer = {
             "ok": built.project is not None,
             "diagnostics": [describe(one) for one in built.diagnostics],
@@ -177,7 +181,8 @@ class Builder:
             "author": self._sources.author(source),
             "compiled": built.compiled,
             **self._keep(built, artifacts),
-            "frontend": self._keep_frontend(built, artifacts.parent, tree, source),
+            "frontend": _keep_frontend(built, artifacts.parent, tagged or tree, bool(tagged)),
+            "tagged": tagged.revision if tagged else "",
         }
         return answer | {"milliseconds": round(1000 * (time.monotonic() - started))}
 
@@ -265,15 +270,6 @@ class Builder:
             )
         return dict(self._sources.publish_frontend(request))
 
-    def _keep_frontend(self, built: Built, state: Path, tree: Tree, source: Source) -> str:
-        if built.project is None:
-            return ""
-        settings = built.project.settings.model.frontend
-        folder = settings.directory if settings else ""
-        if settings and source["kind"] == "git" and not any(find_files(tree, folder)):
-            tree, folder = self._sources.newest_frontend(source) or tree, ""
-        return keep(state, built.project, tree, folder)
-
     def _keep(self, built: Built, artifacts: Path) -> Frame:
         """Write the artifact and remember its tables; return what a release needs besides."""
         if built.project is None:
@@ -304,6 +300,13 @@ class Builder:
             "signs": settings.auth.key_name if settings.auth else "",
             "review": settings.review.model_dump(),
         }
+
+
+def _keep_frontend(built: Built, state: Path, tree: Tree, is_tagged: bool) -> str:
+    if built.project is None:
+        return ""
+    settings = built.project.settings.model.frontend
+    return keep(state, built.project, tree, "" if is_tagged or not settings else settings.directory)
 
 
 def _told(trial: Trial, seconds: float) -> Frame:

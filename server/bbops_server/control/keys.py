@@ -51,7 +51,10 @@ class EndedKey(msgspec.Struct, frozen=True):
 
 
 class KnownKey(msgspec.Struct, frozen=True):
-    """What is known of a key; times are seconds since 1970, `channels` null means every one."""
+    """What is known of a key; times are seconds since 1970, `channels` null means every one.
+
+    `used_at` is when it opened something last, up to a minute late; null where it never did.
+    """
 
     id: str
     prefix: str
@@ -61,28 +64,19 @@ class KnownKey(msgspec.Struct, frozen=True):
     created_at: float
     expires_at: float | None
     revoked_at: float | None
+    used_at: float | None
 
 
 @read("/api/projects/{name:str}/keys", Permission.MANAGE_KEYS)
 async def list_keys(visit: Here, name: FromPath[str]) -> list[KnownKey]:
     """Every API key, the newest first, with those that have ended; never the keys themselves."""
-    try:
-        return msgspec.convert(await _keys(visit, name).list(), list[KnownKey])
-    except BbopsError as error:
-        raise refuse(error) from None
+    return await Keys(visit, name).list()
 
 
 @change("/api/projects/{name:str}/keys", Permission.MANAGE_KEYS, status=201)
 async def issue_key(visit: Here, name: FromPath[str], data: Annotated[NewKey, Body()]) -> IssuedKey:
     """Make a key. Nobody can show it again."""
-    try:
-        made = await _keys(visit, name).issue(
-            data.name, channels=data.channels, expires_in=data.expires_in, claims=data.claims
-        )
-    except BbopsError as error:
-        raise refuse(error) from None
-    await visit.note("issue API key", object=f"{name} {made['id']} {data.name}")
-    return IssuedKey(**made)
+    return await Keys(visit, name).issue(data)
 
 
 @change("/api/projects/{name:str}/keys/{key:str}/rotate", Permission.MANAGE_KEYS, status=201)
@@ -90,30 +84,109 @@ async def rotate_key(
     visit: Here, name: FromPath[str], key: FromPath[str], data: Annotated[Overlap, Body()]
 ) -> IssuedKey:
     """Make a key in the place of another, named by id or prefix, which counts on for a while."""
-    try:
-        made = await _keys(visit, name).rotate(key, data.overlap)
-    except BbopsError as error:
-        raise refuse(error) from None
-    await visit.note("rotate API key", object=f"{name} {key} becomes {made['id']}")
-    return IssuedKey(**made)
+    return await Keys(visit, name).rotate(key, data)
 
 
 @change("/api/projects/{name:str}/keys/{key:str}/revoke", Permission.MANAGE_KEYS, status=200)
 async def revoke_key(visit: Here, name: FromPath[str], key: FromPath[str]) -> EndedKey:
     """End a key, named by id or prefix."""
-    try:
-        found = await _keys(visit, name).revoke(key)
-    except BbopsError as error:
-        raise refuse(error) from None
-    await visit.note("revoke API key", object=f"{name} {found}")
-    return EndedKey(found)
+    return await Keys(visit, name).revoke(key)
 
 
-def _keys(visit: Visit, name: str) -> KeySource:
-    found = visit.desk.status.keys(name)
-    if found is None:
-        raise NotFoundException(f"there is no project '{name}'")
-    return found
+OF_DRAFT: Final = "/api/projects/{name:str}/drafts/{slug:str}/keys"
 
 
-ROUTES = (list_keys, issue_key, rotate_key, revoke_key)
+@read(OF_DRAFT, Permission.MANAGE_DRAFT_KEYS)
+async def list_draft_keys(visit: Here, name: FromPath[str], slug: FromPath[str]) -> list[KnownKey]:
+    """Every API key of a draft, as of the project; a draft that begins anew has none."""
+    return await Keys(visit, name, slug).list()
+
+
+@change(OF_DRAFT, Permission.MANAGE_DRAFT_KEYS, status=201)
+async def issue_draft_key(
+    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[NewKey, Body()]
+) -> IssuedKey:
+    """Make a key that opens channels of a draft alone."""
+    return await Keys(visit, name, slug).issue(data)
+
+
+@change(f"{OF_DRAFT}/{{key:str}}/rotate", Permission.MANAGE_DRAFT_KEYS, status=201)
+async def rotate_draft_key(
+    visit: Here, name: FromPath[str], slug: FromPath[str], key: FromPath[str],
+    data: Annotated[Overlap, Body()],
+) -> IssuedKey:  # fmt: skip
+    """Make a key of a draft in the place of another."""
+    return await Keys(visit, name, slug).rotate(key, data)
+
+
+@change(f"{OF_DRAFT}/{{key:str}}/revoke", Permission.MANAGE_DRAFT_KEYS, status=200)
+async def revoke_draft_key(
+    visit: Here, name: FromPath[str], slug: FromPath[str], key: FromPath[str]
+) -> EndedKey:
+    """End a key of a draft."""
+    return await Keys(visit, name, slug).revoke(key)
+
+
+class Keys:
+    """The keys of a project, or of one of its drafts, as a visitor asks for them."""
+
+    def __init__(self, visit: Visit, name: str, draft: str = "") -> None:
+        """Raises: NotFoundException: there is no such project or draft."""
+        self._visit, (self._keys, self._shown) = visit, _find(visit, name, draft)
+
+    async def list(self) -> list[KnownKey]:
+        """Return them all."""
+        try:
+            return msgspec.convert(await self._keys.list(), list[KnownKey])
+        except BbopsError as error:
+            raise refuse(error) from None
+
+    async def issue(self, data: NewKey) -> IssuedKey:
+        """Make one, on record."""
+        try:
+            made = await self._keys.issue(
+                data.name, channels=data.channels, expires_in=data.expires_in, claims=data.claims
+            )
+        except BbopsError as error:
+            raise refuse(error) from None
+        await self._visit.note("issue API key", object=f"{self._shown} {made['id']} {data.name}")
+        return IssuedKey(**made)
+
+    async def rotate(self, key: str, data: Overlap) -> IssuedKey:
+        """Replace one, on record."""
+        try:
+            made = await self._keys.rotate(key, data.overlap)
+        except BbopsError as error:
+            raise refuse(error) from None
+        await self._visit.note("rotate API key", object=f"{self._shown} {key} becomes {made['id']}")
+        return IssuedKey(**made)
+
+    async def revoke(self, key: str) -> EndedKey:
+        """End one, on record."""
+        try:
+            found = await self._keys.revoke(key)
+        except BbopsError as error:
+            raise refuse(error) from None
+        await self._visit.note("revoke API key", object=f"{self._shown} {found}")
+        return EndedKey(found)
+
+
+def _find(visit: Visit, name: str, draft: str) -> tuple[KeySource, str]:
+    """Return the keys, and what the audit log calls whose they are."""
+    status = visit.desk.status
+    if not draft:
+        found = status.keys(name)
+        if found is None:
+            raise NotFoundException(f"there is no project '{name}'")
+        return found, name
+    drafts = status.drafts(name)
+    known = drafts.find(draft) if drafts is not None else None
+    if drafts is None or known is None:
+        raise NotFoundException(f"there is no project '{name}', or no draft '{draft}' of it")
+    return drafts.keys(known.slug), f"{name} {known.branch}"
+
+
+ROUTES = (
+    list_keys, issue_key, rotate_key, revoke_key,
+    list_draft_keys, issue_draft_key, rotate_draft_key, revoke_draft_key,
+)  # fmt: skip

@@ -27,6 +27,7 @@ async def answer_about_keys(live: Live, request: Frame) -> Frame:
     """
     if live.release is None:
         raise ServerError("nothing of the project is live", hint="'bbops status' says why")
+    await live.note_uses()
     try:
         found = await _answer(live.release, request)
     except Failure as failure:

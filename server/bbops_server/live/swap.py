@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -30,6 +31,10 @@ from bbops_server.wire import send_whole
 DRAIN_SECONDS = 30.0
 """A release with a request older than this is left to the garbage collector."""
 
+NOTE_SECONDS = 60.0
+"""Uses of API keys are written down this often."""
+
+_LAST_NOTE_SECONDS = 1.0
 _LOOK_SECONDS = 0.05
 _HOLD_LOOK_SECONDS = 0.002
 
@@ -50,6 +55,7 @@ class Live:
         self._databases: dict[tuple[Place, Durability], Opened] = {}
         self._lasting, self._contents = Lasting(lanes), Contents()
         self._sweeping: asyncio.Task[None] | None = None
+        self._noting: asyncio.Task[None] | None = None
         self._histories: dict[Path, History] = {}
         self._files: dict[Path, RunFolders] = {}
         self._drains: set[asyncio.Task[None]] = set()
@@ -77,6 +83,7 @@ class Live:
         """
         if self._sweeping is None:
             self._sweeping = asyncio.create_task(self._lasting.flights.keep_sweeping())
+            self._noting = asyncio.create_task(self._keep_noting())
         async with self._one_at_a_time:
             data, project = await asyncio.to_thread(read_artifact, artifact)
             clock, random, log = self._doors
@@ -184,13 +191,26 @@ class Live:
 
     async def close(self) -> None:
         """Close the databases; nothing is answered after this."""
-        for task in (*self._drains, *filter(None, [self._sweeping])):
+        for task in (*self._drains, *filter(None, [self._sweeping, self._noting])):
             task.cancel()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_NOTE_SECONDS):
+                await self.note_uses()
         await asyncio.gather(*(database.close() for database in self._databases.values()))
         for history in self._histories.values():
             await asyncio.to_thread(history.close)
         for files in self._files.values():
             await asyncio.to_thread(files.close)
+
+    async def note_uses(self) -> None:
+        """Write down when API keys were used last here; see `KeyUses`."""
+        if self.release is not None:
+            await self._lasting.key_uses.write_down(self.release.answering.host.database)
+
+    async def _keep_noting(self) -> None:
+        while True:
+            await asyncio.sleep(NOTE_SECONDS)
+            await self.note_uses()
 
     async def _open(self, place: Place, durability: Durability) -> Opened:
         key = place, durability

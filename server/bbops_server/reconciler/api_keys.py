@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from bbops_server.live.plane import Plane
+
+Wake = Callable[[], Awaitable[None]]
+
+
+async def awake() -> None:
+    """Do nothing: what is live does not sleep."""
 
 
 class ApiKeys:
     """Asks a data process; raises BbopsError where nothing is live, or there is no such key."""
 
-    def __init__(self, plane: Plane, project: str) -> None:
-        """Args: `project`: as the data processes know it."""
-        self._plane, self._project = plane, project
+    def __init__(self, plane: Plane, project: str, wake: Wake = awake) -> None:
+        """Take whose keys they are.
+
+        Args:
+            plane: the data processes.
+            project: as they know it.
+            wake: returns once it can be asked, or raises BbopsError; of a draft, which may sleep.
+        """
+        self._plane, self._project, self._wake = plane, project, wake
 
     async def list(self) -> list[dict[str, Any]]:
         """Return what is known of each key, the newest first."""
@@ -33,4 +46,5 @@ class ApiKeys:
         return found
 
     async def _ask(self, verb: str, **given: Any) -> dict[str, Any]:
+        await self._wake()
         return await self._plane.ask_about_keys(self._project, {"verb": verb, **given})

@@ -55,6 +55,10 @@ class DraftSource(Protocol):
         """Copy rows of the live database into a draft's, without what is private; count them."""
         ...
 
+    def keys(self, slug: str) -> KeySource:
+        """Return the API keys of a draft, which is woken for them."""
+        ...
+
     async def contract(self, slug: str, form: str) -> Written:
         """Return what a draft publishes to its callers. Raises: BbopsError: it has mistakes."""
         ...
@@ -126,11 +130,31 @@ class KeySource(Protocol):
         ...
 
 
+class HookSource(Protocol):
+    """What the control plane asks about webhooks; `bbops_server.webhooks.outbox` says what."""
+
+    def messages(self, limit: int) -> list[dict[str, Any]]:
+        """Return the last messages, the newest first."""
+        ...
+
+    async def test(self, wanted: str) -> list[dict[str, Any]]:
+        """Send a ping to receivers; return what came back."""
+        ...
+
+    async def resend(self, wanted: str) -> dict[str, Any]:
+        """Send a message once more; return what came back."""
+        ...
+
+
 class StatusSource(Protocol):
     """What the control plane asks."""
 
     def server(self) -> ServerStatus:
         """Return the status of the server's own settings."""
+        ...
+
+    def hooks(self) -> HookSource | None:
+        """Return what webhooks are sent; None of a server that is just starting."""
         ...
 
     def projects(self) -> list[Status]:

@@ -21,6 +21,7 @@ from bbops.database.place import write_place
 from bbops.errors import BbopsError, ServerError
 from bbops_server.host.secrets import Secrets
 from bbops_server.live.place import DraftPlace
+from bbops_server.reconciler.api_keys import ApiKeys
 from bbops_server.reconciler.attempt import Workshop
 from bbops_server.reconciler.contracts import write_contract
 from bbops_server.reconciler.draft_names import draft_name, key_of, slug_of
@@ -175,8 +176,7 @@ class Drafts:
             BbopsError: the draft does not work, or a row does not fit in it.
         """
         one = self._drafts[slug]
-        self._wake(slug, one)
-        await self._until_live(one)
+        await self._ready(slug, one)
         build = self.workshop.plane.build
         settings = one.settings
         asked = {
@@ -185,6 +185,12 @@ class Drafts:
             "tables": list(tables), "limit": limit, "masked": list(masked),
         }  # fmt: skip
         return dict((await build.ask(asked, timeout_seconds=COPY_SECONDS))["rows"])
+
+    def keys(self, slug: str) -> ApiKeys:
+        """Return the API keys of a draft, which is woken for them."""
+        one = self._drafts[slug]
+        name = one.settings.name
+        return ApiKeys(self.workshop.plane, name, lambda: self._ready(slug, one))
 
     async def contract(self, slug: str, form: str) -> Written:
         """Return what a draft publishes to its callers. Raises: BbopsError: it has mistakes."""
@@ -198,7 +204,8 @@ class Drafts:
             raise ServerError(f"branch '{one.branch}' is gone")
         return found[1]
 
-    async def _until_live(self, one: _Draft) -> None:
+    async def _ready(self, slug: str, one: _Draft) -> None:
+        self._wake(slug, one)
         until = monotonic() + WAKING_SECONDS
         while monotonic() < until and one.reconciler is not None:
             board = one.reconciler.board

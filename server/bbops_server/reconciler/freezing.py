@@ -9,7 +9,8 @@ import msgspec
 from bbops.disk import replace_file
 from bbops.errors import ServerError
 from bbops_server.freezes import Frozen, find_frozen
-from bbops_server.reconciler.attempt import Workshop
+from bbops_server.reconciler.attempt import Attempt, Workshop
+from bbops_server.reconciler.record import read_record
 from bbops_server.reconciler.status import Stalled, now
 
 _FILE = "exempted.json"
@@ -43,6 +44,17 @@ def keep_frozen(revision: str, applied: str | None, at: Workshop) -> None:
         "Frozen", f"publications are frozen until {frozen.until:%Y-%m-%d %H:%M} UTC{why}",
         f"it goes live then; 'bbops resume{name} --despite-freeze' lets it through now",
     )  # fmt: skip
+
+
+async def keep_frontend_frozen(attempt: Attempt, at: Workshop) -> None:
+    """Let a frontend that was tagged beside the live commit wait for the end of a freeze.
+
+    Raises:
+        Stalled: it is neither live already nor let through.
+    """
+    live, tagged = read_record(at) or {}, attempt.built["tagged"]
+    if live.get("revision") == attempt.revision and live.get("tagged", tagged) != tagged:
+        keep_frozen(attempt.revision, None, at)
 
 
 def exempt(revision: str | None, who: str, at: Workshop) -> None:

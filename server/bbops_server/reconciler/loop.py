@@ -148,6 +148,7 @@ class Reconciler:
         else:
             if self.board.find():
                 self.report(Found(self.source.shown))
+            self.board.refuse_frontend(self.source.frontend_trouble)
         if self.known is _UNKNOWN:
             return None
         state = self.workshop.project.state

@@ -86,6 +86,10 @@ class Projects:
         """Return the status of the server's own settings."""
         return self.settings
 
+    def hooks(self) -> Outbox | None:
+        """Return what webhooks are sent; None of a server that is just starting."""
+        return self.outbox
+
     def projects(self) -> list[Status]:
         """Return the status of every project, in the order of their names."""
         return sorted(

@@ -75,7 +75,7 @@ def _describe(attempt: Attempt, at: Workshop) -> dict[str, Any]:
         "artifact": built["artifact"], "env": built["env"], "durability": built["durability"],
         "signs": built["signs"], "project": built["project"], "source": at.source.shown,
         "review": built.get("review", {}), "version": attempt.version,
-        "frontend": built.get("frontend", ""),
+        "frontend": built.get("frontend", ""), "tagged": built.get("tagged", ""),
     }  # fmt: skip
 
 

@@ -35,10 +35,12 @@ class RemoteSource:
         every_seconds: float, is_draft: bool = False,
     ) -> None:  # fmt: skip
         self.holds_rewrites = not is_draft
+        self.frontend_trouble = ""
         self.address, self.branch, self.mirror, self.path = address, branch, mirror, path
         self.name, self.shown = address.name, address.shown
         self.every_seconds = every_seconds
         self._commit: str | None = None
+        self._newest_frontend = ""
         self._trouble: Stalled | None = None
         self._has_looked = self._is_hurried = False
         self._failures, self._due = 0, 0.0
@@ -47,7 +49,7 @@ class RemoteSource:
         self._sharing: set[asyncio.Task[None]] = set()
 
     async def stamp(self, build: LivingChild) -> object:
-        """Return the newest commit that is known; start to look when it is time."""
+        """Return the newest commit and frontend that are known; look when it is time."""
         if self._is_hurried and self._looking is not None:
             await asyncio.wait({self._looking})  # it may have asked before the push
         if self._looking is None and (self._is_hurried or monotonic() >= self._due):
@@ -57,7 +59,7 @@ class RemoteSource:
         self._is_hurried = False
         if self._trouble is not None:
             raise self._trouble
-        return self._commit or "no commit"
+        return self._commit, self._newest_frontend
 
     async def revision(self, build: LivingChild) -> tuple[str, Mapping[str, Any]] | None:
         """Return the newest commit that is known."""
@@ -103,10 +105,12 @@ class RemoteSource:
     async def _look(self, build: LivingChild) -> None:
         asked = {
             "do": "fetch", "url": self.address.url, "mirror": str(self.mirror),
-            "branch": self.branch,
+            "branch": self.branch, "project": self.path if self.holds_rewrites else None,
         }  # fmt: skip
         try:
-            self._commit = (await build.ask(asked, timeout_seconds=FETCH_SECONDS))["commit"]
+            found = await build.ask(asked, timeout_seconds=FETCH_SECONDS)
+            self._commit, self._newest_frontend = found["commit"], found["newest"]
+            self.frontend_trouble = found["trouble"]
             self._trouble, self._failures = None, 0
         except BbopsError as error:
             self._trouble = Stalled("FetchFailed", error.message, error.hint, is_passing=True)

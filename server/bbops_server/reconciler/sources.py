@@ -29,6 +29,11 @@ class Source(Protocol):
         """Whether others push there: a history that was rewritten waits for a decision."""
         ...
 
+    @property
+    def frontend_trouble(self) -> str:
+        """Why a frontend that was tagged elsewhere is not served; empty where none is like that."""
+        ...
+
     async def stamp(self, build: LivingChild) -> object:
         """Return a value that changes whenever the source may have changed.
 
@@ -66,6 +71,7 @@ class BranchSource:
     """A branch of a local repository; its blobs are read, it is never checked out."""
 
     poll_seconds = 0.05
+    frontend_trouble = ""
 
     def __init__(
         self, repository: Path, branch: str, path: str = "", *, is_draft: bool = False
@@ -139,6 +145,7 @@ class FolderSource:
 
     poll_seconds = 0.2
     holds_rewrites = False
+    frontend_trouble = ""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.tree = folder, FolderTree(folder)

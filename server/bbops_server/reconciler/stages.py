@@ -18,6 +18,7 @@ from bbops_server.approvals import read_waiting
 from bbops_server.live.assets import folder_of
 from bbops_server.live.plane import HOLD_SECONDS, Link
 from bbops_server.reconciler.attempt import Attempt, Stage, Workshop
+from bbops_server.reconciler.freezing import keep_frontend_frozen
 from bbops_server.reconciler.history import keep_history
 from bbops_server.reconciler.record import intend
 from bbops_server.reconciler.status import Stalled
@@ -216,7 +217,9 @@ async def _switch(link: Link, attempt: Attempt, at: Workshop) -> None:
         await at.plane.swap(link)
 
 
-BUILDING: tuple[tuple[str, Stage], ...] = (("Comparing", keep_history), ("Building", build))
+BUILDING: tuple[tuple[str, Stage], ...] = (
+    ("Comparing", keep_history), ("Building", build), ("Comparing", keep_frontend_frozen),
+)  # fmt: skip
 TESTING: tuple[tuple[str, Stage], ...] = (
     ("Testing", test), ("Environment", fill_env), ("Searching", guard_frontend),
     ("Rehearsing", rehearse),

@@ -212,6 +212,13 @@ class StatusBoard:
             self.put("Narrowing", status=False, reason="Done", message="")
         self.hide(hidden)
 
+    def refuse_frontend(self, why: str) -> None:
+        """Record why a frontend that was tagged elsewhere is not served; empty when all are."""
+        if why:
+            self.put("FrontendRefused", status=True, reason="TagRefused", message=why)
+        elif "FrontendRefused" in self.conditions:
+            self.put("FrontendRefused", status=False, reason="Done", message="")
+
     def hide(self, hidden: Sequence[str]) -> None:
         """Record what the database keeps although no release declares it."""
         if hidden:

@@ -7,25 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import secrets
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from bbops.errors import BbopsError, ServerError
-from bbops.host import HttpRequest
-from bbops_server.host.http import Egress, OutsideHttp
-from bbops_server.host.secrets import Secrets
+from bbops.errors import ServerError
 from bbops_server.settings import Settings, Webhook
-from bbops_server.webhooks.message import Message, read_secret, sign, write_body
-from bbops_server.webhooks.queue import Queue
+from bbops_server.webhooks.courier import Courier, now
+from bbops_server.webhooks.deliveries import Delivery, show_receiver
+from bbops_server.webhooks.line import Line
+from bbops_server.webhooks.message import Message, write_body
 
-ANSWER_SECONDS: Final = 15.0
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 3_600.0
-LONGEST: Final = timedelta(days=1)
-"""A message that is older is not tried again."""
+PING: Final = "ping"
+"""The event of a test."""
 
 _log = logging.getLogger(__name__)
 
@@ -34,17 +29,17 @@ class Outbox:
     """The messages to all receivers that the settings name, as they are by then."""
 
     def __init__(self, settings: Callable[[], Settings]) -> None:
-        self._settings, self._http = settings, OutsideHttp()
-        self._queues: dict[str, Queue] = {}
+        self._settings, self._courier = settings, Courier(settings)
+        self._lines: dict[str, Line] = {}
         self._sending: dict[str, asyncio.Task[None]] = {}
 
     def tell(self, event: str, data: Mapping[str, Any]) -> None:
         """Let each receiver of an event know soon; never waits for one."""
-        at = _now()
-        body = write_body(event, at, data)
         for hook in self._settings().webhooks:
             if event in hook.events:
-                self._queue(hook).put(Message(f"msg_{secrets.token_hex(16)}", body, at))
+                if not self._line(hook).queue.put(_write(event, data)):
+                    shown = show_receiver(hook.url)
+                    _log.error("webhook '%s' takes nothing: the oldest message is dropped", shown)
                 self._send(hook)
 
     async def run(self) -> None:
@@ -57,12 +52,68 @@ class Outbox:
             for task in self._sending.values():
                 task.cancel()
             await asyncio.gather(*self._sending.values(), return_exceptions=True)
-            await self._http.close()
+            await self._courier.close()
 
-    def _queue(self, hook: Webhook) -> Queue:
-        if hook.url not in self._queues:
-            self._queues[hook.url] = Queue(self._settings().state / "webhooks", hook.url)
-        return self._queues[hook.url]
+    # ---- for who looks after it
+    def messages(self, limit: int) -> list[dict[str, Any]]:
+        """Return the last messages to all receivers and their last tries, the newest first."""
+        found = sorted(self._all(), key=lambda one: one[1].message.at, reverse=True)
+        return [one.tell(show_receiver(hook.url)) for hook, one in found[:limit]]
+
+    async def test(self, wanted: str) -> list[dict[str, Any]]:
+        """Send a ping now, once, and return what came back from each receiver.
+
+        Args:
+            wanted: a part of the address as it is shown; empty for every receiver.
+
+        Raises:
+            ServerError: there is no such receiver.
+        """
+        hooks = self._pick(wanted)
+        data = {"server": self._settings().control_url}
+        return list(await asyncio.gather(*(self._try(hook, _write(PING, data)) for hook in hooks)))
+
+    async def resend(self, wanted: str) -> dict[str, Any]:
+        """Send a message once more, now, with its id, and return what came back.
+
+        Args:
+            wanted: the id of the message, or how it begins.
+
+        Raises:
+            ServerError: there is no such message, or several begin like that.
+        """
+        start = f"msg_{wanted.removeprefix('msg_')}"
+        every = ((hook, one.message) for hook, one in self._all())
+        found = [one for one in every if one[1].id.startswith(start)]
+        if len(found) != 1:
+            said = "several messages begin with" if found else "there is no message"
+            raise ServerError(f"{said} '{wanted}'", hint="'bbops hooks list' shows the last ones")
+        return await self._try(*found[0])
+
+    async def _try(self, hook: Webhook, message: Message) -> dict[str, Any]:
+        found = self._line(hook).settle(await self._courier.send(hook, message))
+        return found.tell(show_receiver(hook.url))
+
+    def _all(self) -> Iterator[tuple[Webhook, Delivery]]:
+        for hook in self._settings().webhooks:
+            for one in self._line(hook).deliveries():
+                yield hook, one
+
+    def _pick(self, wanted: str) -> list[Webhook]:
+        every = self._settings().webhooks
+        found = [one for one in every if wanted in show_receiver(one.url)]
+        if not every:
+            raise ServerError("nobody is told: the server's file has no 'webhooks'")
+        if not found:
+            listed = ", ".join(sorted({show_receiver(one.url) for one in every}))
+            raise ServerError(f"there is no receiver '{wanted}'", hint=f"there is {listed}")
+        return found
+
+    # ---- sending
+    def _line(self, hook: Webhook) -> Line:
+        if hook.url not in self._lines:
+            self._lines[hook.url] = Line(self._settings().state / "webhooks", hook.url)
+        return self._lines[hook.url]
 
     def _send(self, hook: Webhook) -> None:
         """Begin to send to a receiver, unless that is under way."""
@@ -71,56 +122,26 @@ class Outbox:
             self._sending[hook.url] = asyncio.create_task(self._empty(hook.url))
 
     async def _empty(self, url: str) -> None:
-        queue = self._queues.get(url)
         while (hook := self._find(url)) is not None:
-            queue = queue or self._queue(hook)
-            message = queue.first
+            line = self._line(hook)
+            message = line.queue.first
             if message is None:
                 return
-            failure = await self._try(hook, message)
-            if not failure or _now() - message.at > LONGEST:
-                queue.drop_first()
-            else:
-                queue.replace_first(_failed(message))
-                _log.warning("webhook '%s': %s; it is tried again", url, failure)
+            found = line.settle(await self._courier.send(hook, message))
+            if found.outcome == "waiting":
+                shown = show_receiver(url)
+                _log.warning("webhook '%s': %s; it is tried again", shown, found.error)
                 await asyncio.sleep(_pause(message.tries))
 
     def _find(self, url: str) -> Webhook | None:
         """Return a receiver as the settings have it now; None when they name it no more."""
         return next((one for one in self._settings().webhooks if one.url == url), None)
 
-    async def _try(self, hook: Webhook, message: Message) -> str:
-        """Send a message; return why it was not taken, empty when it was."""
-        try:
-            self._http.allow(Egress(self._settings().egress))
-            headers = sign(message, _now(), read_secret(self._secret(hook.secret_env)))
-            body = message.body.encode()
-            request = HttpRequest("POST", hook.url, headers, body, ANSWER_SECONDS)
-            status = (await self._http.send(request)).status
-        except BbopsError as error:
-            return str(error)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the message is tried again
-            return str(error) or type(error).__name__
-        return "" if 200 <= status < 300 else f"it answered {status}"
 
-    def _secret(self, name: str) -> str:
-        found = os.environ.get(name)
-        with suppress(BbopsError):
-            found = found or Secrets(self._settings().state).get(name)
-        if not found:
-            raise ServerError(
-                f"no value for {name}", hint=f"bbops env set {name} --of-server sets it"
-            )
-        return found
-
-
-def _failed(message: Message) -> Message:
-    return Message(message.id, message.body, message.at, message.tries + 1)
+def _write(event: str, data: Mapping[str, Any]) -> Message:
+    at = now()
+    return Message(f"msg_{secrets.token_hex(16)}", write_body(event, at, data), at)
 
 
 def _pause(tries: int) -> float:
     return min(FIRST_PAUSE_SECONDS * 2.0 ** min(tries, 20), LONGEST_PAUSE_SECONDS)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)  # noqa: TID251 - the server's own clock, no function runs here

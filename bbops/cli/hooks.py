@@ -1,0 +1,99 @@
+"""See what a server's webhooks were sent, test them, send something again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import quote
+
+import click
+import msgspec
+
+from bbops.answers import SentMessage
+from bbops.cli._server import of_server, open_remote
+from bbops.console import say
+from bbops.render import printable
+
+ANSWER_SECONDS = 30.0
+SHOWN = 12
+"""Characters of a message's id that the list shows: enough to name it."""
+
+_COLOURS = {"taken": "green", "waiting": "yellow", "dropped": "red"}
+
+as_json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+
+
+@click.group()
+def command() -> None:
+    """See what the webhooks of a server were sent, test them, send something again; for owners.
+
+    Receivers are those under 'webhooks' in the server's file. They are shown without their paths,
+    for many hold a secret.
+    """
+
+
+@command.command("list")
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 1_000),
+              help="How many messages.")  # fmt: skip
+@of_server
+@as_json_option
+def show(limit: int, server: str, *, as_json: bool) -> None:
+    """List the last messages, the newest first, and what came of each."""
+    with open_remote(server) as remote:
+        found = remote.of_server("GET", f"hooks?limit={limit}", list[SentMessage])
+    _show(found, as_json=as_json)
+    if not found and not as_json:
+        say("nothing was sent yet; 'bbops hooks test' sends something")
+
+
+@command.command("test")
+@click.argument("receiver", default="")
+@of_server
+@as_json_option
+def test(receiver: str, server: str, *, as_json: bool) -> int:
+    """Send a signed 'ping' now, once, to RECEIVER, a part of its address, or to all.
+
+    Exits with 1 unless each of them has taken it.
+    """
+    with open_remote(server) as remote:
+        found = remote.of_server(
+            "POST", "hooks/test", list[SentMessage], {"receiver": receiver}, ANSWER_SECONDS
+        )
+    _show(found, as_json=as_json)
+    return 0 if all(one.outcome == "taken" for one in found) else 1
+
+
+@command.command("resend")
+@click.argument("message", metavar="ID")
+@of_server
+@as_json_option
+def resend(message: str, server: str, *, as_json: bool) -> int:
+    """Send the message ID, or the one whose id begins so, once more; exits with 1 unless taken.
+
+    It has the same id for its receiver, which knows by that what it has already.
+    """
+    path = f"hooks/{quote(message, safe='')}/resend"
+    with open_remote(server) as remote:
+        found = remote.of_server("POST", path, SentMessage, None, ANSWER_SECONDS)
+    if as_json:
+        say(msgspec.json.encode(found).decode())
+    else:
+        _say(found)
+    return 0 if found.outcome == "taken" else 1
+
+
+def _show(found: Sequence[SentMessage], *, as_json: bool) -> None:
+    if as_json:
+        say(msgspec.json.encode(found).decode())
+        return
+    for one in found:
+        _say(one)
+
+
+def _say(one: SentMessage) -> None:
+    outcome = click.style(f"{one.outcome:<7}", fg=_COLOURS.get(one.outcome))
+    came = str(one.status or "-")
+    about = f"{printable(one.event)} {printable(one.project)}".strip()
+    where = printable(one.receiver)
+    say(f"{one.id[:SHOWN]}  {one.at[:19]}Z  {outcome}  {came:<3}  {one.tries}x  {where}  {about}")
+    if one.error:
+        say(f"    {printable(one.error)}")
