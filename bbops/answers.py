@@ -160,6 +160,8 @@ class Proposal(msgspec.Struct, frozen=True):
     changed: str
     merged: str
     reviews: tuple[Review, ...]
+    ready: bool = True
+    reviewers: tuple[str, ...] = ()
 
 
 class Tests(msgspec.Struct, frozen=True):

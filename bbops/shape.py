@@ -48,17 +48,19 @@ def check_type(written: str) -> str:
     match = _TYPE(written)
     base = match[1] if match else written
     if base not in TYPES and written not in {"", "list", "object"}:
+        hint = _type_hint(base, written.removeprefix(base))
         raise PydanticCustomError(
-            "unknown_type", "unknown type '{type}'", {"type": written, "hint": _type_hint(base)}
+            "unknown_type", "unknown type '{type}'", {"type": written, "hint": hint}
         )
     return written
 
 
-def _type_hint(base: str) -> str:
+def _type_hint(base: str, end: str) -> str:
     usual = USUAL_TYPES.get(base.lower())
     if usual:
-        return f"did you mean '{usual}'?"
-    return suggest(base, TYPES) or "one of: " + ", ".join(TYPES)
+        return f"did you mean '{usual}{end}'?"
+    whole = [f"{one}{end}" for one in TYPES]
+    return suggest(f"{base}{end}", whole) or "one of: " + ", ".join(TYPES)
 
 
 def check_pattern(pattern: str) -> str:

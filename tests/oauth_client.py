@@ -8,10 +8,12 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
+import pytest
 
-from tests.control import Browser, Tried
+from tests.control import URL, Browser, Tried
 from tests.granting import CHALLENGE, VERIFIER
 
+MCP = f"{URL}/mcp"
 REDIRECT = "https://agent.example.com/callback"
 DEVICE = "urn:ietf:params:oauth:grant-type:device_code"
 _HIDDEN = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)">')
@@ -77,3 +79,20 @@ def back(answer: httpx.Response) -> dict[str, str]:
     return {
         name: one[0] for name, one in parse_qs(urlsplit(answer.headers["location"]).query).items()
     }
+
+
+def error(answer: Any) -> str:
+    """Return the status and the code of an answer that refuses."""
+    return f"{answer.status_code} {answer.json()['error']}"
+
+
+@pytest.fixture
+def ada(tried: Tried) -> Browser:
+    """Return the browser of somebody who is signed in."""
+    return tried.as_person("ada@example.com")
+
+
+@pytest.fixture
+def agent(tried: Tried) -> Program:
+    """Return a program that is registered."""
+    return Program(tried)

@@ -2,127 +2,23 @@
 
 from __future__ import annotations
 
-import sqlite3
-import stat
-import subprocess
-import sys
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from bbops.database.place import PostgresPlace
-from bbops.database.postgres.opened import drop_schema
-from bbops.errors import DatabaseError
 from bbops_server.accounts.book import Book
-from bbops_server.accounts.errors import AccountError, ControlAway
+from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.invitations import LASTS
-from bbops_server.accounts.limits import Limit
-from bbops_server.accounts.people import NewPerson, Person
-from bbops_server.accounts.rules import (
-    INCLUDED,
-    LOCAL,
-    NOBODY,
-    RULES,
-    Caller,
-    Permission,
-    Role,
-    Scope,
-    may,
-)
+from bbops_server.accounts.people import NewPerson
+from bbops_server.accounts.rules import Role, Scope
 from bbops_server.accounts.sessions import IDLE, LONGEST, MOST_SESSIONS
 from bbops_server.accounts.words import check_password, tidy_email
-from tests.postgres import DATABASES, place_of
+from tests.accounts import Clock, add, begin, book, clock
 
-
-class Clock:
-    def __init__(self) -> None:
-        self.time = datetime(2026, 1, 1, tzinfo=UTC)
-
-    def now(self) -> datetime:
-        return self.time
-
-    def wait(self, time: timedelta) -> bool:
-        self.time += time
-        return True
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture(params=DATABASES)
-def book(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Book]:
-    """A book in a file, and one in a schema; what is about files says so by `ON_FILE`."""
-    with place_of(request, tmp_path) as place:
-        found = Book.open(tmp_path, clock, place if isinstance(place, PostgresPlace) else None)
-        yield found
-        found.close()
-
-
-ON_FILE = pytest.mark.parametrize("book", ["sqlite"], indirect=True)
-
-
-def add(book: Book, email: str = "ada@example.com", role: Role | None = Role.OWNER) -> Person:
-    return book.people.add(NewPerson(email, "Ada", "Engines", "$2b$a-hash", role=role))
-
-
-# ---- the database
-@ON_FILE
-def test_the_database_is_its_owners_alone(book: Book, tmp_path: Path) -> None:
-    assert stat.S_IMODE((tmp_path / "control.sqlite").stat().st_mode) == 0o600
-
-
-@ON_FILE
-def test_a_database_of_a_newer_version_is_refused(book: Book, tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "control.sqlite") as raw:
-        raw.execute("INSERT INTO schema_steps VALUES (99, 0)")
-    raw.close()
-    with pytest.raises(DatabaseError, match="newer bbops"):
-        Book.open(tmp_path)
-
-
-def test_what_is_no_database_is_said(tmp_path: Path) -> None:
-    (tmp_path / "control.sqlite").write_bytes(b"x" * 5_000)
-    with pytest.raises(DatabaseError, match="cannot open the control database"):
-        Book.open(tmp_path)
-
-
-@ON_FILE
-def test_it_is_opened_again_with_what_it_held(book: Book, tmp_path: Path) -> None:
-    add(book)
-    again = Book.open(tmp_path)
-    assert again.people.exist()
-    again.close()
-
-
-def test_of_several_who_set_up_at_once_one_is_first(book: Book) -> None:
-    outcomes: list[object] = []
-
-    def set_up(number: int) -> None:
-        try:
-            new = NewPerson(f"p{number}@example.com", role=Role.OWNER)
-            outcomes.append(book.people.add(new, only_first=True))
-        except AccountError as error:
-            outcomes.append(error)
-
-    threads = [threading.Thread(target=set_up, args=(n,)) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [isinstance(one, Person) for one in outcomes].count(True) == 1
-    assert len(book.people.list()) == 1
+__all__ = ["book", "clock"]
 
 
 # ---- people
@@ -199,10 +95,6 @@ def test_an_identity_is_found_by_provider_and_subject(book: Book) -> None:
 
 
 # ---- sessions
-def begin(book: Book, person: Person) -> str:
-    return book.sessions.begin(person.id, user_agent="Browser", address="192.0.2.1")
-
-
 def test_a_session_is_known_by_its_key_alone(book: Book, tmp_path: Path) -> None:
     ada = add(book)
     key = begin(book, ada)
@@ -356,157 +248,3 @@ def test_the_log_tells_the_newest_first(book: Book) -> None:
     assert [one.action for one in entries] == ["do 4", "do 3"]
     assert len(entries[0].object) == 300
     assert book.audit.list(before=entries[1].number, limit=1)[0].action == "do 2"
-
-
-# ---- rules
-callers = st.builds(
-    Caller, how=st.sampled_from(["session", "token"]), person=st.just("p"),
-    role=st.none() | st.sampled_from(Role),
-    projects=st.dictionaries(st.sampled_from(["shop", "blog"]), st.sampled_from(Role)),
-    scopes=st.frozensets(st.sampled_from(Scope)), project=st.sampled_from(["", "shop"]),
-)  # fmt: skip
-
-
-@given(callers, st.sampled_from(Permission), st.sampled_from(["shop", "blog"]))
-def test_a_token_never_does_what_its_person_may_not(
-    caller: Caller, permission: Permission, project: str
-) -> None:
-    whole = replace(caller, how="session", scopes=frozenset(), project="")
-    assert may(caller, permission, project) <= may(whole, permission, project)
-
-
-@given(callers, st.sampled_from(Permission), st.sampled_from(Role))
-def test_a_higher_role_may_all_that_a_lower_may(
-    caller: Caller, permission: Permission, role: Role
-) -> None:
-    roles = sorted([role, caller.role or Role.VIEWER], key=lambda one: one.rank)
-    low, high = (may(replace(caller, role=one), permission, "shop") for one in roles)
-    assert low <= high
-
-
-def test_nobody_may_only_what_anybody_may() -> None:
-    for permission in Permission:
-        assert may(NOBODY, permission) is (RULES[permission].where == "anybody")
-
-
-def test_this_machines_user_may_all_but_what_takes_an_account() -> None:
-    assert [one for one in Permission if not may(LOCAL, one, "x")] == [Permission.MANAGE_ONESELF]
-
-
-def test_every_permission_has_its_rule_and_every_scope_its_meaning() -> None:
-    assert set(RULES) == set(Permission)
-    assert set(INCLUDED) == set(Scope)
-
-
-# ---- limits
-def test_a_limit_tells_when_to_come_again() -> None:
-    now = [0.0]
-    limit = Limit(2, 60, clock=lambda: now[0])
-    assert [limit.take("a"), limit.take("a"), limit.take("a"), limit.take("b")] == [0, 0, 60, 0]
-    now[0] = 59.5
-    assert limit.take("a") == 1
-    now[0] = 60
-    assert limit.take("a") == 0
-    limit.forget("a")
-    assert limit.take("a") == 0
-
-
-def test_a_limit_forgets_what_was_tried_longest_ago(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bbops_server.accounts.limits.MOST_KEYS", 3)
-    limit = Limit(1, 60)
-    for key in "abcd":
-        limit.take(key)
-    assert (limit.take("a"), limit.take("d")) == (0, 60)
-
-
-SWITCH = """
-import sys
-from pathlib import Path
-from bbops_server.accounts.book import Book
-book = Book.open(Path(sys.argv[1]))
-book.workspaces.set_feature("restChannels", on=False)
-book.close()
-"""
-
-
-@ON_FILE
-def test_what_another_process_changed_is_seen_also_after_opening_twice(
-    book: Book, tmp_path: Path
-) -> None:
-    book.workspaces.get()
-    second = Book.open(tmp_path)
-    second.workspaces.get()
-    subprocess.run([sys.executable, "-c", SWITCH, str(tmp_path)], check=True)
-    assert (tmp_path / "control.sqlite-wal").exists()
-    for one in (book, second):
-        assert one.workspaces.get().features == {"restChannels": False}
-    second.close()
-
-
-# ---- in PostgreSQL
-def test_servers_that_begin_at_once_make_one_schema(schema: PostgresPlace, tmp_path: Path) -> None:
-    place = replace(schema, schema=f"{schema.schema}__control")
-    books = [Book.open(tmp_path, postgres=place) for _ in range(6)]
-    with ThreadPoolExecutor(6) as threads:
-        assert not any(threads.map(lambda book: book.people.exist(), books))
-        outcomes = threads.map(lambda one: _begun(one[1], one[0]), enumerate(books))
-        assert sorted(outcomes) == [False] * 5 + [True]
-    for book in books:
-        assert len(book.people.list()) == 1
-        book.close()
-    drop_schema(place)
-
-
-def _begun(book: Book, number: int) -> bool:
-    try:
-        book.people.add(NewPerson(f"p{number}@example.com", role=Role.OWNER), only_first=True)
-    except AccountError:
-        return False
-    return True
-
-
-def test_a_new_schema_gets_what_the_file_held(schema: PostgresPlace, tmp_path: Path) -> None:
-    with closing(Book.open(tmp_path)) as file:
-        ada = add(file)
-        key = begin(file, ada)
-        file.audit.add("first")
-        file.audit.add("second")
-    with closing(Book.open(tmp_path, postgres=schema)) as book:
-        assert [one.id for one in book.people.list()] == [ada.id]
-        assert book.sessions.find(key) is not None
-        book.audit.add("third")
-        assert [one.action for one in book.audit.list()] == ["third", "second", "first"]
-    with closing(Book.open(tmp_path)) as file:
-        file.people.disable(add(file, "bob@example.com", None).id)
-    with closing(Book.open(tmp_path, postgres=schema)) as book:
-        assert len(book.people.list()) == 1, "it is asked once"
-
-
-def test_a_schema_of_a_newer_version_is_refused(schema: PostgresPlace, tmp_path: Path) -> None:
-    with closing(Book.open(tmp_path, postgres=schema)) as book:
-        assert not book.people.exist()
-    with psycopg.connect(schema.address, autocommit=True) as raw:
-        raw.execute("INSERT INTO schema_steps VALUES (99, 0)")
-    with (
-        closing(Book.open(tmp_path, postgres=schema)) as book,
-        pytest.raises(DatabaseError, match=f"in schema '{schema.schema}' of .*newer bbops"),
-    ):
-        book.people.exist()
-
-
-def test_a_server_that_comes_back_is_asked_again(schema: PostgresPlace, tmp_path: Path) -> None:
-    with closing(Book.open(tmp_path, postgres=schema)) as book:
-        add(book)
-        with psycopg.connect(schema.url, autocommit=True) as raw:
-            ours = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name"
-            raw.execute(f"{ours} = 'bbops control'".encode())
-        assert book.people.exist()
-
-
-def test_a_server_that_is_away_is_said_without_its_password(tmp_path: Path) -> None:
-    away = PostgresPlace("postgresql://ada:hunter2@127.0.0.1:1/shop", "shop__control")
-    with closing(Book.open(tmp_path, postgres=away)) as book:
-        with pytest.raises(ControlAway) as caught:
-            book.people.exist()
-        assert "schema 'shop__control' of postgresql://127.0.0.1:1/shop" in caught.value.message
-        assert "hunter2" not in str(caught.value)

@@ -54,6 +54,15 @@ def test_a_proposal_goes_its_way_on_the_command_line(world: World) -> None:
     shown = others.run("proposals", "show", "1").text
     assert "For all of it\n" in shown
     assert "it can be merged" in shown
+    assert mine.run("proposals", "ready", "1", "--undo").text == "proposal #1 is not ready\n"
+    listed = mine.run("proposals", "list")
+    assert listed.text == "#1    open    A cart  (developer@example.com, not ready)\n"
+    refused = others.run("proposals", "merge", "1")
+    assert (refused.code, "bbops proposals ready 1" in refused.text) == (2, True), refused.text
+    assert mine.run("propose", "--ready").code == 0
+    asked = mine.run("proposals", "ask", "1", "maintainer@example.com")
+    assert asked.text == "asked for a review of proposal #1: maintainer@example.com\n"
+    assert "asked for a review: maintainer@" in others.run("proposals", "show", "1").text
     assert others.run("proposals", "comment", "1", "well").code == 0
     assert others.run("proposals", "refuse", "1", "-m", "not yet").code == 0
     refused = others.run("proposals", "merge", "1")

@@ -88,7 +88,7 @@ def test_a_shell_that_writes_changes_rows_only(commands: Commands, statement: st
     assert "rows of the project's tables" in done.stderr
 
 
-@pytest.mark.parametrize("option", ["--limit=99", "--write"])
+@pytest.mark.parametrize("option", ["--limit=20", "--write"])
 def test_the_list_of_tables_may_be_read_and_never_written(commands: Commands, option: str) -> None:
     assert ["notes"] in commands.json("shell", option, "SELECT name FROM pragma_table_list")["rows"]
     done = commands.run("shell", option, "UPDATE sqlite_master SET sql = ''")

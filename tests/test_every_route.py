@@ -35,7 +35,7 @@ DOORS = {
     "/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp",
     "/.well-known/oauth-protected-resource/mcp/p/{key:str}",
 }  # fmt: skip
-"""What finds out by itself who asks: test_githttp.py, test_mcp_transport.py, test_oauth.py."""
+"""What finds out by itself who asks: test_githttp, test_mcp_transport, test_oauth_tokens."""
 
 ROLES: tuple[Role | None, ...] = (None, *Role)
 

@@ -27,9 +27,9 @@ from bbops_server.accounts.issuing import (
 from bbops_server.accounts.people import NewPerson
 from bbops_server.accounts.remembered import LASTS
 from bbops_server.accounts.rules import GRANTED, Caller, GrantScope, Permission, Role, may
+from tests.accounts import Clock, add
 from tests.granting import MCP, approve, give, redeem, refresh
 from tests.postgres import DATABASES, place_of
-from tests.test_accounts import Clock, add
 
 PROJECT = f"{MCP}/p/k1"
 

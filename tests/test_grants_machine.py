@@ -31,8 +31,8 @@ from bbops_server.accounts.issuing import (
 )
 from bbops_server.accounts.people import NewPerson
 from bbops_server.accounts.rules import GrantScope, Role
+from tests.accounts import Clock
 from tests.granting import MCP, approve, redeem, refresh
-from tests.test_accounts import Clock
 
 
 @dataclass

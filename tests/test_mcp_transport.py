@@ -186,6 +186,21 @@ def test_tokens_are_not_guessed_without_end(tried: Tried) -> None:
     assert known.call("project_list").status_code == 200
 
 
+def test_an_agent_that_asks_without_end_is_told_to_wait_and_no_other(tried: Tried) -> None:
+    token, other = (give(tried, "ada@example.com", GrantScope.PROJECT) for _ in range(2))
+    one = Agent(tried, token)
+    assert one.call("project_list").status_code == 200
+    grant = tried.book.grants.find(token, MCP)
+    assert grant is not None
+    while not tried.desk.limits.grants.take(grant.caller.key):
+        pass
+    answer = one.call("project_list")
+    assert (answer.status_code, "by this agent" in answer.text) == (429, True)
+    assert 0 < int(answer.headers["retry-after"]) <= 60
+    assert one.ask("ping").status_code == 429
+    assert Agent(tried, other).call("project_list").status_code == 200
+
+
 @given(body=st.binary(max_size=200))
 def test_no_bytes_break_the_reading_of_a_message(body: bytes) -> None:
     with contextlib.suppress(Rejected):

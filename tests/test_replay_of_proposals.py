@@ -13,11 +13,11 @@ import pytest
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.rules import Scope
 from bbops_server.forge.replaying import MOST_ASKED, sample
+from tests.proposing import Asking, propose
 from tests.pushing import BAD, World
 from tests.served import wait_for
 from tests.small_project import FILES, hello
 from tests.test_cli_proposals import Terminal
-from tests.test_proposals import Asking, propose
 from tests.test_replay import request
 
 MARKUP = "<b>hello</b>"

@@ -105,6 +105,10 @@ def test_what_is_wrong_in_the_servers_file_is_told(ask: Ask) -> None:
 def test_it_describes_itself(ask: Ask) -> None:
     paths = ask("/schema/openapi.json").json()["paths"]
     assert set(paths) == {
+        "/api/hooks", "/api/hooks/test", "/api/hooks/{message}/resend",
+        "/api/projects/{name}/drafts/{slug}/keys",
+        "/api/projects/{name}/drafts/{slug}/keys/{key}/rotate",
+        "/api/projects/{name}/drafts/{slug}/keys/{key}/revoke",
         "/api/server", "/api/whoami", "/api/login", "/api/login/poll", "/api/logout",
         "/api/projects", "/api/projects/{name}/status", "/api/projects/{name}/reconcile",
         "/api/projects/{name}/accept", "/api/projects/{name}/mcp",
@@ -119,13 +123,11 @@ def test_it_describes_itself(ask: Ask) -> None:
         "/api/projects/{name}/proposals", "/api/projects/{name}/proposals/{number}",
         "/api/projects/{name}/proposals/{number}/review",
         "/api/projects/{name}/proposals/{number}/merge",
+        "/api/projects/{name}/proposals/{number}/mark",
         "/api/projects/{name}/proposals/{number}/close",
         "/api/projects/{name}/proposals/{number}/replay",
         "/api/projects/{name}/keys", "/api/projects/{name}/keys/{key}/rotate",
-        "/api/projects/{name}/keys/{key}/revoke", "/api/projects/{name}/drafts/{slug}/keys",
-        "/api/projects/{name}/drafts/{slug}/keys/{key}/rotate",
-        "/api/projects/{name}/drafts/{slug}/keys/{key}/revoke",
-        "/api/hooks", "/api/hooks/test", "/api/hooks/{message}/resend",
+        "/api/projects/{name}/keys/{key}/revoke",
     }  # fmt: skip
 
 

@@ -231,6 +231,7 @@ def test_proposals_and_drafts_of_a_server_of_one_repository_are_told(
     opened, said, closed = (find(receiver, f"proposal.{one}") for one in WORDS)
     assert (opened["proposal"], opened["title"], opened["by"]) == (1, "Greet twice", "local")
     assert opened["page"].endswith("/projects/small/proposals/1")
+    assert (opened["ready"], opened["reviewers"]) == (True, [])
     assert (said["text"], closed["state"]) == ("why twice?", "closed")
     ready = find(receiver, "draft.ready")
     assert (ready["branch"], ready["commit"]) == ("proposal-1", opened["head"])

@@ -54,7 +54,9 @@ def show_all(state: str, project: str | None, server: str, *, as_json: bool) -> 
         return
     for one in found:
         state_shown = click.style(f"{one.state:<6}", fg=_COLOURS.get(one.state))
-        say(f"#{one.number:<4} {state_shown}  {printable(one.title)}  ({printable(one.author)})")
+        more = "" if one.ready or one.state != "open" else ", not ready"
+        about = f"{printable(one.title)}  ({printable(one.author)}{more})"
+        say(f"#{one.number:<4} {state_shown}  {about}")
     if not found:
         say(f"no proposal is {state}" if state != "all" else "there is no proposal yet")
 
@@ -72,6 +74,41 @@ def show(number: int, project: str | None, server: str, *, as_json: bool) -> Non
         _print(found)
     else:
         say("\n".join(_lines(found)))
+
+
+@command.command()
+@of_number
+@click.option("--undo", is_flag=True, help="It is not ready after all.")
+@of_project
+@of_server
+@as_json_option
+def ready(number: int, project: str | None, server: str, *, undo: bool, as_json: bool) -> None:
+    """Say that a proposal may be merged: your own, or any where you may merge."""
+    with open_remote(server) as remote:
+        done = remote.mark_proposal(project or remote.only_project(), number, ready=not undo)
+    if as_json:
+        _print(done)
+    else:
+        say(f"proposal #{number} is {'ready' if done.ready else 'not ready'}")
+
+
+@command.command()
+@of_number
+@click.argument("emails", nargs=-1, metavar="[EMAIL]...")
+@of_project
+@of_server
+@as_json_option
+def ask(
+    number: int, emails: tuple[str, ...], project: str | None, server: str, *, as_json: bool
+) -> None:
+    """Ask people for a review: these, and nobody else."""
+    with open_remote(server) as remote:
+        done = remote.mark_proposal(project or remote.only_project(), number, reviewers=emails)
+    if as_json:
+        _print(done)
+    else:
+        asked = printable(", ".join(done.reviewers)) or "nobody"
+        say(f"asked for a review of proposal #{number}: {asked}")
 
 
 @command.command()
@@ -216,8 +253,14 @@ def _tell(found: Sequence[Finding]) -> list[str]:
 
 def _head(one: Proposal) -> list[str]:
     title = printable(f"#{one.number} {one.title}")
-    told = f"{one.state}, by {one.author} for {one.target}, {one.head[:12]}"
-    return [click.style(title, bold=True), printable(told), *filter(None, [one.description])]
+    told = f"{_state(one)}, by {one.author} for {one.target}, {one.head[:12]}"
+    asked = f"asked for a review: {', '.join(one.reviewers)}" if one.reviewers else ""
+    more = filter(None, [printable(asked), one.description])
+    return [click.style(title, bold=True), printable(told), *more]
+
+
+def _state(one: Proposal) -> str:
+    return "open, not ready" if one.state == "open" and not one.ready else one.state
 
 
 def _print(value: Any) -> None:

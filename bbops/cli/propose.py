@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 PUSH_SECONDS = 300.0
 _NUMBER = re.compile(r"(?:opened|updated) proposal #(\d+)")
 _REMOTE = "remote: "
+_READY = {None: "", True: "yes", False: "no"}
 
 
 @click.command()
@@ -29,13 +30,17 @@ _REMOTE = "remote: "
 @click.option("-m", "--message", default="", metavar="TEXT", help="What to say about it.")
 @click.option("--topic", default="", help="Its name among yours; by default the branch's.")
 @click.option("--target", default="", metavar="BRANCH", help="By default the live branch.")
+@click.option("--ready/--not-ready", default=None, help="Whether it may be merged.")
+@click.option(
+    "--reviewer", "reviewers", multiple=True, metavar="EMAIL", help="Ask them for a review.",
+)  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace what you have proposed by another history.")
 @click.option("--project", metavar="NAME", help="The project, where a server has several.")
 @of_server
 @click.option("--json", "as_json", is_flag=True, help="Print the proposal as JSON.")
 def command(
     title: str, message: str, topic: str, target: str, project: str | None, server: str, *,
-    force: bool, as_json: bool,
+    ready: bool | None, reviewers: tuple[str, ...], force: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Propose what is committed in this folder's branch for the live branch of a server.
 
@@ -54,7 +59,8 @@ def command(
                 f"a proposal for '{onto}' needs a topic of its own",
                 hint="say --topic NAME, or commit on another branch",
             )
-        options = {"title": title, "description": message, "force": "yes" if force else ""}
+        options = {"title": title, "description": message, "force": "yes" if force else "",
+                   "ready": _READY[ready], "reviewers": ",".join(reviewers)}  # fmt: skip
         given = [part for key, value in options.items() if value
                  for part in ("--push-option", f"{key}={value}")]  # fmt: skip
         url = f"{server.rstrip('/')}/git/{name}.git"

@@ -47,6 +47,8 @@ class Proposal:
         head: the commit that is proposed.
         merged: the commit by which it came in; empty while it has not.
         reviews: all that was said of it, the oldest first.
+        ready: whether its author wants it to be merged.
+        reviewers: the e-mail addresses of those who are asked for a review.
     """
 
     number: int
@@ -61,11 +63,16 @@ class Proposal:
     changed: datetime
     merged: str = ""
     reviews: tuple[Review, ...] = ()
+    ready: bool = True
+    reviewers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is proposed: `head` in the place of what `target` holds; for the rest see Proposal."""
+    """What is proposed: `head` in the place of what `target` holds; for the rest see Proposal.
+
+    What is None stays as it is.
+    """
 
     head: str
     target: str
@@ -73,6 +80,8 @@ class Wish:
     author: str
     title: str = ""
     description: str = ""
+    ready: bool | None = None
+    reviewers: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +120,13 @@ class Forge(Protocol):
 
     def update(self, number: int, wish: Wish) -> Proposal:
         """Propose another commit; a title and description that are empty stay."""
+        ...
+
+    def mark(
+        self, number: int, who: str, *, ready: bool | None = None,
+        reviewers: Sequence[str] | None = None,
+    ) -> Proposal:  # fmt: skip
+        """Say whether it is ready, and who is asked for a review; what is None stays."""
         ...
 
     def review(self, number: int, who: str, verdict: Verdict, text: str, plan: str) -> Proposal:

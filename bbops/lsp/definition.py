@@ -12,12 +12,13 @@ from bbops.lsp.folder import Folder, kind_of
 from bbops.lsp.names import Named, named_at, resources, setters
 from bbops.lsp.pointed import Pointed, point
 from bbops.lsp.slots import Path
-from bbops.lsp.spots import spots, start_of
+from bbops.lsp.spots import start_of
 from bbops.lsp.text import Lines
 from bbops.names import env_name
 from bbops.project import Project, Resource
 from bbops.resources.function import Function
 from bbops.yaml.document import Map, Mark
+from bbops.yaml.spots import spots
 
 _SHAPES = frozenset({"input", "query", "params"})
 

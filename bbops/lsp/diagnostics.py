@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from lsprotocol import types as lsp
 
+from bbops.cures import find_edit
 from bbops.diagnostics import Diagnostic
 from bbops.lsp.text import Lines
 from bbops.yaml.document import Document, Map, Mark, Text
@@ -18,12 +20,10 @@ _FADED = frozenset({"unused-variable", "unreachable"})
 _PART = re.compile(
     r"'(?:[^'\\\r\n]|\\.)*'|[A-Za-z_][\w-]*(?:\.[\w-]+)*|[0-9.]+|\$\{[^}\r\n]*\}?|\{\{|[=!<>&|*/?]+|\S"
 )
-_SUGGESTION = re.compile(r"did you mean '([^']+)'\?").match
 
 
 def to_lsp(found: Diagnostic, document: Document, lines: Lines) -> lsp.Diagnostic:
     """Return a finding with its range; its hint stands under its message."""
-    meant = _SUGGESTION(found.hint)
     return lsp.Diagnostic(
         range=range_of(found, document, lines),
         message=f"{found.message}\nhint: {found.hint}" if found.hint else found.message,
@@ -31,8 +31,18 @@ def to_lsp(found: Diagnostic, document: Document, lines: Lines) -> lsp.Diagnosti
         code=found.code,
         source="bbops",
         tags=[lsp.DiagnosticTag.Unnecessary] if found.code in _FADED else None,
-        data={"meant": meant[1]} if meant else None,
+        data=_cure(found, document, lines),
     )
+
+
+def _cure(found: Diagnostic, document: Document, lines: Lines) -> Any:
+    """Return what an editor hands back when somebody asks for a cure: what to write, and where."""
+    edit = find_edit(found, document)
+    if edit is None:
+        return None
+    place = lines.range(edit.start, edit.end)
+    at = [place.start.line, place.start.character, place.end.line, place.end.character]
+    return {"write": edit.text, "at": at}
 
 
 def range_of(found: Diagnostic, document: Document, lines: Lines) -> lsp.Range:

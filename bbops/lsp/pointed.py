@@ -15,11 +15,12 @@ from bbops.expressions.types import Type
 from bbops.lsp.folder import Folder, kind_of
 from bbops.lsp.names import Named, in_table, named_at
 from bbops.lsp.outside import scope_outside
-from bbops.lsp.spots import Spot, offset_in, spot_at
+from bbops.lsp.spots import offset_in
 from bbops.lsp.text import Lines
 from bbops.model import Model
 from bbops.project import Project, Resource
 from bbops.yaml.document import Document
+from bbops.yaml.spots import Spot, spot_at
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcInvalidRequest
@@ -77,9 +77,10 @@ def _serve_cures(editor: Editor) -> None:
     def cures(params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
         uri = params.text_document.uri
         return [
-            _cure(uri, one, str(one.data["meant"])) for one in params.context.diagnostics
-            if isinstance(one.data, dict) and one.data.get("meant")
-        ]  # fmt: skip
+            _cure(uri, one, str(one.data["write"]), one.data["at"])
+            for one in params.context.diagnostics
+            if isinstance(one.data, dict) and one.data.get("write")
+        ]
 
 
 def _serve_format(editor: Editor) -> None:
@@ -95,14 +96,15 @@ def _serve_format(editor: Editor) -> None:
         return [] if same else [lsp.TextEdit(at.lines.range(0, len(source)), text)]
 
 
-def _cure(uri: str, found: lsp.Diagnostic, meant: str) -> lsp.CodeAction:
-    """Return the edit that a 'did you mean' asks for."""
+def _cure(uri: str, found: lsp.Diagnostic, word: str, at: Sequence[int]) -> lsp.CodeAction:
+    """Return the edit by which the word that a hint names stands where the wrong one does."""
+    place = lsp.Range(lsp.Position(*at[:2]), lsp.Position(*at[2:]))
     return lsp.CodeAction(
-        title=f"write '{meant}'",
+        title=f"write '{word.strip()}'",
         kind=lsp.CodeActionKind.QuickFix,
         diagnostics=[found],
         is_preferred=True,
-        edit=lsp.WorkspaceEdit(changes={uri: [lsp.TextEdit(found.range, meant)]}),
+        edit=lsp.WorkspaceEdit(changes={uri: [lsp.TextEdit(place, word)]}),
     )
 
 

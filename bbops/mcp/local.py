@@ -23,6 +23,7 @@ from bbops.mcp.workplace import (
     Attempt,
     Judged,
     Merged,
+    Said,
     Standing,
     Tested,
 )
@@ -90,9 +91,9 @@ class Checkout:
         """Refuse: nothing runs here."""
         raise _elsewhere("try a request", f"'bbops dev' serves the files; ask it for {asked.path}")
 
-    async def propose(self, draft: str, title: str, body: str) -> Judged:
+    async def propose(self, draft: str, said: Said) -> Judged:
         """Refuse: a checkout keeps no proposals."""
-        del title, body
+        del said
         raise _elsewhere(
             "open a pull request",
             f"'git push origin {draft}:refs/for/{self._bench.live}/{draft}' proposes it to the"
@@ -126,9 +127,9 @@ class Checkout:
         del only_failed, endpoint, since, before, limit, details
         raise _elsewhere("say what was asked", "'bbops requests' asks the server")
 
-    async def restore(self, commit: str, topic: str, title: str, body: str) -> Judged:
+    async def restore(self, commit: str, topic: str, said: Said) -> Judged:
         """Refuse: a checkout keeps no proposals; the commit can be pushed."""
-        del topic, title, body
+        del topic, said
         raise _elsewhere(
             "open a pull request",
             f"the commit is made: 'git branch rollback {commit}' gives it a name",

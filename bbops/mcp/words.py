@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Final, Literal, get_args
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 Kind = Literal[
     "addon", "agent", "channel", "doc", "endpoint", "function", "realtime", "settings", "table",
@@ -27,12 +27,14 @@ Number = Annotated[int, Meta(ge=1, le=2**31)]
 Commit = Annotated[str, Meta(pattern="^[0-9a-f]{7,64}$")]
 
 
-class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One change of one resource.
+class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One change of one resource, or with a `path` of one entry in it.
 
     Attributes:
         body: the whole resource, of a put.
-        to: the new name, of a rename.
+        path: keys and indexes from the root of the body.
+        value: what stands at the path, of a put.
+        to: the new name, of a rename: the resource's, or the key's.
         base: the digest that was read; empty where it does not matter what stood there.
     """
 
@@ -41,6 +43,11 @@ class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     body: Annotated[
         dict[str, Any], Meta(description="put: the whole resource, as context_schema says")
     ] = {}
+    path: Annotated[
+        list[str | int],
+        Meta(max_length=60, description="keys and indexes: change this entry alone"),
+    ] = []
+    value: Annotated[Any, Meta(description="put with path: what stands there")] = None
     to: Annotated[str, Meta(max_length=200, description="rename: new name")] = ""
     base: Annotated[
         str, Meta(max_length=64, description="digest you read; refused if it changed since")
@@ -48,7 +55,12 @@ class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What is wrong, where, and how to mend it; `ref` is empty for what is no resource."""
+    """What is wrong, where, and how to mend it.
+
+    Attributes:
+        ref: empty for what is no resource.
+        fix: the change that its hint asks for, where that is exactly one; to be sent as it is.
+    """
 
     severity: str
     code: str
@@ -57,6 +69,7 @@ class Found(msgspec.Struct, frozen=True):
     ref: str = ""
     file: str = ""
     line: int = 1
+    fix: Change | UnsetType = UNSET
 
 
 class Resource(msgspec.Struct, frozen=True, rename="camel"):
@@ -77,3 +90,4 @@ class Proposed(msgspec.Struct, frozen=True):
     state: str
     author: str
     head: str
+    ready: bool = True

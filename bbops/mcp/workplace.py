@@ -5,9 +5,10 @@ Whoever makes a workplace knows who asks; each method refuses what that person m
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from bbops.mcp.words import Found, Proposed
 from bbops.mcp.work import Work
@@ -43,14 +44,27 @@ class Tested(msgspec.Struct, frozen=True):
     diagnostics: tuple[Found, ...] = ()
 
 
+class User(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A row of a draft's own table of users, by its key or its email."""
+
+    id: Annotated[int, Meta(ge=-(2**53), le=2**53)] | Annotated[str, Meta(max_length=200)] = ""
+    email: Annotated[str, Meta(max_length=320)] = ""
+
+
 class Asked(msgspec.Struct, frozen=True):
-    """A request to a draft; `path` begins with a slash and has its query."""
+    """A request to a draft.
+
+    Attributes:
+        path: begins with a slash and has its query.
+        user: who is signed in; None for nobody.
+    """
 
     draft: str
     method: str
     path: str
     headers: dict[str, str]
     body: bytes
+    user: User | None = None
 
 
 class Answered(msgspec.Struct, frozen=True):
@@ -108,6 +122,21 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     tests: str = ""
     diagnostics: tuple[Found, ...] = ()
     reviews: tuple[Review, ...] = ()
+    ready: bool = True
+    reviewers: tuple[str, ...] = ()
+
+
+class Said(msgspec.Struct, frozen=True):
+    """What is said of a proposal; what is None stays as it is.
+
+    Attributes:
+        reviewers: the e-mail addresses of those who are asked for a review, and nobody else.
+    """
+
+    title: str
+    body: str = ""
+    ready: bool | None = None
+    reviewers: tuple[str, ...] | None = None
 
 
 class Merged(msgspec.Struct, frozen=True):
@@ -158,7 +187,7 @@ class Workplace(Protocol):
         """Ask a draft as it is now, on its own data and with stand-ins for the world."""
         ...
 
-    async def propose(self, draft: str, title: str, body: str) -> Judged:
+    async def propose(self, draft: str, said: Said) -> Judged:
         """Open the proposal of a draft, or bring the open one up to date."""
         ...
 
@@ -185,6 +214,6 @@ class Workplace(Protocol):
         """Return requests that the live API answered."""
         ...
 
-    async def restore(self, commit: str, topic: str, title: str, body: str) -> Judged:
+    async def restore(self, commit: str, topic: str, said: Said) -> Judged:
         """Propose a commit that no branch holds, which brings back what was."""
         ...

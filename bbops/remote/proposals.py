@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
@@ -45,6 +46,18 @@ class Proposals(Connection):
         """
         body = {"verdict": verdict, "text": text, "plan": plan}
         return self._ask_of(name, number, "POST", "/review", body, kind=Proposal)
+
+    def mark_proposal(
+        self, name: str, number: int, *, ready: bool | None = None,
+        reviewers: Sequence[str] | None = None,
+    ) -> Proposal:  # fmt: skip
+        """Say whether a proposal is ready, and who is asked for a review; None stays.
+
+        Raises:
+            ServerError: also when it is somebody else's, or somebody cannot review it.
+        """
+        body = {"ready": ready, "reviewers": None if reviewers is None else list(reviewers)}
+        return self._ask_of(name, number, "POST", "/mark", body, kind=Proposal)
 
     def merge(self, name: str, number: int, head: str = "") -> Merged:
         """Merge a proposal, and wait until it is live. Raises: ServerError: or it may not be."""

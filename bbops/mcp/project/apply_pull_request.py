@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from bbops.mcp.tool import Call, Gives, Hints, Takes, Tool
 from bbops.mcp.words import Found, OwnDraft
-from bbops.mcp.workplace import Workplace
+from bbops.mcp.workplace import Said, Workplace
 
 
 class Proposing(Takes, frozen=True):
@@ -17,6 +17,16 @@ class Proposing(Takes, frozen=True):
     draft: OwnDraft
     title: Annotated[str, Meta(min_length=1, max_length=200)]
     body: Annotated[str, Meta(max_length=8_000, description="What and why, in Markdown")] = ""
+    reviewers: (
+        Annotated[
+            list[Annotated[str, Meta(max_length=254)]],
+            Meta(max_length=20, description="e-mail addresses of members to ask"),
+        ]
+        | UnsetType
+    ) = UNSET
+    ready: (
+        Annotated[bool, Meta(description="false: nobody can merge it until it is true")] | UnsetType
+    ) = UNSET
 
 
 class Opened(Gives, frozen=True, kw_only=True):
@@ -29,17 +39,23 @@ class Opened(Gives, frozen=True, kw_only=True):
     preview: str
     summary: str
     obstacles: list[str]
+    ready: bool
+    reviewers: list[str] = []
     tests: str = ""
     diagnostics: list[Found] = []
 
 
 async def run(place: Workplace, taken: Proposing) -> Opened:
     """Propose, and say how to go on."""
-    done = await place.propose(taken.draft, taken.title, taken.body)
+    said = Said(
+        taken.title, taken.body, None if taken.ready is UNSET else taken.ready,
+        None if isinstance(taken.reviewers, UnsetType) else tuple(taken.reviewers),
+    )  # fmt: skip
+    done = await place.propose(taken.draft, said)
     return Opened(
         number=done.number, url=done.url, state=done.state, head=done.head, preview=done.preview,
         summary=done.summary, obstacles=list(done.obstacles), tests=done.tests,
-        diagnostics=list(done.diagnostics),
+        diagnostics=list(done.diagnostics), ready=done.ready, reviewers=list(done.reviewers),
         next=[Call("review_pull_request", {"number": done.number}, "see how it stands")],
     )  # fmt: skip
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlencode
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType, field
 
 from bbops.mcp.refs import ref_of
 from bbops.mcp.tool import Call, Gives, Hints, Refused, Takes, Tool
 from bbops.mcp.words import OwnDraft
-from bbops.mcp.workplace import Asked, Workplace
+from bbops.mcp.work import Work
+from bbops.mcp.workplace import Asked, User, Workplace
 
 _OURS = frozenset({
     "host", "connection", "content-length", "transfer-encoding", "x-draft-token", "upgrade", "te",
@@ -29,6 +31,36 @@ class Request(Takes, frozen=True):
     query: Annotated[dict[str, str], Meta(max_length=50)] = {}
     headers: Annotated[dict[str, str], Meta(max_length=30)] = {}
     body: Annotated[Any, Meta(description="sent as JSON")] = None
+    as_: Annotated[
+        User | UnsetType,
+        Meta(description="signed in as this user of the draft's own database: id or email"),
+    ] = field(default=UNSET, name="as")
+
+
+class Users(msgspec.Struct, frozen=True):
+    """The commit that a draft answers with."""
+
+    commit: str
+
+
+class Signing(msgspec.Struct, frozen=True):
+    """How a user of it is signed in.
+
+    Attributes:
+        key: the column that a token names its user by.
+        has_email: whether a user may be found by an email.
+        tells: the columns that a token holds beside it.
+        scheme: the word before a token.
+    """
+
+    table: str
+    key: str
+    has_email: bool
+    tells: list[str]
+    scheme: str
+
+
+SIGNING = Work("users", Users, Signing)
 
 
 class Answer(Gives, frozen=True, kw_only=True):
@@ -57,13 +89,23 @@ async def run(place: Workplace, taken: Request) -> Answer:
     body = b"" if taken.body is None else msgspec.json.encode(taken.body)
     if body:
         headers.setdefault("content-type", "application/json")
-    asked = Asked(taken.draft, taken.method, _target(taken), headers, body)
+    user = None if isinstance(taken.as_, UnsetType) else _require_one(taken.as_, headers)
+    asked = Asked(taken.draft, taken.method, _target(taken), headers, body, user)
     done = await place.ask(asked)
     return Answer(
         commit=done.commit, status=done.status, headers=done.headers, body=_read(done.body),
         is_cut=done.is_cut, milliseconds=done.milliseconds, failure=done.failure, step=done.step,
         next=_next(taken.draft, done.step),
     )  # fmt: skip
+
+
+def _require_one(user: User, headers: Mapping[str, str]) -> User:
+    """Return a user that is named in one way. Raises: Refused: it is none, or two."""
+    if "authorization" in headers:
+        raise Refused("'as' signs in, and so does the header 'authorization'", hint="send one")
+    if (user.id == "") is (user.email == ""):
+        raise Refused("'as' names a user by 'id' or by 'email'", hint="give one of them")
+    return user
 
 
 def _next(draft: str, step: str) -> list[Call]:
@@ -93,6 +135,6 @@ def _read(text: str) -> Any:
 TOOL = Tool(
     "preview_request", "Try a request",
     "Sends one HTTP request to a draft, which has its own empty database and none of the live"
-    " secrets.",
+    " secrets; as one of its own users, if wanted.",
     Request, Answer, run, hints=Hints(is_idempotent=False, reaches_out=True),
 )  # fmt: skip

@@ -11,7 +11,7 @@ from bbops.mcp.project.preview_changes import Migration
 from bbops.mcp.tool import Call, Gives, Hints, Takes, Tool
 from bbops.mcp.words import ShortRef
 from bbops.mcp.work import Work
-from bbops.mcp.workplace import Workplace
+from bbops.mcp.workplace import Said, Workplace
 
 
 class Back(Takes, frozen=True):
@@ -59,7 +59,7 @@ async def run(place: Workplace, taken: Back) -> Prepared:
     what = f"{', '.join(taken.refs)} " if taken.refs else ""
     topic = " ".join(("rollback", made.version, *taken.refs))[:200]
     title = f"Roll {what}back to {made.version}"[:200]
-    opened = await place.restore(made.commit, topic, title, taken.reason)
+    opened = await place.restore(made.commit, topic, Said(title, taken.reason))
     return Prepared(
         number=opened.number, url=opened.url, head=opened.head, summary=made.summary,
         obstacles=list(opened.obstacles), migration=list(made.migration),

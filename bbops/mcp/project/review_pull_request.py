@@ -34,6 +34,8 @@ class Pull(Gives, frozen=True, kw_only=True):
     draft: str
     preview: str
     mergeable: bool
+    ready: bool
+    reviewers: list[str]
     obstacles: list[str]
     summary: str
     plan: str = ""
@@ -81,6 +83,7 @@ async def run(place: Workplace, taken: Looking) -> Pull:
         description=found.description[: MOST_RESULT // 4], author=found.author, state=found.state,
         head=found.head, draft=found.draft, preview=found.preview,
         mergeable=found.state == "open" and not found.obstacles, obstacles=list(found.obstacles),
+        ready=found.ready, reviewers=list(found.reviewers),
         summary=found.summary, plan=found.plan[: MOST_RESULT // 3] if has_checks else "",
         tests=found.tests if has_checks else "",
         diagnostics=list(found.diagnostics) if has_checks else [], diff=difference.text,

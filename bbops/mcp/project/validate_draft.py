@@ -66,6 +66,7 @@ async def run(place: Workplace, taken: Checking) -> Checked:
 
 TOOL = Tool(
     "validate_draft", "Validate a draft",
-    "Checks files, compiles functions, runs tests. Every finding has file, line and hint.",
+    "Checks files, compiles functions, runs tests. Findings have file, line, hint and, where it is"
+    " known, a fix: a change to send to preview_changes.",
     Checking, Checked, run,
 )  # fmt: skip

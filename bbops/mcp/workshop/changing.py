@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from bbops.mcp.refs import DOC, SETTINGS, Ref, near, parse_ref
 from bbops.mcp.tool import Call, Refused
 from bbops.mcp.words import Change
 from bbops.mcp.workshop.files import TEXT, Files
+from bbops.mcp.workshop.inside import delete_in, put_in, rename_in
 from bbops.mcp.workshop.telling import as_json
 from bbops.tree import Tree
 from bbops.yaml.document import MAX_BYTES
@@ -67,9 +68,27 @@ def _require_base(files: Files, ref: Ref, one: Change) -> None:
 
 
 def _put(tree: Tree, ref: Ref, one: Change) -> Bytes:
-    _require_shallow(one.body)
-    old = Files(tree).read([ref]).get(ref)
-    data = _prose(one.body) if ref.kind == DOC else _resource(ref, old, one.body)
+    if one.path and one.body:
+        raise BbopsError(f"put '{ref}' has a body and a path", hint="with a path it takes 'value'")
+    _require_shallow([one.body, one.value])
+    if one.path:
+        return _write_inside(tree, ref, lambda root: put_in(root, one.path, one.value))
+    return _write(ref, Files(tree).read([ref]).get(ref), one.body)
+
+
+def _write_inside(tree: Tree, ref: Ref, change: Callable[[Any], Any]) -> Bytes:
+    """Return the file of a resource one of whose entries is another."""
+    _require_there(tree, ref)
+    old = Files(tree).read([ref]).get(ref, b"")
+    document = read_source(old)
+    if ref.kind == DOC or document.problems or not isinstance(document.root, dict):
+        hint = "put the whole of it, without a path"
+        raise BbopsError(f"'{ref}' has no entries that can be changed alone", hint=hint)
+    return _write(ref, old, change(document.root))
+
+
+def _write(ref: Ref, old: bytes | None, body: Mapping[str, Any]) -> Bytes:
+    data = _prose(body) if ref.kind == DOC else _resource(ref, old, body)
     if len(data) > MAX_BYTES:
         raise BbopsError(f"'{ref}' would have {len(data):,} bytes, at most {MAX_BYTES:,} may be")
     return {ref.file: data}
@@ -103,15 +122,19 @@ def _is_same(one: Any, other: Any) -> bool:
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-def _delete(tree: Tree, ref: Ref, _: Change) -> Bytes:
-    if ref.kind == SETTINGS:
+def _delete(tree: Tree, ref: Ref, one: Change) -> Bytes:
+    if ref.kind == SETTINGS and not one.path:
         raise BbopsError("a project cannot be without its settings")
     _require_there(tree, ref)
+    if one.path:
+        return _write_inside(tree, ref, lambda root: delete_in(root, one.path))
     return {ref.file: None}
 
 
 def _rename(tree: Tree, ref: Ref, one: Change) -> Bytes:
     _require_there(tree, ref)
+    if one.path:
+        return _write_inside(tree, ref, lambda root: rename_in(root, one.path, one.to))
     if ref.kind == SETTINGS:
         raise BbopsError("the settings have no name")
     to = parse_ref(one.to if one.to.startswith(f"{ref.kind}/") else f"{ref.kind}/{one.to}")

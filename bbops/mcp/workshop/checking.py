@@ -7,6 +7,7 @@ from bbops.diagnostics import has_errors
 from bbops.load import load
 from bbops.mcp.project.validate_draft import Checked, Checking
 from bbops.mcp.workshop.bench import Bench
+from bbops.mcp.workshop.fixing import Fixes
 from bbops.mcp.workshop.telling import tell
 
 
@@ -18,5 +19,5 @@ def do(bench: Bench, taken: Checking) -> Checked:
         found = load(tree, bench.cache.checked.files).diagnostics
     else:
         found = build(tree, bench.cache, database=bench.engine, off=bench.off).diagnostics
-    told, more = tell(found)
+    told, more = tell(found, Fixes(tree).find)
     return Checked(commit=commit, ok=not has_errors(found), diagnostics=told, more=more)

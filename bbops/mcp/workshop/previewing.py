@@ -12,6 +12,7 @@ from bbops.mcp.tool import Call, Refused
 from bbops.mcp.workshop.bench import Bench
 from bbops.mcp.workshop.changing import Bytes, change_files
 from bbops.mcp.workshop.comparing import diff
+from bbops.mcp.workshop.fixing import Fixes
 from bbops.mcp.workshop.plans import Plan
 from bbops.mcp.workshop.telling import cut, tell
 from bbops.plan.finding import Finding
@@ -56,7 +57,7 @@ def preview(bench: Bench, plan: Plan, draft: str, files: Bytes) -> Preview:
     tree = bench.tree(plan.tree)
     project, found = bench.check(tree)
     text, is_cut = cut(diff(bench, plan.base, plan.tree), MOST_DIFF)
-    diagnostics, _ = tell(found)
+    diagnostics, _ = tell(found, Fixes(tree).find)
     follows = find_consequences(bench, plan.base, project) if project else None
     return Preview(
         plan=str(plan), base=plan.base, draft=draft, ok=project is not None, diff=text,

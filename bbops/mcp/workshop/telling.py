@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import isfinite
 from typing import Any, Final
 
+from msgspec import UNSET, UnsetType
+
 from bbops.diagnostics import Diagnostic
 from bbops.mcp.refs import ref_of
-from bbops.mcp.words import Found
+from bbops.mcp.words import Change, Found
 
 MOST_FOUND: Final = 40
 _WIDEST: Final = 2**53
 
+FindFix = Callable[[Diagnostic], Change | UnsetType]
 
-def tell(diagnostics: Iterable[Diagnostic]) -> tuple[list[Found], int]:
+
+def tell(
+    diagnostics: Iterable[Diagnostic], find_fix: FindFix = lambda _: UNSET
+) -> tuple[list[Found], int]:
     """Return the first findings, errors before warnings, and how many more there are."""
     every = sorted(diagnostics, key=lambda one: (one.severity != "error", one))
-    return [_tell(one) for one in every[:MOST_FOUND]], max(len(every) - MOST_FOUND, 0)
+    told = [_tell(one, find_fix(one)) for one in every[:MOST_FOUND]]
+    return told, max(len(every) - MOST_FOUND, 0)
 
 
-def _tell(one: Diagnostic) -> Found:
+def _tell(one: Diagnostic, fix: Change | UnsetType) -> Found:
     place, ref = one.place, ref_of(one.place.file)
     return Found(
-        one.severity, one.code, one.message, one.hint, str(ref or ""), place.file, place.line
+        one.severity, one.code, one.message, one.hint, str(ref or ""), place.file, place.line, fix
     )
 
 

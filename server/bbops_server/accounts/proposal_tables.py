@@ -10,6 +10,7 @@ from bbops_server.accounts.tables import EMAIL_LENGTH, METADATA, TEXT_LENGTH, Mo
 
 TITLE_LENGTH: Final = 200
 WORDS_LENGTH: Final = 20_000
+REVIEWERS_LENGTH: Final = 6_000
 _COMMIT_LENGTH = 64
 
 
@@ -31,7 +32,10 @@ proposals = sa.Table(
     _text("author", EMAIL_LENGTH), _text("target"), _text("topic"), _text("state", 16),
     _text("head", _COMMIT_LENGTH), _text("merged", _COMMIT_LENGTH),
     _moment("created"), _moment("changed"),
+    sa.Column("ready", sa.Boolean, nullable=False, server_default=sa.true()),
+    sa.Column("reviewers", sa.String(REVIEWERS_LENGTH), nullable=False, server_default=""),
 )  # fmt: skip
+"""`reviewers` are e-mail addresses with blanks between them."""
 
 reviews = sa.Table(
     "reviews", METADATA, _text("project", is_key=True), _number(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -15,6 +16,7 @@ from bbops_server.accounts.proposal_tables import (
     replays,
     reviews,
 )
+from bbops_server.accounts.reviewers import find_reviewers, require_reviewers
 from bbops_server.accounts.store import Store
 
 MOST_OPEN: Final = 200
@@ -36,8 +38,9 @@ class Proposals:
         """Keep a new proposal, whose number is the next one, and at least `least`.
 
         Raises:
-            AccountError: too many are open.
+            AccountError: too many are open, or somebody is asked who cannot review it.
         """
+        reviewers = self.check(project, wish.author, wish.reviewers) or ()
         now, mine = self._store.now(), proposals.c.project == project
         with self._store.writing() as connection:
             if _count(connection, proposals, mine, proposals.c.state == "open") >= MOST_OPEN:
@@ -52,6 +55,7 @@ class Proposals:
                 "description": _tidy(wish.description, WORDS_LENGTH),
                 "target": wish.target, "topic": wish.topic, "state": "open", "head": wish.head,
                 "merged": "", "created": now, "changed": now,
+                "ready": wish.ready is not False, "reviewers": " ".join(reviewers),
             }  # fmt: skip
             connection.execute(proposals.insert().values(**values))
             return _read(connection, project, number)
@@ -82,22 +86,56 @@ class Proposals:
             found = connection.execute(_one(project, number)).one_or_none()
             return None if found is None else _read(connection, project, number)
 
-    def change(self, project: str, number: int, **values: str) -> Proposal:
+    def change(
+        self, project: str, number: int, *, ready: bool | None = None,
+        reviewers: Sequence[str] | None = None, **values: str,
+    ) -> Proposal:  # fmt: skip
         """Change some of `title`, `description`, `head`, `state` and `merged`.
 
+        Args:
+            project: whose it is.
+            number: of it.
+            ready: whether it is; None where that stays.
+            reviewers: who is asked, as `check` takes them; None where they stay.
+            values: the texts.
+
         Raises:
-            AccountError: it is not open any more.
+            AccountError: it is not open any more, or somebody is asked who cannot review it.
         """
+        known = self.get(project, number) if reviewers else None
+        asked = self.check(project, known.author if known else "", reviewers)
+        more = {
+            "ready": ready, "reviewers": None if asked is None else " ".join(asked),
+        }  # fmt: skip
         wanted = proposals.update().where(
             proposals.c.project == project, proposals.c.number == number,
             proposals.c.state == "open",
         )  # fmt: skip
-        tidied = {name: _tidy(text, _LENGTHS[name]) for name, text in values.items()}
+        tidied: dict[str, object] = {
+            name: _tidy(text, _LENGTHS[name]) for name, text in values.items()
+        }
+        tidied |= {name: value for name, value in more.items() if value is not None}
         with self._store.writing() as connection:
             done = connection.execute(wanted.values(**tidied, changed=self._store.now()))
             if not done.rowcount:
                 raise AccountError(f"proposal #{number} is not open")
             return _read(connection, project, number)
+
+    def check(
+        self, project: str, author: str, reviewers: Sequence[str] | None
+    ) -> Sequence[str] | None:
+        """Return whom somebody may ask for a review, as they spell their own address.
+
+        Raises:
+            AccountError: one of them cannot review it.
+        """
+        if not reviewers:
+            return reviewers
+        return require_reviewers(self._store, project, author, reviewers)
+
+    def is_alone(self, project: str, author: str) -> bool:
+        """Return whether nobody but its author could review a proposal."""
+        return not {*find_reviewers(self._store, project)} - {author}
 
     def say(
         self, project: str, number: int, who: str, verdict: Verdict, text: str, plan: str
@@ -162,7 +200,8 @@ def _read(connection: sa.Connection, project: str, number: int) -> Proposal:
 def _proposal(row: Any, said: tuple[Review, ...] = ()) -> Proposal:
     return Proposal(
         row.number, row.title, row.description, row.author, row.target, row.topic, row.state,
-        row.head, row.created, row.changed, row.merged, said,
+        row.head, row.created, row.changed, row.merged, said, row.ready,
+        tuple(row.reviewers.split()),
     )  # fmt: skip
 
 

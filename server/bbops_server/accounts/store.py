@@ -42,7 +42,17 @@ def _fourth(connection: sa.Connection) -> None:
     METADATA.create_all(connection, tables=GRANT_TABLES)
 
 
-STEPS: Final[tuple[Callable[[sa.Connection], None], ...]] = (_first, _second, _third, _fourth)
+def _fifth(connection: sa.Connection) -> None:
+    known = {one["name"] for one in sa.inspect(connection).get_columns(proposals.name)}
+    for column in (proposals.c.ready, proposals.c.reviewers):
+        if column.name not in known:
+            text = sa.schema.CreateColumn(column).compile(dialect=connection.dialect)
+            connection.exec_driver_sql(f"ALTER TABLE {proposals.name} ADD COLUMN {text}")
+
+
+STEPS: Final[tuple[Callable[[sa.Connection], None], ...]] = (
+    _first, _second, _third, _fourth, _fifth,
+)  # fmt: skip
 """Each takes the schema one version further; a step that was published never changes."""
 
 Make = Callable[[sa.Connection], None]

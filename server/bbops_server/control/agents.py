@@ -23,7 +23,7 @@ from bbops_server.accounts.rules import Permission
 from bbops_server.control.desk import Desk
 from bbops_server.control.routes import IS_DOOR, read
 from bbops_server.control.visit import Here, Visit
-from bbops_server.mcp.gate import ASKING, Address, Asking, admit, identify
+from bbops_server.mcp.gate import ASKING, Address, Asking, admit, count, identify
 from bbops_server.mcp.lobby import MCP_PATH, Lobby
 from bbops_server.mcp.message import (
     MOST_BYTES,
@@ -95,8 +95,10 @@ async def _let_in(
     """
     address = _address(visit.desk, key)
     if given is None:
-        _count(visit)
+        _count_stranger(visit)
     granted = await identify(address, given, partial(_find, visit, address))
+    if granted is not None:
+        count(visit.desk.limits.grants, granted.caller.key, "by this agent")
     place = await _find_place(visit, granted, key)
     message = await read_message(receive, MOST_BYTES if granted else MOST_OF_STRANGERS)
     admit(address, granted, message)
@@ -114,7 +116,7 @@ async def _find(visit: Visit, address: Address, token: str) -> Granted | None:
     known = grants.recall(token, address.resource)  # most are, and that blocks nobody
     if known is not None:
         return known
-    _count(visit)
+    _count_stranger(visit)
     return await visit.desk.ask(grants.find, token, address.resource)
 
 
@@ -138,13 +140,9 @@ async def _find_place(visit: Visit, granted: Granted | None, key: str) -> Any:
     return servers.open_workplace(desk, visit.caller, project, address=visit.address)
 
 
-def _count(visit: Visit) -> None:
+def _count_stranger(visit: Visit) -> None:
     """Count what is asked by nobody, or by a token not seen lately. Raises: Rejected: too much."""
-    wait = visit.desk.limits.agents.take(visit.network)
-    if wait:
-        said = f"too many requests from here by who is not signed in; try again in {wait} s"
-        headers = {"retry-after": str(wait)}
-        raise Rejected(HTTPStatus.TOO_MANY_REQUESTS, said, code=0, headers=headers)
+    count(visit.desk.limits.agents, visit.network, "from here by who is not signed in")
 
 
 async def _load() -> ModuleType:

@@ -39,7 +39,7 @@ class Limits:
         self.strangers = Limit(1_000, 3_600)
         self.consents = Limit(30, 60)
         self.user_codes, self.shown_codes = Limit(5, 60), Limit(10, 900)
-        self.agents = Limit(1_200, 60)
+        self.agents, self.grants = Limit(1_200, 60), Limit(600, 60)
         self.work = Limit(60, 60)
 
 

@@ -21,7 +21,7 @@ from bbops_server.control.visit import Here, Visit
 _SAID: Final = {
     "approved": "You have approved it.", "refused": "You have asked for changes.",
     "commented": "Your comment is there.", "closed": "It is closed.",
-    "replayed": "Its draft was asked again.",
+    "replayed": "Its draft was asked again.", "marked": "It is noted.",
 }  # fmt: skip
 
 
@@ -56,6 +56,20 @@ async def review_by_page(visit: Here, name: FromPath[str], number: FromPath[int]
     except ClientException as error:
         return await _show(visit, name, number, 409, error=AccountError(error.detail))
     return visit.go(f"/projects/{name}/proposals/{number}?done={chosen}")
+
+
+@form("/projects/{name:str}/proposals/{number:int}/mark", Permission.PROPOSE)
+async def mark_by_page(visit: Here, name: FromPath[str], number: FromPath[int]) -> Response[Any]:
+    """Say whether it is ready, or who is asked for a review."""
+    said = await visit.field("ready")
+    asked = None if said else (await visit.field("reviewers")).replace(",", " ").split()
+    try:
+        await Reviewing(visit, name).mark(
+            number, ready=said == "yes" if said else None, reviewers=asked
+        )
+    except ClientException as error:
+        return await _show(visit, name, number, 409, error=AccountError(error.detail))
+    return visit.go(f"/projects/{name}/proposals/{number}?done=marked")
 
 
 @form("/projects/{name:str}/proposals/{number:int}/merge", Permission.MERGE)
@@ -105,5 +119,6 @@ async def _show(
 
 
 ROUTES = (
-    show_proposals, show_proposal, review_by_page, merge_by_page, replay_by_page, close_by_page,
+    show_proposals, show_proposal, mark_by_page, review_by_page, merge_by_page, replay_by_page,
+    close_by_page,
 )  # fmt: skip

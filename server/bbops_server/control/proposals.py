@@ -8,6 +8,7 @@ import msgspec
 from litestar.params import Body, FromPath, QueryParameter
 
 from bbops.git.proposals import Proposal, State, Verdict
+from bbops_server.accounts.reviewers import MOST_ASKED
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.replaying import read_kept
 from bbops_server.control.reviewing import MOST_TEXT, Reviewing
@@ -18,6 +19,9 @@ from bbops_server.forge.standing import Standing
 from bbops_server.forge.trials import Tests
 
 Text = Annotated[str, msgspec.Meta(max_length=MOST_TEXT)]
+Reviewers = Annotated[
+    list[Annotated[str, msgspec.Meta(max_length=254)]], msgspec.Meta(max_length=MOST_ASKED)
+]
 
 
 class Opening(msgspec.Struct, frozen=True):
@@ -26,6 +30,18 @@ class Opening(msgspec.Struct, frozen=True):
     branch: Annotated[str, msgspec.Meta(max_length=200)]
     title: Annotated[str, msgspec.Meta(max_length=200)] = ""
     description: Text = ""
+    ready: bool = True
+    reviewers: Reviewers = []
+
+
+class Marks(msgspec.Struct, frozen=True):
+    """Whether it is ready to be merged, and the e-mail addresses of those who are asked.
+
+    What is null stays as it is; `reviewers` are then these and nobody else.
+    """
+
+    ready: bool | None = None
+    reviewers: Reviewers | None = None
 
 
 class Opinion(msgspec.Struct, frozen=True):
@@ -101,7 +117,18 @@ async def open_proposal(
     visit: Here, name: FromPath[str], data: Annotated[Opening, Body()]
 ) -> Proposal:
     """Propose what a branch of the repository holds."""
-    return await Reviewing(visit, name).open(data.branch, data.title, data.description)
+    return await Reviewing(visit, name).open(
+        data.branch, data.title, data.description, ready=data.ready,
+        reviewers=tuple(data.reviewers),
+    )  # fmt: skip
+
+
+@change("/api/projects/{name:str}/proposals/{number:int}/mark", Permission.PROPOSE, status=200)
+async def mark_proposal(
+    visit: Here, name: FromPath[str], number: FromPath[int], data: Annotated[Marks, Body()]
+) -> Proposal:
+    """Say whether a proposal is ready to be merged, and who is asked for a review."""
+    return await Reviewing(visit, name).mark(number, ready=data.ready, reviewers=data.reviewers)
 
 
 @change("/api/projects/{name:str}/proposals/{number:int}/review", Permission.REVIEW, status=201)
@@ -144,5 +171,6 @@ def describe(
 
 
 ROUTES = (
-    list_proposals, read_proposal, open_proposal, review_proposal, merge_proposal, close_proposal,
+    list_proposals, read_proposal, open_proposal, mark_proposal, review_proposal, merge_proposal,
+    close_proposal,
 )  # fmt: skip

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from litestar.exceptions import ClientException, NotFoundException, PermissionDeniedException
 
 from bbops.errors import BbopsError
 from bbops.git.proposals import Proposal, State, Verdict, Wish
-from bbops_server.accounts.reviewers import is_alone
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.refusals import refuse
 from bbops_server.control.visit import Visit
@@ -49,8 +48,8 @@ class Reviewing:
         found = await self._get(number)
         return await self.desk.look(number, is_alone=await self._is_alone(found.author))
 
-    async def open(self, branch: str, title: str, description: str) -> Proposal:
-        """Propose what a branch holds.
+    async def open(self, branch: str, title: str, description: str, **more: Any) -> Proposal:
+        """Propose what a branch holds; arguments as of `propose`.
 
         Raises:
             ClientException: there is no such branch, or it is live itself.
@@ -59,27 +58,56 @@ class Reviewing:
             head = await self._visit.desk.ask(self.desk.forge.resolve, branch)
         except BbopsError as error:
             raise refuse(error) from None
-        return await self.propose(head, branch, title, description)
+        return await self.propose(head, branch, title, description, **more)
 
     async def propose(
-        self, head: str, topic: str, title: str = "", description: str = ""
+        self, head: str, topic: str, title: str = "", description: str = "", **more: Any
     ) -> Proposal:
-        """Propose a commit, which no branch need hold.
+        """Propose a commit, which no branch need hold; `more` may be `ready` and `reviewers`.
 
         Raises:
-            ClientException: the live branch holds it already, or too much is proposed.
+            ClientException: the live branch holds it already, too much is proposed, or somebody
+                is asked who cannot review it.
         """
         self._require(Permission.PROPOSE)
         target = next(
             one.source.branch for one in self._repository.followers if one.name == self._name
         )
-        wish = Wish(head, target, topic, self._visit.caller.email, title, description)
+        wish = Wish(head, target, topic, self._visit.caller.email, title, description, **more)
         try:
             made = await self.desk.open(wish)
         except BbopsError as error:
             raise refuse(error) from None
         await self._note("propose", made.number)
         return made
+
+    async def mark(
+        self, number: int, *, ready: bool | None = None, reviewers: Sequence[str] | None = None
+    ) -> Proposal:
+        """Say whether a proposal is ready, and who is asked for a review; None stays as it is.
+
+        Raises:
+            ClientException: it is not open, or somebody is asked who cannot review it.
+            PermissionDeniedException: it is somebody else's.
+        """
+        self._require(Permission.PROPOSE)
+        found = await self._get(number)
+        if ready is not None and not self._may_decide(found):
+            raise PermissionDeniedException("only its author or a maintainer says that it is ready")
+        try:
+            done = await self._visit.desk.ask(
+                self.desk.forge.mark, number, self._visit.caller.email, ready=ready,
+                reviewers=reviewers,
+            )  # fmt: skip
+        except BbopsError as error:
+            raise refuse(error) from None
+        await self._note("mark proposal", number)
+        return done
+
+    def _may_decide(self, found: Proposal) -> bool:
+        """Return whether whoever asks is its author, or a maintainer."""
+        is_own = found.author == self._visit.caller.email
+        return is_own or self._visit.may(Permission.MERGE, self._name)
 
     async def say(self, number: int, verdict: Verdict, text: str, plan: str = "") -> Proposal:
         """Review a proposal as it is now, or only comment on it.
@@ -140,8 +168,7 @@ class Reviewing:
         """
         self._require(Permission.REVIEW)
         found = await self._get(number)
-        is_own = found.author == self._visit.caller.email
-        if not is_own and not self._visit.may(Permission.MERGE, self._name):
+        if not self._may_decide(found):
             raise PermissionDeniedException("only its author or a maintainer closes a proposal")
         try:
             done = await self._visit.desk.ask(
@@ -178,7 +205,7 @@ class Reviewing:
 
     async def _is_alone(self, author: str) -> bool:
         """Return whether nobody but its author could review."""
-        return await self._visit.desk.ask(is_alone, self._visit.book, author, self._name)
+        return await self._visit.desk.ask(self._visit.book.proposals.is_alone, self._name, author)
 
     async def _note(self, action: str, number: int, outcome: str = "done") -> None:
         await self._visit.note(action, object=f"{self._name} #{number}", outcome=outcome)

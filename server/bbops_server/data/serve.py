@@ -14,6 +14,7 @@ import uvloop
 from bbops.database.place import read_place
 from bbops.errors import ServerError
 from bbops_server.data.keys import answer_about_keys
+from bbops_server.data.sign_in import sign_in
 from bbops_server.host.clock import SystemClock
 from bbops_server.host.http import Egress, OutsideHttp
 from bbops_server.host.log import start_logging
@@ -72,6 +73,11 @@ class DataProcess:
             self._drafts.rest(request["project"])
         elif verb == "keys":
             return await answer_about_keys(self._live(request), request)
+        elif verb == "sign in":
+            draft = self._drafts.live(request["project"])
+            if draft is None:
+                raise ServerError("only a draft signs somebody in")
+            return await sign_in(draft, request)
         elif verb == "listen":
             self._server.start(self._listening)
         elif verb == "stop":

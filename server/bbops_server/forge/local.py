@@ -78,11 +78,25 @@ class LocalForge:
     def update(self, number: int, wish: Wish) -> Proposal:
         """Propose another commit; a title and description that are empty stay."""
         known = self._demand(number)
+        self._records.check(self._project, known.author, wish.reviewers)
         self._show(number, wish.head, known.head)
         said = {"title": wish.title, "description": wish.description}
         words = {name: text for name, text in said.items() if text}
-        done = self._records.change(self._project, number, head=wish.head, **words)
+        done = self._records.change(
+            self._project, number, ready=wish.ready, reviewers=wish.reviewers, head=wish.head,
+            **words,
+        )  # fmt: skip
         self._tell(Happened("proposal.updated", done, wish.author))
+        return done
+
+    def mark(
+        self, number: int, who: str, *, ready: bool | None = None,
+        reviewers: Sequence[str] | None = None,
+    ) -> Proposal:  # fmt: skip
+        """Say whether it is ready, and who is asked for a review; what is None stays."""
+        number = self._demand(number).number
+        done = self._records.change(self._project, number, ready=ready, reviewers=reviewers)
+        self._tell(Happened("proposal.updated", done, who))
         return done
 
     def review(self, number: int, who: str, verdict: Verdict, text: str, plan: str) -> Proposal:

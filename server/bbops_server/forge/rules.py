@@ -56,6 +56,12 @@ def count_voices(proposal: Proposal, digest: str, *, is_alone: bool = False) -> 
     )
 
 
+def find_unready(proposal: Proposal) -> Iterator[str]:
+    """Yield why nobody may merge it yet, where its author has said so."""
+    if not proposal.ready:
+        yield f"it is not ready; its author says when: bbops proposals ready {proposal.number}"
+
+
 def find_obstacles(demands: Demands, voices: Voices) -> Iterator[str]:
     """Yield what stands in the way of a merge, for people."""
     yield from demands.refused

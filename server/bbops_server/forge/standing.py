@@ -10,7 +10,7 @@ from typing import Any, Final
 from bbops.errors import BbopsError
 from bbops.git.proposals import Candidate, Forge, Proposal
 from bbops_server.accounts.features import read_features_off
-from bbops_server.forge.rules import Demands, Voices, count_voices, find_obstacles
+from bbops_server.forge.rules import Demands, Voices, count_voices, find_obstacles, find_unready
 from bbops_server.forge.trials import Tests, Trial, Trials
 from bbops_server.processes import LivingChild
 from bbops_server.reconciler.attempt import Workshop
@@ -120,10 +120,11 @@ class Bench:
         if answer["tree"]:
             trial = await self._prepare(proposal, candidate, answer["tree"])
             tests = await self._trials.look(trial, wait_seconds=wait_seconds)
+        obstacles = (*find_unready(proposal), *find_obstacles(demands, voices))
         failed = [tests.summary] if answer["gate"] and tests and tests.is_against else []
         return Standing(
             candidate, demands, voices, tuple(answer["diagnostics"]), answer["plan"],
-            answer["text"], tests, answer["gate"], (*find_obstacles(demands, voices), *failed),
+            answer["text"], tests, answer["gate"], (*obstacles, *failed),
         )  # fmt: skip
 
     async def _prepare(self, proposal: Proposal, candidate: Candidate, tree: str) -> Trial:

@@ -64,6 +64,8 @@ class Push:
             wish = Wish(
                 one.new, target, topic or options.get("topic", ""), self._caller.email,
                 options.get("title", ""), options.get("description", ""),
+                options["ready"] != "no" if "ready" in options else None,
+                _read_people(options["reviewers"]) if "reviewers" in options else None,
             )  # fmt: skip
             await self._propose_one(one.ref, wish, say, is_forced="force" in options)
 
@@ -111,6 +113,10 @@ class Push:
         tests = standing.tests
         if tests and tests.state != "running" and tests.summary not in standing.obstacles:
             await say(printable(tests.summary))
+
+
+def _read_people(text: str) -> tuple[str, ...]:
+    return tuple(text.replace(",", " ").split())
 
 
 def _read_options(options: Sequence[str]) -> dict[str, str]:

@@ -125,5 +125,6 @@ def _describe(happened: Happened) -> dict[str, Any]:
     return {
         "proposal": known.number, "title": known.title, "author": known.author,
         "target": known.target, "topic": known.topic, "state": known.state, "head": known.head,
-        "merged": known.merged, "by": happened.who, "text": happened.text,
+        "merged": known.merged, "ready": known.ready, "reviewers": list(known.reviewers),
+        "by": happened.who, "text": happened.text,
     }  # fmt: skip

@@ -256,6 +256,16 @@ class Plane:
         asking = {"do": "keys", "project": project, **request}
         return await self._data[0].ask(asking, timeout_seconds=WORD_SECONDS)
 
+    async def sign_in(self, draft: str, request: Frame) -> str:
+        """Return a token of a draft's for one of its users, an empty text where there is none.
+
+        Raises:
+            BbopsError: it does not answer, or this is no draft.
+        """
+        asking = {"do": "sign in", "project": draft, **request}
+        found = await self._data[0].ask(asking, timeout_seconds=WORD_SECONDS)
+        return str(found["token"])
+
     async def refuse(self, diagnostics: Sequence[Mapping[str, Any]], project: str = "") -> None:
         """Answer every route of a project with these until its next `publish`; for `dev`."""
         async with self._publishing[project]:

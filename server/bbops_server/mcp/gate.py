@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from bbops.mcp.tool import Refused, Tool
 from bbops_server.accounts.grants import Granted
+from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.rules import GrantScope
 from bbops_server.mcp.message import Message, Rejected
 
@@ -88,6 +89,16 @@ def admit(address: Address, granted: Granted | None, message: Message) -> None:
         headers = _challenge(address, needed | granted.scopes, "insufficient_scope")
         said = f"'{(message.tool or message.method)[:64]}' takes the scope '{lacking}'"
         raise Rejected(HTTPStatus.FORBIDDEN, said, code=0, headers=headers)
+
+
+def count(limit: Limit, key: str, said: str) -> None:
+    """Count a request. Raises: Rejected: it is too much; says when to come again."""
+    wait = limit.take(key)
+    if wait:
+        raise Rejected(
+            HTTPStatus.TOO_MANY_REQUESTS, f"too many requests {said}; try again in {wait} s",
+            code=0, headers={"retry-after": str(wait)},
+        )  # fmt: skip
 
 
 def find_place(tool: Tool[Any]) -> Any:

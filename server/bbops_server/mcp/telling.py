@@ -32,7 +32,7 @@ def _found(one: Mapping[str, Any]) -> Found:
 
 def tell_proposed(one: Proposal) -> Proposed:
     """Return a proposal as a line of a list."""
-    return Proposed(one.number, one.title, one.topic, one.state, one.author, one.head)
+    return Proposed(one.number, one.title, one.topic, one.state, one.author, one.head, one.ready)
 
 
 def tell_judged(one: Proposal, standing: Standing, page: str, preview: str) -> Judged:
@@ -42,7 +42,8 @@ def tell_judged(one: Proposal, standing: Standing, page: str, preview: str) -> J
     result = candidate.commit if candidate else one.merged
     return Judged(
         number=one.number, url=page, title=one.title, description=one.description,
-        author=one.author, draft=one.topic, state=one.state, head=one.head,
+        author=one.author, draft=one.topic, state=one.state, head=one.head, ready=one.ready,
+        reviewers=one.reviewers,
         base=candidate.base if candidate and candidate.commit else "", result=result,
         preview=preview if is_open else "", waits=is_waiting(standing),
         obstacles=standing.obstacles if is_open else (),

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from bbops.errors import BbopsError
 from bbops.git.proposals import Wish
 from bbops.mcp.project.preview_changes import Preview
+from bbops.mcp.project.preview_request import SIGNING, Users
 from bbops.mcp.tool import Call, Refused
 from bbops.mcp.work import Work
 from bbops.mcp.workplace import (
@@ -23,12 +24,13 @@ from bbops.mcp.workplace import (
     Attempt,
     Judged,
     Merged,
+    Said,
     Standing,
     Tested,
+    User,
     Workplace,
 )
 from bbops.replay.sending import send
-from bbops_server.accounts.reviewers import is_alone
 from bbops_server.accounts.rules import Caller, Permission
 from bbops_server.forge.trials import TEST_SECONDS, Trial
 from bbops_server.githttp.publishing import Waiting
@@ -38,6 +40,7 @@ from bbops_server.mcp.asking import ask
 from bbops_server.mcp.served import WORDS, Around, Served, commit_of
 from bbops_server.mcp.telling import tell_attempt, tell_found, tell_judged, tell_proposed
 from bbops_server.reconciler.asked import DraftSource
+from bbops_server.reconciler.draft_names import draft_name
 from bbops_server.reconciler.draft_status import DraftStatus
 from bbops_server.reconciler.sources import BranchSource
 from bbops_server.reconciler.waking import wake
@@ -165,6 +168,8 @@ class ServedWorkplace:
         began = _now()
         token = make_token(drafts.key(draft.slug), began + TOKEN_SECONDS)
         headers = {**asked.headers, "host": host, "x-draft-token": token}
+        if asked.user is not None:
+            headers["authorization"] = await self._sign_in(draft, asked.user)
         reply = await asyncio.to_thread(
             send, url.rstrip("/") + asked.path, asked.method, headers, asked.body,
             timeout_seconds=ANSWER_SECONDS,
@@ -178,6 +183,28 @@ class ServedWorkplace:
             draft.commit, reply.status, dict(reply.headers), body[:MOST_BODY],
             len(body) > MOST_BODY, took, failure, step,
         )  # fmt: skip
+
+    async def _sign_in(self, draft: DraftStatus, user: User) -> str:
+        """Return the header that signs in to a draft as one of its own users, for a minute.
+
+        Raises:
+            Refused: there is no such user, or nobody signs in to it.
+        """
+        how = await self.work(SIGNING, Users(draft.commit))
+        by, value = ("email", user.email) if user.email else (how.key, user.id)
+        if user.email and not how.has_email:
+            raise Refused(f"table '{how.table}' has no 'email'", hint=f"name one by '{how.key}'")
+        named = {
+            "table": how.table, "key": how.key, "by": by, "value": value, "tells": how.tells,
+        }  # fmt: skip
+        at = self._at.loop.workshop
+        token = await at.plane.sign_in(draft_name(at.project.name, draft.slug), named)
+        if not token:
+            raise Refused(
+                f"the draft's own table '{how.table}' has no row with this {by}",
+                hint="its rows are not the live ones: sign up by a request, or give it 'seed' rows",
+            )
+        return f"{how.scheme} {token}"
 
     async def _find_failure(self, history: Path, request: str) -> tuple[str, str]:
         """Return what the draft remembers of a request that failed, which it writes down soon."""
@@ -219,20 +246,24 @@ class ServedWorkplace:
         return commit or ""
 
     # ---- proposals
-    async def propose(self, draft: str, title: str, body: str) -> Judged:
+    async def propose(self, draft: str, said: Said) -> Judged:
         """Open the proposal of a draft; its author is whoever asks."""
         await self._at.require(Permission.PROPOSE, everywhere=True)
         if draft in {one.source.branch for one in self._at.repository().followers}:
             raise Refused(f"branch '{draft}' is live", hint="commit to a draft, and propose that")
         head = await ask(self._at.proposing().forge.resolve, draft)
-        return await self.restore(head, draft, title, body)
+        return await self.restore(head, draft, said)
 
-    async def restore(self, commit: str, topic: str, title: str, body: str) -> Judged:
+    async def restore(self, commit: str, topic: str, said: Said) -> Judged:
         """Propose a commit that no branch need hold."""
         await self._at.require(Permission.PROPOSE, everywhere=True)
         desk, target = self._at.proposing(), self._at.loop.source
         branch = getattr(target, "branch", "main")
-        made = await desk.open(Wish(commit, branch, topic, self._at.caller.email, title, body))
+        wish = Wish(
+            commit, branch, topic, self._at.caller.email, said.title, said.body, said.ready,
+            said.reviewers,
+        )  # fmt: skip
+        made = await desk.open(wish)
         await self._at.note("propose", f"#{made.number}")
         return await self.judge(made.number)
 
@@ -248,7 +279,7 @@ class ServedWorkplace:
     async def _is_alone(self, number: int) -> bool:
         found = await self._at.proposing().get(number)
         book = self._at.desk.book
-        return await ask(is_alone, book, found.author, self._at.project)
+        return await ask(book.proposals.is_alone, self._at.project, found.author)
 
     async def comment(self, number: int, text: str) -> str:
         """Say something of it as it is now; it is no approval."""

@@ -1,0 +1,48 @@
+"""Sign a token for a row of a draft's own database: the draft's key, the draft's users."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bbops.errors import ServerError
+from bbops.runtime.failures import Failure
+from bbops_server.live.swap import Live
+from bbops_server.messages import Frame
+
+LASTS_SECONDS: Final = 60.0
+
+
+async def sign_in(live: Live, request: Frame) -> Frame:
+    """Return {"token"} for the row that a request names; `token` is empty where there is none.
+
+    Args:
+        live: a draft's; nobody asks this of what is live.
+        request: `table`, its `key`, the column `by` which the row is found, the `value` there,
+            and the columns that a token `tells`, of `email` and `role`.
+
+    Raises:
+        ServerError: nothing answers, it has no signing key, or no token can name the row.
+    """
+    release = live.release
+    if release is None or release.answering.tokens is None:
+        raise ServerError("the draft has no signing key")
+    names = [request["key"], *request["tells"]]
+    columns = ", ".join(map(_quoted, names))
+    where = f"FROM {_quoted(request['table'])} WHERE {_quoted(request['by'])} = ?"
+    rows = await release.answering.host.database.read(
+        f"SELECT {columns} {where} LIMIT 1",
+        [request["value"]],
+    )
+    if not rows:
+        return {"token": ""}
+    user, *told = rows[0]
+    claims = dict(zip(request["tells"], told, strict=True))
+    try:
+        token = release.answering.tokens.issue(user, **claims, expires_seconds=LASTS_SECONDS)
+    except Failure as failure:
+        raise ServerError(failure.message) from None
+    return {"token": token}
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
