@@ -127,10 +127,7 @@ def test_it_describes_itself(ask: Ask) -> None:
         "/api/projects/{name}/proposals/{number}/close",
         "/api/projects/{name}/proposals/{number}/replay",
         "/api/projects/{name}/keys", "/api/projects/{name}/keys/{key}/rotate",
-        "/api/projects/{name}/keys/{key}/revoke", "/api/projects/{name}/drafts/{slug}/keys",
-        "/api/projects/{name}/drafts/{slug}/keys/{key}/rotate",
-        "/api/projects/{name}/drafts/{slug}/keys/{key}/revoke",
-        "/api/hooks", "/api/hooks/test", "/api/hooks/{message}/resend",
+        "/api/projects/{name}/keys/{key}/revoke",
     }  # fmt: skip
 
 
