@@ -16,7 +16,7 @@ from tests.browser import ARGUMENTS, find_chromium
 from tests.conftest import ROOT
 from tests.contracts import contract_of
 from tests.served import Served, git
-from tests.test_readme import free_port
+from tests.shell import free_port
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
