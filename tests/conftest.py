@@ -133,7 +133,7 @@ def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
 LONGEST_FIRST = (
     "test_publishing_machine", "test_kill_storm", "test_mistakes", "test_migration_storm",
     "test_serve", "test_several_projects", "test_server_processes", "test_remote",
-    "test_db_restore", "test_db_backup", "test_gate", "test_check_again",
+    "test_serve_answers", "test_db_restore", "test_db_backup", "test_gate", "test_check_again",
     "test_queries_by_property", "test_phases_served", "test_postgres_changes",
     "test_server_live", "test_serve_postgres",
     "test_people_commands", "test_db_seed", "test_cli_test", "test_git_hostile",

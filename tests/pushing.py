@@ -17,8 +17,8 @@ from bbops_server.accounts.book import Book
 from bbops_server.accounts.people import NewPerson
 from bbops_server.accounts.rules import Role, Scope
 from tests.served import environment, git
+from tests.several import Several
 from tests.small_project import hello, write_project
-from tests.test_several_projects import Several
 
 BAD = {"functions/hello.yaml": "steps:\n  - return: { value: '${ vars.nobody }' }\n"}
 SERVER = """

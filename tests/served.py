@@ -19,6 +19,7 @@ from bbops.cli.init import template_files
 from bbops.git import store
 
 LIST = "functions/notes/list.yaml"
+PAGE = "page: ${ query.page }"
 ADA = {"email": "ada@example.com", "password": "correct horse", "name": "Ada"}
 
 

@@ -26,8 +26,8 @@ from pydantic import AnyUrl
 from tests.oauth_client import hidden
 from tests.published import open_site, write_certificate
 from tests.served import make_project
+from tests.several import Several
 from tests.test_served_people import set_up
-from tests.test_several_projects import Several
 
 pytestmark = pytest.mark.long
 

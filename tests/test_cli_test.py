@@ -10,76 +10,12 @@ from pathlib import Path
 from xml.etree.ElementTree import parse
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from bbops.cli._group import Commands
-from tests.conftest import PROJECT, TEMPLATE, Files, sample
+from tests.cases import bbops_test, project, write
+from tests.conftest import TEMPLATE, sample
 from tests.test_cli import environment
-
-BOARD = """
-input:
-  title: string
-  secret?: string
-steps:
-  - insert:
-      table: notes
-      data:
-        title: ${ input.title }
-    as: note
-
-  - log:
-      message: made ${ vars.note.title }
-
-  - set:
-      apiToken: ${ input.secret | default('none') }
-
-  - if: input.title == 'boom'
-    then:
-      - throw: { status: 409, message: no booms }
-
-  - return:
-      status: 201
-      value: ${ vars.note }
-"""
-MAIL = """
-input: { to: email }
-steps:
-  - email.sendEmail:
-      to: ${ input.to }
-      subject: Hello
-      text: Hi
-    as: sent
-
-  - return:
-      value: { sent: true }
-"""
-ADDON = (
-    "enabled: true\n"
-    "config: { apiKey: '${ env.MAIL_KEY }', senderEmail: a@example.com, senderName: A }\n"
-)
-
-
-def write(folder: Path, files: Files) -> Path:
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return folder
-
-
-def project(folder: Path, cases: str, head: str = "function: board\n", **files: str) -> Path:
-    every = sample(functions__board=BOARD, functions__mail=MAIL, addons__email=ADDON, **files)
-    every["project.yaml"] = PROJECT.replace(
-        "  GREETING", "  MAIL_KEY: { secret: true }\n  GREETING"
-    )
-    return write(folder, every | {"tests/one.yaml": f"{head}cases:{cases}"})
-
-
-def bbops_test(folder: Path, *arguments: object) -> Result:
-    return CliRunner().invoke(
-        Commands("bbops"), ["test", "--path", str(folder), *map(str, arguments)]
-    )
-
 
 RIGHT = """
   - name: a note is made

@@ -16,7 +16,7 @@ import pytest
 from bbops.database import migrate
 from bbops.database.gate import Gate
 from tests.conftest import ROOT
-from tests.test_database_sqlite import TABLES, is_free, opened
+from tests.sqlite_database import TABLES, is_free, opened
 
 
 @pytest.fixture

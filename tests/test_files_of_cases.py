@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.cases import bbops_test, write
 from tests.conftest import with_function
-from tests.test_cli_test import bbops_test, write
 
 FUNCTION = """input: { title: string, n?: integer }
 steps:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.served import git
+from tests.several import Several
 from tests.small_project import write_project
-from tests.test_several_projects import Several
 
 OPEN = "projects: { one: { repository: ./one } }\n"
 ALWAYS = f"{OPEN}freeze: [{{ days: [mon, tue, wed, thu, fri, sat, sun], reason: the fair }}]\n"

@@ -18,8 +18,8 @@ import pytest
 from bbops_server.reconciler.suspension import Suspension, resume, suspend
 from tests.pushing import BAD, Clone, World, make_repository
 from tests.served import Served, git, wait_for
+from tests.several import Several
 from tests.small_project import hello
-from tests.test_several_projects import Several
 
 
 @pytest.fixture(scope="module")

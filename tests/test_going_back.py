@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.pushing import Clone
-from tests.served import LIST, Served, git, make_project, wait_for
-
-PAGE = "page: ${ query.page }"
+from tests.served import LIST, PAGE, Served, git, make_project, wait_for
 
 
 @pytest.fixture(scope="module")

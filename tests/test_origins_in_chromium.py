@@ -13,7 +13,7 @@ import pytest
 
 from bbops.git import store
 from tests.served import Served
-from tests.test_session_cookies import project
+from tests.session_project import project
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.served import LIST, Served, git, make_project, wait_for
-from tests.test_serve import PAGE
+from tests.served import LIST, PAGE, Served, git, make_project, wait_for
 
 QUICK = ("--poll", "0.3")
 SLOW = ("--poll", "3600")

@@ -13,15 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.served import LIST, Served, environment, git, make_project, wait_for
-from tests.test_serve import PAGE
+from tests.served import LIST, PAGE, Served, environment, git, wait_for
+from tests.served_sample import repository
+
+__all__ = ["repository"]
 
 pytestmark = pytest.mark.long
-
-
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    return make_project(tmp_path / "sample")
 
 
 def change(served: Served) -> str:

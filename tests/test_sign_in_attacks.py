@@ -20,7 +20,7 @@ from bbops.testing.host import StillClock
 from tests.asking import KEY, NOW, raw_ask, routes, talk, token
 from tests.conftest import Serving
 from tests.cookies import Browser
-from tests.test_session_cookies import project, signed_in
+from tests.session_project import project, signed_in
 
 WHO = "steps:\n  - return: { value: '${ vars.auth.userId }' }\n"
 FILES = routes("GET /who who JWT", "POST /who who JWT", who=WHO)

@@ -23,8 +23,8 @@ from bbops_server.webhooks.message import Message, read_secret, sign
 from bbops_server.webhooks.queue import MOST_WAITING, Queue
 from tests.pushing import BAD
 from tests.served import Served, environment, git, wait_for
+from tests.several import Several
 from tests.small_project import hello, write_project
-from tests.test_several_projects import Several
 
 KEY = bytes(range(32))
 SECRET = f"whsec_{base64.b64encode(KEY).decode()}"
