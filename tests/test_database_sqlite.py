@@ -133,34 +133,30 @@ async def test_a_cancelled_running_write_leaves_no_lock(database: Sqlite, path: 
     assert is_free(path)
 
 
-@with_database
-async def test_waiting_writes_share_a_commit_but_not_their_failures(
-    database: Sqlite, path: Path
-) -> None:
+async def write_together(database: Sqlite, path: Path, insert: str) -> None:
+    """Let four writes wait for one commit; only the third, of a repeated value, must fail."""
     gate = Gate(path)
     gate.take()
-    insert = "INSERT INTO users (email) VALUES (?)"
     writes = [asyncio.create_task(database.write(insert, (e,))) for e in ("a", "b", "a", "c")]
     await asyncio.sleep(0.02)
     gate.close()
     results = await asyncio.gather(*writes, return_exceptions=True)
     assert [type(result) for result in results] == [list, list, DatabaseFailure, list]
     assert await database.read("SELECT email FROM users") == [("a",), ("b",), ("c",)]
+
+
+@with_database
+async def test_waiting_writes_share_a_commit_but_not_their_failures(
+    database: Sqlite, path: Path
+) -> None:
+    await write_together(database, path, "INSERT INTO users (email) VALUES (?)")
 
 
 @with_database
 async def test_a_write_that_ends_the_shared_transaction_takes_none_along(
     database: Sqlite, path: Path
 ) -> None:
-    gate = Gate(path)
-    gate.take()
-    insert = "INSERT OR ROLLBACK INTO users (email) VALUES (?)"
-    writes = [asyncio.create_task(database.write(insert, (e,))) for e in ("a", "b", "a", "c")]
-    await asyncio.sleep(0.02)
-    gate.close()
-    results = await asyncio.gather(*writes, return_exceptions=True)
-    assert [type(result) for result in results] == [list, list, DatabaseFailure, list]
-    assert await database.read("SELECT email FROM users") == [("a",), ("b",), ("c",)]
+    await write_together(database, path, "INSERT OR ROLLBACK INTO users (email) VALUES (?)")
 
 
 @with_database

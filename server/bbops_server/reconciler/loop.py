@@ -17,24 +17,14 @@ from bbops_server.reconciler.events import Event, Found, Published, Report
 from bbops_server.reconciler.freezing import exempt, find_freeze, keep_frozen
 from bbops_server.reconciler.history import accept, missing_branch
 from bbops_server.reconciler.narrowing import Narrowing
+from bbops_server.reconciler.pace import Pace
 from bbops_server.reconciler.publications import add_publication, read_publications
 from bbops_server.reconciler.record import read_live, record
-from bbops_server.reconciler.sources import BranchSource, describe
 from bbops_server.reconciler.stages import BUILDING, CHANGING, RESTORING, TESTING
 from bbops_server.reconciler.status import Publication, Stalled, StatusBoard, now
 from bbops_server.reconciler.suspension import read_suspension, stalled_by, stamp_suspension
-from bbops_server.reconciler.tagging import summarize, tag
+from bbops_server.reconciler.tagging import summarize, tag, tag_again
 from bbops_server.settings import ProjectSettings
-
-MOST_OVERTAKEN = 2
-"""Attempts in a row that give way to a newer commit: commits without a pause must not starve."""
-
-RETRY_SECONDS, LONGEST_RETRY_SECONDS = 5.0, 300.0
-"""A stalled attempt that no commit can mend, such as a full disk, is tried again after this.
-
-Each time it fails again, the pause doubles.
-"""
-
 
 Stamp = tuple[object, object]
 """Of the source, and of what is decided beside it: env values, approvals, suspensions."""
@@ -54,8 +44,7 @@ class Reconciler:
         """Hears of each attempt that ended, once."""
         self.asked = asyncio.Event()
         self.known: object = _UNKNOWN
-        self.retries = 0
-        self.overtaken = 0
+        self.pace = Pace()
         self.finishing: asyncio.Task[None] | None = None
         self.newest: Published | None = None
         self.frozen: Frozen | None = None
@@ -106,34 +95,27 @@ class Reconciler:
 
     async def wait(self, tried: object) -> object:
         """Sleep until the next look; return None to make the next look an attempt."""
-        until = self.retry_at()
+        until = self.pace.retry_at(self.board.stalled)
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self.source.poll_seconds):
                     await self.asked.wait()
                 self.asked.clear()
-                self.retries = 0
+                self.pace.retries = 0
                 return None
             if self.waits_for_thaw and find_freeze(self.workshop) != self.frozen:
                 return None
             if until is not None and perf_counter() > until:
-                self.retries += 1
+                self.pace.retries += 1
                 return None
             if await self.stamp() not in (tried, None):
-                self.retries = 0
+                self.pace.retries = 0
                 return tried
 
     @property
     def waits_for_thaw(self) -> bool:
         """Whether the newest commit waits for the end of a freeze."""
         return self.board.stalled is not None and self.board.stalled.reason == "Frozen"
-
-    def retry_at(self) -> float | None:
-        stalled = self.board.stalled
-        if stalled is None or not stalled.is_passing:
-            return None
-        pause = RETRY_SECONDS * 2.0 ** min(self.retries, 30)
-        return perf_counter() + min(pause, LONGEST_RETRY_SECONDS)
 
     async def stamp(self) -> Stamp | None:
         """Return the source's stamp with that of what is decided beside it; each may change a lot.
@@ -168,19 +150,8 @@ class Reconciler:
                 for _, stage in RESTORING:
                     await stage(attempt, self.workshop)
             self.review = data.get("review", {})
-            await self.tag_again(attempt, data)
+            attempt.version = data.get("version", "") or await tag_again(attempt, self.workshop)
             self.board.restored(data["project"], data["revision"], attempt.release, attempt.version)
-
-    async def tag_again(self, attempt: Attempt, data: Mapping[str, Any]) -> None:
-        """Tag what went live just before the server ended."""
-        attempt.version = data.get("version", "")
-        if attempt.version or not isinstance(self.source, BranchSource):
-            return
-        branch, _, commit = attempt.revision.rpartition("@sha1:")
-        _, attempt.source = describe(self.source.repository, commit, branch, self.source.path)
-        attempt.version = await tag(attempt, self.workshop)
-        if attempt.version:
-            await record(attempt, self.workshop)
 
     async def attempt(self, stamp: Stamp) -> object:
         """Try what the source holds now.
@@ -197,7 +168,7 @@ class Reconciler:
             newest = await self.stamp()
             if newest is None or self.gives_way(newest, stamp):
                 return None
-            self.overtaken = 0
+            self.pace.overtaken = 0
             stamp = (stamp[0], newest[1])  # `generate` may have made a value of its own
             self.finishing = asyncio.create_task(self.finish(attempt, began))
             await asyncio.shield(self.finishing)
@@ -228,10 +199,8 @@ class Reconciler:
         return True
 
     def gives_way(self, newest: Stamp, stamp: Stamp) -> bool:
-        """Return whether an attempt makes room for a newer one, and count it; never thrice."""
-        gives_way = newest[0] != stamp[0] and self.overtaken < MOST_OVERTAKEN
-        self.overtaken += gives_way
-        return gives_way
+        """Return whether an attempt at one stamp makes room for a newer one."""
+        return newest[0] != stamp[0] and self.pace.give_way()
 
     async def finish(self, attempt: Attempt, began: float) -> None:
         """Do what must not be left half done, even when the loop is cancelled meanwhile."""
@@ -272,7 +241,7 @@ class Reconciler:
             await record(attempt, self.workshop)
         except Stalled as stalled:
             return stalled
-        self.retries = 0
+        self.pace.retries = 0
         return None
 
     def published(self, attempt: Attempt, milliseconds: float) -> None:

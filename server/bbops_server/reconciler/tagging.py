@@ -6,6 +6,8 @@ import logging
 
 from bbops.errors import BbopsError
 from bbops_server.reconciler.attempt import Attempt, Workshop
+from bbops_server.reconciler.record import record
+from bbops_server.reconciler.sources import BranchSource, describe
 
 TAG_SECONDS = 60
 
@@ -57,3 +59,19 @@ async def tag(attempt: Attempt, at: Workshop, plan: str = "") -> str:
         return ""
     at.source.share_tag(at.plane.build, name)
     return name
+
+
+async def tag_again(attempt: Attempt, at: Workshop) -> str:
+    """Tag what went live just before the server ended, and remember it; return as `tag`.
+
+    Raises:
+        Stalled: the tag is there, but cannot be remembered.
+    """
+    if not isinstance(at.source, BranchSource):
+        return ""
+    branch, _, commit = attempt.revision.rpartition("@sha1:")
+    _, attempt.source = describe(at.source.repository, commit, branch, at.source.path)
+    attempt.version = await tag(attempt, at)
+    if attempt.version:
+        await record(attempt, at)
+    return attempt.version
