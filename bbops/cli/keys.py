@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from bbops.answers import ApiKey, IssuedKey
+from bbops.cli._family import Family
 from bbops.cli._server import of_server, open_remote
 from bbops.console import say
 from bbops.errors import ServerError
@@ -32,7 +33,7 @@ of_draft = click.option("--draft", metavar="BRANCH", help="Of this draft, which 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
 
 
-@click.group()
+@click.group(cls=Family)
 def command() -> None:
     """Give out API keys for channels with 'authentication: API Key'; for maintainers.
 

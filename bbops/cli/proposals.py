@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bbops.cli._family import Family
 from bbops.cli._server import of_server, open_remote
 from bbops.console import say
 from bbops.render import printable, render
@@ -28,7 +29,7 @@ with_text = click.option("-m", "--message", default="", metavar="TEXT", help="Wh
 of_number = click.argument("number", type=click.IntRange(1))
 
 
-@click.group()
+@click.group(cls=Family)
 def command() -> None:
     """List, review and merge the proposals of a server's project.
 

@@ -54,7 +54,7 @@ from bbops_server.control import (
 from bbops_server.control.desk import Desk
 from bbops_server.control.entrance import read_visit, require
 from bbops_server.control.guard import Guard
-from bbops_server.control.refusals import refuse
+from bbops_server.control.refusals import refuse, words_of
 from bbops_server.control.routes import PERMISSION
 from bbops_server.control.view import create_template_config
 from bbops_server.control.visit import Visit, signin_path
@@ -149,9 +149,9 @@ def _explain(request: AnyRequest, error: HTTPException) -> Response[Any]:
     if visit is not None and is_page and "text/html" in request.headers.get("accept", ""):
         if error.status_code == 401:
             return visit.go(signin_path(request))
-        said = AccountError(error.detail)
+        said = AccountError(words_of(error))
         return visit.page("message", error.status_code, title="This cannot be done", error=said)
-    body = {"error": {"code": code_of(error.status_code), "message": error.detail}}
+    body = {"error": {"code": code_of(error.status_code), "message": words_of(error)}}
     return Response(
         body, status_code=error.status_code, media_type=MediaType.JSON, headers=error.headers
     )
