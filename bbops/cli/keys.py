@@ -16,7 +16,7 @@ from bbops.cli._server import of_server, open_remote
 from bbops.console import say
 from bbops.errors import ServerError
 from bbops.remote import Remote
-from bbops.render import printable
+from bbops.render import one_line
 
 T = TypeVar("T")
 
@@ -85,7 +85,7 @@ def show(
     for one in shown:
         channels = "every channel" if one.channels is None else ", ".join(one.channels)
         when = f"{_end(one, now):<16}  {_use(one):<21}"
-        say(f"{one.prefix}…  {when}  {printable(one.name)}  {channels}  {one.id}")
+        say(f"{one.prefix}…  {when}  {one_line(one.name)}  {channels}  {one.id}")
     if not shown:
         say("no API keys; 'bbops keys issue NAME' makes one")
 
