@@ -184,3 +184,12 @@ def test_what_the_framework_refuses_is_said_in_our_words(
 ) -> None:
     answer = ask(path, method="GET" if body is None else "POST", body=body)
     assert answer.json()["error"]["message"] == said
+
+
+def test_a_browser_at_an_unknown_address_gets_a_page(ask: Ask) -> None:
+    wanted = {"accept": "text/html"}
+    for path in ("/nothing", "/projects/small/nothing"):
+        answer = ask(path, headers=wanted)
+        assert answer.status_code == 404
+        assert "There is nothing at this address." in answer.text
+    assert ask("/api/nothing", headers=wanted).json()["error"]["code"] == "notFound"

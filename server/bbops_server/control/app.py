@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from http import HTTPStatus
 from typing import Any
 
 from litestar import Litestar, MediaType, Request, Response, Router
@@ -145,6 +146,8 @@ def _apologize(request: AnyRequest, error: Exception) -> Response[Any]:
 def _explain(request: AnyRequest, error: HTTPException) -> Response[Any]:
     """Answer as the one who asks reads: a page for a browser, JSON for a program."""
     visit: Visit | None = request.state.get("visit")
+    if visit is None and error.status_code == HTTPStatus.NOT_FOUND:  # no route has made one
+        visit = Visit(request, request.app.state.desk)
     is_page = not request.url.path.startswith(("/api/", "/schema"))
     if visit is not None and is_page and "text/html" in request.headers.get("accept", ""):
         if error.status_code == 401:
