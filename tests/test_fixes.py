@@ -114,6 +114,8 @@ def test_an_agent_sends_a_fix_back_as_it_is(agent: Agent) -> None:
         "op": "put", "ref": "function/hello", "path": ["steps", 0, "return", "value"],
         "value": "${ 'a' | upper }",
     }  # fmt: skip
+    help_ = {"tool": "context_schema", "arguments": {"kind": "function"}}
+    assert [{key: one[key] for key in help_} for one in seen["next"]] == [help_]
     again = agent.call("preview_changes", changes=[wrong, found["fix"]])
     assert again["ok"]
     assert {one["code"] for one in again["diagnostics"]} <= {"unused-variable"}
