@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from bbops.cli._family import Family
 from bbops.cli.validate import require_project
 from bbops.errors import BbopsError, ProjectError
 from bbops.tree import FolderTree
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 FORMS = ("openapi", "json", "markdown", "typescript", "python")
 
 
-@click.group()
+@click.group(cls=Family)
 def command() -> None:
     """Write what a project promises to those who call it."""
 

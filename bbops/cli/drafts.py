@@ -7,6 +7,7 @@ import json
 import click
 import msgspec
 
+from bbops.cli._family import Family
 from bbops.cli._server import of_server, open_remote
 from bbops.console import say
 from bbops.render import printable
@@ -19,7 +20,7 @@ of_project = click.option(
 as_json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
 
 
-@click.group()
+@click.group(cls=Family)
 def command() -> None:
     """List the previews of a server's branches, and get into one.
 

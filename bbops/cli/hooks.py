@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from bbops.answers import SentMessage
+from bbops.cli._family import Family
 from bbops.cli._server import of_server, open_remote
 from bbops.console import say
 from bbops.render import printable
@@ -22,7 +23,7 @@ _COLOURS = {"taken": "green", "waiting": "yellow", "dropped": "red"}
 as_json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
 
 
-@click.group()
+@click.group(cls=Family)
 def command() -> None:
     """See what the webhooks of a server were sent, test them, send something again; for owners.
 
@@ -42,7 +43,7 @@ def show(limit: int, server: str, *, as_json: bool) -> None:
         found = remote.of_server("GET", f"hooks?limit={limit}", list[SentMessage])
     _show(found, as_json=as_json)
     if not found and not as_json:
-        say("nothing was sent yet; 'bbops hooks test' sends something")
+        say("nothing was sent yet; 'bbops hooks test' tries whom the server's file names")
 
 
 @command.command("test")

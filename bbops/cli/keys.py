@@ -11,11 +11,12 @@ import click
 import msgspec
 
 from bbops.answers import ApiKey, IssuedKey
+from bbops.cli._family import Family
 from bbops.cli._server import of_server, open_remote
 from bbops.console import say
 from bbops.errors import ServerError
 from bbops.remote import Remote
-from bbops.render import printable
+from bbops.render import one_line
 
 T = TypeVar("T")
 
@@ -32,7 +33,7 @@ of_draft = click.option("--draft", metavar="BRANCH", help="Of this draft, which 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
 
 
-@click.group()
+@click.group(cls=Family)
 def command() -> None:
     """Give out API keys for channels with 'authentication: API Key'; for maintainers.
 
@@ -84,7 +85,7 @@ def show(
     for one in shown:
         channels = "every channel" if one.channels is None else ", ".join(one.channels)
         when = f"{_end(one, now):<16}  {_use(one):<21}"
-        say(f"{one.prefix}…  {when}  {printable(one.name)}  {channels}  {one.id}")
+        say(f"{one.prefix}…  {when}  {one_line(one.name)}  {channels}  {one.id}")
     if not shown:
         say("no API keys; 'bbops keys issue NAME' makes one")
 

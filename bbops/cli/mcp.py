@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import click
 
+from bbops.cli._family import Family
 from bbops.cli._history import find_here
 from bbops.cli._server import of_server, open_remote
 from bbops.console import say
@@ -31,7 +32,7 @@ of_workspace = click.option(
 does = click.option("--yes", is_flag=True, help="Change the files; without it they are only named.")
 
 
-@click.group()
+@click.group(cls=Family)
 def command() -> None:
     """Connect coding agents to a server, over the Model Context Protocol.
 

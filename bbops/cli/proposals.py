@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bbops.cli._family import Family
 from bbops.cli._server import of_server, open_remote
 from bbops.console import say
-from bbops.render import printable, render
+from bbops.render import one_line, printable, render
 
 if TYPE_CHECKING:
     from bbops.answers import Finding, Proposal, Replayed, Standing
@@ -28,7 +29,7 @@ with_text = click.option("-m", "--message", default="", metavar="TEXT", help="Wh
 of_number = click.argument("number", type=click.IntRange(1))
 
 
-@click.group()
+@click.group(cls=Family)
 def command() -> None:
     """List, review and merge the proposals of a server's project.
 
@@ -55,7 +56,7 @@ def show_all(state: str, project: str | None, server: str, *, as_json: bool) -> 
     for one in found:
         state_shown = click.style(f"{one.state:<6}", fg=_COLOURS.get(one.state))
         more = "" if one.ready or one.state != "open" else ", not ready"
-        about = f"{printable(one.title)}  ({printable(one.author)}{more})"
+        about = f"{one_line(one.title)}  ({one_line(one.author)}{more})"
         say(f"#{one.number:<4} {state_shown}  {about}")
     if not found:
         say(f"no proposal is {state}" if state != "all" else "there is no proposal yet")
@@ -218,20 +219,20 @@ def _review(
 
 def _lines(found: Standing) -> list[str]:
     one = found.proposal
-    lines = [*_head(one), found.page]
+    title, lines = one_line(f"#{one.number} {one.title}"), [*_head(one), found.page]
     if found.preview:
         lines.append(f"preview {found.preview}")
     if one.state == "open":
         lines += ["", found.text] if found.text else []
         lines += _tell(found.diagnostics)
         if found.tests:
-            lines += ["", printable(found.tests.summary), *_tell(found.tests.diagnostics)]
+            lines += ["", found.tests.summary, *_tell(found.tests.diagnostics)]
         lines += ["", *_replayed(found.replayed)] if found.replayed else []
         lines += ["", *(found.obstacles or ("it can be merged",))]
     for each in one.reviews:
-        said = f": {each.text}" if each.text else ""
-        lines.append(printable(f"{each.who} {_VERBS[each.verdict]} ({each.head[:12]}){said}"))
-    return lines
+        said = f": {_inner(each.text)}" if each.text else ""
+        lines.append(f"{each.who} {_VERBS[each.verdict]} ({each.head[:12]}){said}")
+    return [click.style(title, bold=True), *map(printable, lines)]
 
 
 def _replayed(found: Replayed) -> list[str]:
@@ -243,7 +244,7 @@ def _replayed(found: Replayed) -> list[str]:
     lines.append(f"{len(found.changed)} of {found.asked} answers would change")
     if found.left:
         lines.append(f"{found.left} not asked: signed in, with a secret, or too slow")
-    return [printable(line) for line in lines]
+    return lines
 
 
 def _tell(found: Sequence[Finding]) -> list[str]:
@@ -252,11 +253,15 @@ def _tell(found: Sequence[Finding]) -> list[str]:
 
 
 def _head(one: Proposal) -> list[str]:
-    title = printable(f"#{one.number} {one.title}")
     told = f"{_state(one)}, by {one.author} for {one.target}, {one.head[:12]}"
     asked = f"asked for a review: {', '.join(one.reviewers)}" if one.reviewers else ""
-    more = filter(None, [printable(asked), one.description])
-    return [click.style(title, bold=True), printable(told), *more]
+    said = f"    {_inner(one.description)}" if one.description else ""
+    return [told, *filter(None, [asked, said])]
+
+
+def _inner(text: str) -> str:
+    """Return what somebody wrote so that none of its lines is taken for one of ours."""
+    return text.strip().replace("\n", "\n    ")
 
 
 def _state(one: Proposal) -> str:

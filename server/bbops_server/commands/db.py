@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from bbops.cli._family import Family
 from bbops.console import say
 from bbops.errors import ServerError
 from bbops.render import printable
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 HELD: Final = "end it with Ctrl-C in its terminal or 'kill {process}', restore, then start it again"
 
 
-@click.group("db")
+@click.group("db", cls=Family)
 def command() -> None:
     """Back up, restore, seed and query a project's data.
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from bbops.cli._family import Family
 from bbops.errors import ServerError
 from bbops_server.commands._options import state_folder
 from bbops_server.commands._projects import folder_of, of_project, require_project, where_state
@@ -17,7 +18,7 @@ for_drafts = click.option(
 )
 
 
-@click.group("env")
+@click.group("env", cls=Family)
 def command() -> None:
     """Set and list values of env variables.
 
@@ -69,6 +70,7 @@ def list_values(project: str | None, state: Path | None, *, drafts: bool, as_jso
     """List the names that have a value; values are never shown."""
     from bbops_server.host.secrets import Secrets  # noqa: PLC0415 - after --help
 
+    require_project(state)
     where = folder_of(state or Path(".bbops/state"), project) / ("drafts" if drafts else "")
     names = Secrets.open(where).names() if where.is_dir() else ()
     if as_json:
