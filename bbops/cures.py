@@ -80,8 +80,8 @@ def find_edit(found: Diagnostic, document: Document) -> Edit | None:
     """Return the edit of a file's text by which one word becomes the one that a hint names."""
     named = _NEAREST.fullmatch(found.hint)
     meant = named[1] if named else _said(_WORDS, found)
-    spot = _spot(found.place, document)
-    if not meant or spot is None or found.code in _NO_WORDS:
+    spot = _spot(found.place, document) if meant and found.code not in _NO_WORDS else None
+    if spot is None:
         return None
     start = max(_offset(found.place, document.source), spot.mark.start)
     text = document.source[start : spot.mark.end]

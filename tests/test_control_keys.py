@@ -36,6 +36,18 @@ def test_what_is_done_with_keys_is_on_record_and_no_key_is(tried: Tried) -> None
     assert "bk_" not in str(tried.book.audit.list())
 
 
+def test_the_page_says_when_each_key_was_used(tried: Tried) -> None:
+    browser = tried.as_person("ada@example.com")
+    assert 'href="/projects/small/keys"' in browser.get("/projects/small").text
+    shown = browser.get("/projects/small/keys").text
+    assert "bk_abcdef…" in shown
+    assert "1970-01-01 00:01" in shown
+    tried.add("vic@example.com", project=Role.VIEWER)
+    viewer = tried.as_person("vic@example.com")
+    assert "/projects/small/keys" not in viewer.get("/projects/small").text
+    assert viewer.get("/projects/small/keys").status_code == 403
+
+
 def test_developers_neither_see_nor_make_keys(tried: Tried) -> None:
     tried.add("dev@example.com", project=Role.DEVELOPER)
     browser = tried.as_person("dev@example.com")

@@ -130,6 +130,19 @@ def test_a_tag_that_moves_is_followed_and_one_that_goes_stays(origin: Origin, co
     assert copy.page("frontend/v1") == "other"
 
 
+def test_a_project_with_reviews_takes_what_was_there_before_alone(
+    origin: Origin, copy: Copy
+) -> None:
+    origin.tag("frontend/v1", "one")
+    held = copy.look()
+    origin.tag("frontend/v2", "two")
+    assert copy.mirror.update("main", "", has_own_frontends=True).frontends == held
+    new = Copy(copy.folder.with_name("new"), origin)
+    assert new.mirror.update("main", "", has_own_frontends=True).frontends.newest[:11] == (
+        "frontend/v2"
+    )
+
+
 @pytest.mark.parametrize(("how", "told"), [
     ("light", "it is no annotated tag, expected an annotated tag of a commit"),
     ("blob", "it is a tag of a blob, expected"),
@@ -231,6 +244,24 @@ def test_a_frontend_that_is_too_large_stalls_until_the_next(origin: Origin, serv
     origin.tag("frontend/v2", "two")
     served.live()
     assert served.api.get("/").text == "two"
+
+
+def test_a_project_that_is_tagged_by_mistake_is_not_shown(origin: Origin, served: Served) -> None:
+    git(origin.folder, "tag", "-a", "-m", RELEASE, "frontend/v1", "HEAD")
+    assert "tag 'frontend/v1' holds a project" in served.stalled()["message"]
+    assert served.api.get("/project.yaml").status_code == 404
+
+
+@pytest.mark.long
+def test_a_tag_here_goes_live_at_once(origin: Origin, tmp_path: Path) -> None:
+    with Served(origin.folder, tmp_path / "home") as served:
+        served.live()
+        origin.tag("frontend/v1", "one")
+        served.live()
+        assert served.api.get("/").text == "one"
+        origin.tag("frontend/v1", "other")
+        served.live()
+        assert served.api.get("/").text == "other"
 
 
 @pytest.mark.long

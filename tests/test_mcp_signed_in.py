@@ -75,6 +75,14 @@ def test_what_signs_in_to_a_draft_is_nothing_to_what_is_live(
     assert house.api.get("/shop/me", headers={"authorization": sent}).status_code == 401
 
 
+def test_who_may_not_change_a_draft_is_nobody_in_it(house: House) -> None:
+    viewer = house.agent("viewer")
+    assert ask(viewer)["status"] == 401
+    refused = viewer.refused("preview_request", draft="topic", method="GET", path="/me",
+                             **{"as": {"id": 7}})  # fmt: skip
+    assert "the role 'developer'" in refused.message
+
+
 def test_what_is_live_signs_nobody_in(house: House, developer: ServedAgent) -> None:
     refused = developer.refused("preview_request", draft="main", method="GET", path="/me",
                                 **{"as": {"id": 7}})  # fmt: skip

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.browser
 EMAIL = "ada@example.com"
 PAGES = (
     "/", "/projects/sample", "/projects/sample/drafts", "/projects/sample/proposals",
+    "/projects/sample/keys",
     "/projects/sample/proposals/1", "/account", "/people", "/workspace", "/audit", "/approve",
 )  # fmt: skip
 

@@ -35,11 +35,6 @@ _NOT_OURS: Final = f"its message has no line '{RELEASE}: …'"
 _NAME: Final = re.compile(r"v[1-9][0-9]{0,8}").fullmatch
 
 
-def frontend_scope(folder: str) -> str:
-    """Return what stands before the versions of a project's frontend in the names of tags."""
-    return f"{folder}/frontend" if folder else "frontend"
-
-
 @dataclass(frozen=True, slots=True)
 class Taken:
     """What the mirror has of frontends.
@@ -80,8 +75,6 @@ class FrontendTags:
             GitError: the mirror cannot be read or written.
         """
         tags = {name: id_ for ref, id_ in there.items() if (name := self._read(ref))}
-        if not tags:
-            return Taken()
         held = {ref.removeprefix(self._prefix): id_ for ref, id_, *_ in self._list(self._prefix)}
         new = (one for one in tags.items() if held.get(one[0]) != one[1])
         wanted = sorted(filter(self._is_open, new), key=lambda one: _number(one[0]), reverse=True)
@@ -118,7 +111,7 @@ class FrontendTags:
         known = read_versions(self._place, self._scope)
         newest = f"{known[0].name} {known[0].commit}" if known else ""
         number = known[0].number if known else 0
-        highest = max(tags, key=_number)
+        highest = max(tags, key=_number, default="v0")
         if _number(highest) <= number:
             return Taken(newest)
         _, why = self._refused.get((highest, tags[highest]), (0.0, _NOT_OURS))

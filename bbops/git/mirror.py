@@ -19,8 +19,8 @@ from bbops.errors import GitError
 from bbops.git.address import Address, is_branch, require_branch
 from bbops.git.command import failure, run
 from bbops.git.environment import Limits
-from bbops.git.frontend_tags import FrontendTags, Taken, frontend_scope
-from bbops.git.place import Place
+from bbops.git.frontend_tags import FrontendTags, Taken
+from bbops.git.place import Place, frontend_scope
 
 ASK_SECONDS = 30.0
 FETCH_SECONDS = 1800.0
@@ -67,7 +67,9 @@ class Mirror:
         self._is_ready = False
         self._frontends: dict[str, FrontendTags] = {}
 
-    def update(self, branch: str, project: str | None = None) -> Looked:
+    def update(
+        self, branch: str, project: str | None = None, *, has_own_frontends: bool = False
+    ) -> Looked:
         """Fetch a branch if it has moved, and what is new of a project's frontends.
 
         A branch that is gone over there stays here: its commits are still to be compared with.
@@ -76,32 +78,33 @@ class Mirror:
             branch: its name.
             project: the folder whose versions and frontends are taken; empty for the whole
                 repository, None for no tag at all.
+            has_own_frontends: those of a mirror that is not new stay as they are.
 
         Raises:
             GitError: the repository is not reached, or what it sends is not taken.
         """
         ref = f"refs/heads/{require_branch(branch)}"
         self._prepare()
+        held = self._held(ref)
+        if project is None or (project and not is_branch(project)):  # no tag can name it
+            return Looked(self._follow(ref, held, self._ask(ref).get(ref)), Taken())
         frontends = self._find_frontends(project)
-        there = self._ask(ref, *([frontends.pattern] if frontends else ()))
-        commit = self._follow(ref, there.get(ref), project if frontends else None)
-        return Looked(commit, frontends.take(there) if frontends else Taken())
+        takes = held is None or not has_own_frontends
+        there = self._ask(ref, *([frontends.pattern] if takes else ()))
+        commit = self._follow(ref, held, there.get(ref))
+        if held is None and commit is not None:  # the versions there are: ours go on from them
+            versions = f"refs/tags/{project}/v*" if project else "refs/tags/v*"
+            self._fetch(f"+{versions}:{versions}")
+        return Looked(commit, frontends.take(there))
 
-    def _find_frontends(self, project: str | None) -> FrontendTags | None:
-        """Return the frontends of a project; None where it has none, or no tag can name it."""
-        if project is None or (project and not is_branch(project)):
-            return None
+    def _find_frontends(self, project: str) -> FrontendTags:
         scope = frontend_scope(project)
         return self._frontends.setdefault(scope, FrontendTags(self._place, scope, self._fetch))
 
-    def _follow(self, ref: str, newest: str | None, project: str | None) -> str | None:
-        held = self._held(ref)
+    def _follow(self, ref: str, held: str | None, newest: str | None) -> str | None:
         if newest is None or newest == held:
             return newest
         self._fetch(f"+{ref}:{ref}")
-        if held is None and project is not None:  # the versions there are: ours go on from them
-            versions = f"refs/tags/{project}/v*" if project else "refs/tags/v*"
-            self._fetch(f"+{versions}:{versions}")
         self._tidy()
         return self._held(ref)
 

@@ -64,6 +64,14 @@ def stamp_branch(place: Place, branch: str) -> Stamp:
     return tuple(map(_stamp, files))
 
 
+def stamp_frontends(place: Place, folder: str) -> Stamp:
+    """Return what changes whenever a tag of a project's frontend may have come, gone or moved.
+
+    One `stat` call; tags that are packed change what `stamp_branch` returns.
+    """
+    return (_stamp(place.common_dir / "refs/tags" / frontend_scope(folder)),)
+
+
 def stamp_branches(place: Place) -> tuple[Stamp, ...]:
     """Return what changes whenever any branch may have come, gone or moved.
 
@@ -79,6 +87,15 @@ def stamp_branches(place: Place) -> tuple[Stamp, ...]:
     folders = (Path(folder) for folder, _, _ in os.walk(common / "refs/heads"))
     files = (common / "packed-refs", common / "reftable/tables.list")
     return tuple((_stamp(one),) for one in (*folders, *files))
+
+
+def frontend_scope(folder: str) -> str:
+    """Return what stands before the versions of a project's frontend in the names of tags.
+
+    Args:
+        folder: of the project in a repository of several; else empty.
+    """
+    return f"{folder}/frontend" if folder else "frontend"
 
 
 def read_head(place: Place) -> str:

@@ -18,8 +18,7 @@ from bbops.git.command import INSTALL, Answer, failure, run
 from bbops.git.environment import Limits
 from bbops.git.place import Place, Stamp, find_repository, stamp_branch
 from bbops.git.writing import BBOPS, Identity
-from bbops.names import BlobId, FilePath
-from bbops.tree import Entry, is_safe
+from bbops.tree import BlobId, Entry, FilePath, is_safe
 
 OLDEST_GIT = (2, 38)
 MAX_LISTED_BYTES = 16 << 20

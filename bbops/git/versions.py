@@ -18,7 +18,7 @@ from bbops.git.writing import add_tag
 RELEASE = "Release"
 """The fact without which a tag is somebody else's."""
 
-_FIELDS = ("refname:strip=2", "*objectname", "taggerdate:iso-strict", "contents")
+_FIELDS = ("refname:strip=2", "*objectname", "*objecttype", "taggerdate:iso-strict", "contents")
 _FACT = re.compile(r"([A-Z][A-Za-z-]{0,40}): (.*)").fullmatch
 _MOST_TRIES = 20
 _PART, _END = "\x1f", "\x1e"
@@ -114,9 +114,9 @@ def _highest(place: Place, scope: str) -> int:
 def _read(row: str, scope: str) -> Version | None:
     if row.count(_PART) < len(_FIELDS) - 1:
         return None
-    name, commit, at, text = row.split(_PART, len(_FIELDS) - 1)
+    name, commit, kind, at, text = row.split(_PART, len(_FIELDS) - 1)
     number, facts = _number(name, scope), dict(_facts(text))
-    if not number or RELEASE not in facts or not commit:
+    if not number or RELEASE not in facts or kind != "commit":
         return None
     return Version(name, number, commit, at, text.partition("\n")[0], facts)
 

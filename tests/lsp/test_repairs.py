@@ -9,12 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lsprotocol import types as lsp
 
+from bbops.diagnostics import Diagnostic, Place
 from bbops.lsp.completion import complete
 from bbops.lsp.definition import define, uses
+from bbops.lsp.diagnostics import to_lsp
 from bbops.lsp.folder import Folder
 from bbops.lsp.hover import explain
 from bbops.lsp.rename import site_of
 from bbops.lsp.text import Lines
+from bbops.yaml.document import load
 from tests.conftest import TEMPLATE
 from tests.lsp.editing import ENDPOINT, LIST, LOGIN, NOTES, Client, edit
 
@@ -32,6 +35,14 @@ def test_a_did_you_mean_can_be_taken_with_a_key(project: Path) -> None:
         assert one.title == "write 'notes'"
 
     edit(project, test)
+
+
+def test_a_cure_is_of_the_wrong_part_alone() -> None:
+    source = "steps:\n- if: input.a&&input.b\n"
+    place = Place("functions/run.yaml", 2, 14)
+    found = Diagnostic(place, "expression-syntax", "'&&' is not an operator", "write 'and'")
+    told = to_lsp(found, load(source.encode()), Lines(source))
+    assert told.data == {"write": " and ", "at": [1, 13, 1, 15]}
 
 
 def test_a_file_is_formatted_as_fmt_does_it(project: Path) -> None:

@@ -12,6 +12,7 @@ from bbops.contract.export import FORMATS
 from bbops.errors import ProjectError, ServerError
 from bbops.resources.project import Engine
 from bbops_server.build.sources import Source, Sources
+from bbops_server.messages import Frame
 
 MOST_KEPT: Final = 16
 """Contracts of commits; the one asked for first goes first."""
@@ -23,6 +24,10 @@ class Contracts:
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
         self._kept: dict[tuple[str, ...], Contract] = {}
+
+    def answer(self, request: Frame) -> Frame:
+        """Answer the parent. Raises as `write`."""
+        return self.write(request["source"], request["form"], request["url"], request["engine"])
 
     def write(self, source: Source, form: str, url: str, engine: Engine) -> dict[str, Any]:
         """Return `text`, `content_type` and `digest` of a contract.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import json
 import mimetypes
 import os
 import re
@@ -17,7 +16,6 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
-from urllib.parse import quote
 
 import msgspec
 
@@ -30,7 +28,6 @@ from bbops_server.build.frontend_config import describe_config, find_api
 from bbops_server.live.assets import Asset, Keeping, Manifest, folder_of, read_manifest
 from bbops_server.live.recent_frontends import read_recent
 
-MOST_CLEAN: Final = 50_000
 KEPT: Final = 20
 """Manifests; contents that none of them names are deleted."""
 
@@ -205,43 +202,3 @@ def _prune(folder: Path, keep: set[str]) -> None:
     for file in (folder / "files").iterdir():
         if file.name.removesuffix(".gz") not in named:
             file.unlink(missing_ok=True)
-
-
-# ---- what must not be in it
-class Search:
-    """Looks for secrets in frontends; what was looked through before is known to be clean."""
-
-    def __init__(self) -> None:
-        self._clean: dict[tuple[str, ...], None] = {}
-
-    def find(self, state: Path, name: str, values: Mapping[str, str]) -> tuple[str, str] | None:
-        """Return a file that holds a secret value, and the secret's name; None where none does.
-
-        Args:
-            state: the project's.
-            name: of the manifest.
-            values: of the secrets, by their names.
-        """
-        folder = folder_of(state)
-        forms = [(secret, form) for secret, value in values.items() for form in _forms(value)]
-        mark = hashlib.sha256(msgspec.json.encode(sorted(values.items()))).hexdigest()
-        for path, asset in read_manifest(folder / name).files.items() if forms else ():
-            if (asset.blob, mark) in self._clean:
-                continue
-            data = (folder / "files" / asset.blob).read_bytes()
-            for secret, form in forms:
-                if form in data:
-                    return path, secret
-            self._keep(asset.blob, mark)
-        return None
-
-    def _keep(self, *key: str) -> None:
-        self._clean[key] = None
-        while len(self._clean) > MOST_CLEAN:
-            del self._clean[next(iter(self._clean))]
-
-
-def _forms(value: str) -> set[bytes]:
-    """Return how a value may stand in a file: as it is, in JSON or a script, in an address."""
-    written = {value, json.dumps(value)[1:-1], quote(value, safe="")}
-    return {one.encode() for one in written}

@@ -7,6 +7,7 @@ is touched.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
@@ -16,6 +17,9 @@ from bbops.diagnostics import Diagnostic
 from bbops.errors import ServerError
 from bbops.testing.report import as_diagnostics
 from bbops.testing.running import Chosen, Runner, choose
+from bbops_server.build.telling import describe
+from bbops_server.build.turns import Verb
+from bbops_server.messages import Frame
 
 TEST_SECONDS = 120
 """What all tests of a project may take."""
@@ -91,19 +95,29 @@ class Gate:
         self._built[state] = built
         return True
 
-    async def test(self, state: Path, digest: str) -> tuple[Trial, float]:
-        """Run the tests of a build; return the trial and the seconds that it took.
+    @property
+    def verbs(self) -> Mapping[str, Verb]:
+        """What the parent asks."""
+        return {"test": self._test, "end test": self._end_test}
 
-        Raises:
-            ServerError: another build, or none, was kept.
-        """
+    async def _test(self, request: Frame) -> Frame:
+        """Run the tests of a build. Raises: ServerError: another build, or none, was kept."""
+        state, digest = Path(request["state"]), request["digest"]
         built = self._built.get(state)
         if built is None or built.digest != digest:
             raise ServerError(f"release '{digest[:12]}' was not built here", hint="build it again")
         return await self.run(state, built)
 
-    async def run(self, state: Path, built: Built) -> tuple[Trial, float]:
-        """Run the tests of a build, and end those that run for the same state folder."""
+    async def _end_test(self, request: Frame) -> Frame:
+        self.end(Path(request["state"]))
+        return {}
+
+    async def run(self, state: Path, built: Built) -> Frame:
+        """Run the tests of a build, and end those that run for the same state folder.
+
+        Returns:
+            How many `cases` ran and `failed`, in how many `seconds`, and their `diagnostics`.
+        """
         self.end(state)
         trial, began = Trial(built), perf_counter()
         self._trials[state] = trial
@@ -112,7 +126,10 @@ class Gate:
         finally:
             if self._trials.get(state) is trial:
                 del self._trials[state]
-        return trial, perf_counter() - began
+        return {
+            "cases": trial.cases, "failed": trial.failed, "seconds": perf_counter() - began,
+            "diagnostics": [describe(one) for one in trial.found[:MOST_TOLD]],
+        }  # fmt: skip
 
     async def _run(self, trial: Trial) -> None:
         thread = asyncio.get_running_loop().run_in_executor(None, trial.run)

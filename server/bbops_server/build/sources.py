@@ -12,9 +12,7 @@ from typing import Any
 
 from bbops.compile.release import Cache
 from bbops.errors import GitError, ServerError
-from bbops.git.address import Address
-from bbops.git.frontend_tags import frontend_scope
-from bbops.git.mirror import Mirror
+from bbops.git.place import frontend_scope
 from bbops.git.restoring import describe_restoring, restore_tree
 from bbops.git.store import Store
 from bbops.git.tree import GitTree
@@ -164,38 +162,3 @@ class Sources:
             self._stores[repository] = Store.open(Path(repository))
         store = self._stores[repository]
         return store.beside(Path(quarantine)) if quarantine else store
-
-
-@dataclass(slots=True)
-class Mirrors:
-    """Copies of repositories elsewhere, used by ONE thread, which may wait for the network."""
-
-    _mirrors: dict[tuple[str, str], Mirror] = field(default_factory=dict)
-
-    def fetch(self, url: str, mirror: str, branch: str, project: str | None) -> dict[str, Any]:
-        """Bring a mirror up to date; return the branch's newest commit, None without one.
-
-        Beside it are the `newest` of the frontends, and the `trouble` with one; see `Mirror`.
-
-        Raises:
-            GitError: the repository is not reached, or what it sends is not taken.
-        """
-        found = self._mirror(url, mirror).update(branch, project)
-        return {"commit": found.commit, **asdict(found.frontends)}
-
-    def branches(self, url: str, mirror: str) -> dict[str, Any]:
-        """Return every branch over there with its newest commit. Raises as `fetch`."""
-        return {"branches": self._mirror(url, mirror).branches()}
-
-    def push_tag(self, url: str, mirror: str, tag: str) -> dict[str, Any]:
-        """Push a tag to where the mirror comes from. Raises as `fetch`."""
-        self._mirror(url, mirror).push_tag(tag)
-        return {}
-
-    def _mirror(self, url: str, mirror: str) -> Mirror:
-        if (url, mirror) not in self._mirrors:
-            address = Address.parse(url)
-            if address is None:
-                raise GitError("this is no address of a repository")
-            self._mirrors[url, mirror] = Mirror(Path(mirror), address)
-        return self._mirrors[url, mirror]

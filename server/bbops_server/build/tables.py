@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from bbops.errors import MigrationRefused, ServerError
 from bbops.resources.table import Table
 from bbops_server.approvals import close_approval, keep_waiting, read_approved
 from bbops_server.build.smoke import try_release
+from bbops_server.build.turns import Verb, Work
 from bbops_server.messages import Frame
 
 _BUILDS_KEPT = 2
@@ -32,13 +34,19 @@ class TablesAtWork:
     def __init__(self) -> None:
         self._declared: dict[Path, dict[str, Mapping[str, Table]]] = {}
         self._threads = ThreadPoolExecutor(_AT_ONCE, "bbops-tables")
-        self._verbs: dict[str, Callable[[Frame], Frame]] = {
+
+    @property
+    def verbs(self) -> Mapping[str, Verb]:
+        """What the parent asks; each raises as the function of `rollout` that it is named after."""
+        works: dict[str, Work] = {
             "expand": self._expand,
             "switch": _switch,
             "settle": _settle,
             "narrow": _narrow,
             "release": _find_release,
         }
+        beside = {name: partial(self._in_thread, work) for name, work in works.items()}
+        return {**beside, "rehearse": self._rehearse, "smoke": _smoke}
 
     def remember(self, state: Path, digest: str, tables: Mapping[str, Table]) -> None:
         """Keep the tables of a build until they are asked for."""
@@ -47,21 +55,6 @@ class TablesAtWork:
         kept[digest] = tables
         while len(kept) > _BUILDS_KEPT:
             del kept[next(iter(kept))]
-
-    def knows(self, verb: str) -> bool:
-        """Return whether it is a verb of this class."""
-        return verb == "rehearse" or verb in self._verbs
-
-    async def handle(self, request: Frame) -> Frame:
-        """Do what a request says, in a thread.
-
-        Raises:
-            BbopsError: as the function of `bbops.database.rollout` that it names.
-        """
-        if request["do"] == "rehearse":
-            return await self._rehearse(request)
-        answer: Frame = await self._in_thread(self._verbs[request["do"]], request)
-        return answer
 
     async def plan(self, place: Place, tables: Mapping[str, Table]) -> Migration:
         """Return what would happen to the data, and change nothing. Raises as `rollout.plan`."""
@@ -122,6 +115,10 @@ class TablesAtWork:
             digest = request["digest"][:12]
             raise ServerError(f"release '{digest}' was not built here", hint="build it again")
         return tables
+
+
+async def _smoke(request: Frame) -> Frame:
+    return dict(await try_release(Path(request["artifact"]), read_place(request["database"])))
 
 
 def _switch(request: Frame) -> Frame:

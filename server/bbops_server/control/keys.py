@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
 import msgspec
+from litestar import Response
 from litestar.exceptions import NotFoundException
 from litestar.params import Body, FromPath
 
 from bbops.errors import BbopsError
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.refusals import refuse
-from bbops_server.control.routes import change, read
+from bbops_server.control.routes import change, page, read
 from bbops_server.control.visit import Here, Visit
 from bbops_server.reconciler.asked import KeySource
 
@@ -127,6 +129,13 @@ async def revoke_draft_key(
     return await Keys(visit, name, slug).revoke(key)
 
 
+@page("/projects/{name:str}/keys", Permission.MANAGE_KEYS)
+async def show_keys(visit: Here, name: FromPath[str]) -> Response[Any]:
+    """Show the keys that count or did, and when each was used last."""
+    found = [_dated(one) for one in await Keys(visit, name).list()]
+    return visit.page("keys", project=name, keys=found)
+
+
 class Keys:
     """The keys of a project, or of one of its drafts, as a visitor asks for them."""
 
@@ -186,7 +195,19 @@ def _find(visit: Visit, name: str, draft: str) -> tuple[KeySource, str]:
     return drafts.keys(known.slug), f"{name} {known.branch}"
 
 
+def _dated(one: KnownKey) -> dict[str, Any]:
+    """Return what the page shows of a key, its times as such."""
+    times = {
+        "made": one.created_at, "ends": one.expires_at, "revoked": one.revoked_at,
+        "used": one.used_at,
+    }  # fmt: skip
+    shown = {"prefix": one.prefix, "name": one.name, "channels": one.channels}
+    return shown | {
+        name: None if at is None else datetime.fromtimestamp(at, UTC) for name, at in times.items()
+    }
+
+
 ROUTES = (
     list_keys, issue_key, rotate_key, revoke_key,
-    list_draft_keys, issue_draft_key, rotate_draft_key, revoke_draft_key,
+    show_keys, list_draft_keys, issue_draft_key, rotate_draft_key, revoke_draft_key,
 )  # fmt: skip

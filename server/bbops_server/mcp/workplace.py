@@ -163,6 +163,8 @@ class ServedWorkplace:
     async def ask(self, asked: Asked) -> Answered:
         """Ask the draft's own server, with a token that lets in for a minute."""
         await self._at.require(Permission.OPEN_DRAFT)
+        if asked.user is not None:  # who writes a draft's code can be anybody in it, no one else
+            await self._at.require(Permission.PUSH_DRAFT)
         drafts, draft = await self._wake(asked.draft)
         url, host = drafts.here(draft.slug)
         began = _now()

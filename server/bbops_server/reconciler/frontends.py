@@ -10,7 +10,10 @@ from typing import Any, Final
 
 from bbops.errors import ServerError
 from bbops_server.reconciler.contracts import live_source
+from bbops_server.reconciler.events import Published
 from bbops_server.reconciler.loop import Reconciler
+from bbops_server.reconciler.sources import BranchSource
+from bbops_server.reconciler.status import Stalled
 
 KEEP_SECONDS: Final = 120.0
 LIVE_SECONDS: Final = 60.0
@@ -57,16 +60,22 @@ class Frontends:
             "do": "publish frontend", "source": source, "from": str(folder), "paths": list(paths),
             "who": who, "subject": subject, "engine": self._reconciler.workshop.engine,
         }  # fmt: skip
+        before = self._reconciler.newest, self._reconciler.board.stalled
         made = await self._build.ask(asked, timeout_seconds=KEEP_SECONDS)
         self._reconciler.source.share_tag(self._build, made["version"])
-        message = await self._wait()
+        message = await self._wait(*before)
         return {**made, "is_live": not message, "message": message}
 
-    async def _wait(self) -> str:
-        """Have the project looked at; return why it is not live, empty once it is."""
+    async def _wait(self, before: Published | None, was_stalled: Stalled | None) -> str:
+        """Have the project looked at; return why it is not live, empty once it is.
+
+        Args:
+            before: what was published last when there was no tag yet.
+            was_stalled: why nothing newer was, likewise.
+        """
         one, board = self._reconciler, self._reconciler.board
-        before, was_stalled = one.newest, board.stalled
-        one.reconcile()
+        if not isinstance(one.source, BranchSource):  # the loop sees a tag here by itself
+            one.reconcile()
         until = monotonic() + LIVE_SECONDS
         while monotonic() < until:
             if one.newest is not before:

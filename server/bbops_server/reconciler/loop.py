@@ -140,6 +140,7 @@ class Reconciler:
 
         While the source is out of reach it is the stamp known last; None when there is none.
         """
+        self.source.has_own_frontends = self.review.get("main") == "proposals"
         try:
             self.known = await self.source.stamp(self.workshop.plane.build)
         except Stalled as stalled:

@@ -35,7 +35,7 @@ class RemoteSource:
         every_seconds: float, is_draft: bool = False,
     ) -> None:  # fmt: skip
         self.holds_rewrites = not is_draft
-        self.frontend_trouble = ""
+        self.has_own_frontends, self.frontend_trouble = False, ""
         self.address, self.branch, self.mirror, self.path = address, branch, mirror, path
         self.name, self.shown = address.name, address.shown
         self.every_seconds = every_seconds
@@ -106,6 +106,7 @@ class RemoteSource:
         asked = {
             "do": "fetch", "url": self.address.url, "mirror": str(self.mirror),
             "branch": self.branch, "project": self.path if self.holds_rewrites else None,
+            "has_own_frontends": self.has_own_frontends,
         }  # fmt: skip
         try:
             found = await build.ask(asked, timeout_seconds=FETCH_SECONDS)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bbops.errors import BbopsError, GitError
-from bbops.git.place import Place, find_repository, stamp_branch, stamp_branches
+from bbops.git.place import Place, find_repository, stamp_branch, stamp_branches, stamp_frontends
 from bbops.tree import FolderTree
 from bbops_server.processes import LivingChild
 from bbops_server.reconciler.status import Stalled
@@ -23,6 +23,9 @@ class Source(Protocol):
     name: str
     shown: str
     """How people are told of it, without anything secret."""
+
+    has_own_frontends: bool
+    """Whether a frontend that was tagged elsewhere is not taken: it would pass reviews by."""
 
     @property
     def holds_rewrites(self) -> bool:
@@ -71,7 +74,7 @@ class BranchSource:
     """A branch of a local repository; its blobs are read, it is never checked out."""
 
     poll_seconds = 0.05
-    frontend_trouble = ""
+    has_own_frontends, frontend_trouble = False, ""
 
     def __init__(
         self, repository: Path, branch: str, path: str = "", *, is_draft: bool = False
@@ -95,10 +98,11 @@ class BranchSource:
         return self.place.is_bare and not self.is_draft
 
     async def stamp(self, build: LivingChild) -> object:
-        """Return the stats of the branch's files; four `stat` calls."""
+        """Return the stats of the files of the branch and of frontends; five `stat` calls."""
         del build
         try:
-            return stamp_branch(self.place, self.branch)
+            found = stamp_branch(self.place, self.branch)
+            return found if self.is_draft else found + stamp_frontends(self.place, self.path)
         except GitError as error:
             raise Stalled("RepositoryGone", error.message, error.hint) from None
 
@@ -145,7 +149,7 @@ class FolderSource:
 
     poll_seconds = 0.2
     holds_rewrites = False
-    frontend_trouble = ""
+    has_own_frontends, frontend_trouble = False, ""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.tree = folder, FolderTree(folder)

@@ -1,0 +1,80 @@
+"""What the parent asks about repositories; each verb takes a request and returns an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from bbops.git.checkout import is_dirty
+from bbops.git.place import frontend_scope
+from bbops_server.build.mirrors import Mirrors
+from bbops_server.build.sources import Sources
+from bbops_server.build.turns import Work
+from bbops_server.messages import Frame
+
+
+class Repositories:
+    """Those that are open here, and the mirrors of those elsewhere."""
+
+    def __init__(self, sources: Sources) -> None:
+        self._sources, self._mirrors = sources, Mirrors()
+
+    @property
+    def verbs(self) -> Mapping[str, Work]:
+        """What is done in turn."""
+        return {
+            "resolve": self._resolve,
+            "branches": self._branches,
+            "descends": self._descends,
+            "is dirty": _is_dirty,
+            "trees": self._trees,
+            "tag": self._tag,
+            "versions": self._versions,
+            "frontends": self._frontends,
+            "roll back": self._sources.roll_back,
+        }
+
+    @property
+    def online(self) -> Mapping[str, Work]:
+        """What waits for a network."""
+        return {
+            "fetch": self._mirrors.fetch,
+            "remote branches": self._remote_branches,
+            "push tag": self._push_tag,
+        }
+
+    def _resolve(self, request: Frame) -> Frame:
+        return self._sources.resolve(request["repository"], request["branch"])
+
+    def _branches(self, request: Frame) -> Frame:
+        return {"branches": self._sources.branches(request["repository"])}
+
+    def _descends(self, request: Frame) -> Frame:
+        found = self._sources.descends(request["repository"], request["old"], request["new"])
+        return {"descends": found}
+
+    def _trees(self, request: Frame) -> Frame:
+        store = self._sources.store(request["repository"], request["quarantine"])
+        return store.trees(request["commits"])
+
+    def _tag(self, request: Frame) -> Frame:
+        return self._sources.tag(
+            request["repository"], request["commit"], request["facts"], request["folder"]
+        )
+
+    def _versions(self, request: Frame) -> Frame:
+        return self._sources.versions(request["repository"], request["folder"])
+
+    def _frontends(self, request: Frame) -> Frame:
+        return self._sources.versions(request["repository"], frontend_scope(request["folder"]))
+
+    # ---- elsewhere
+    def _remote_branches(self, request: Frame) -> Frame:
+        return self._mirrors.branches(request["url"], request["mirror"])
+
+    def _push_tag(self, request: Frame) -> Frame:
+        return self._mirrors.push_tag(request["url"], request["mirror"], request["tag"])
+
+
+def _is_dirty(request: Frame) -> Frame:
+    return {"is_dirty": is_dirty(Path(request["repository"]), request["branch"])}
