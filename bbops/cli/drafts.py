@@ -64,11 +64,15 @@ def token(branch: str, hours: int, project: str | None, server: str, *, as_json:
 @click.argument("branch")
 @of_project
 @of_server
-def renew(branch: str, project: str | None, server: str) -> None:
+@as_json_option
+def renew(branch: str, project: str | None, server: str, *, as_json: bool) -> None:
     """Let the draft of BRANCH begin anew with an empty database."""
     with open_remote(server) as remote:
         name = project or remote.only_project()
         remote.renew_draft(name, remote.draft(name, branch).slug)
+    if as_json:
+        say(json.dumps({"project": name, "renewed": branch}))
+        return
     say(f"the draft of {printable(branch)} begins anew when it is asked for")
 
 

@@ -103,11 +103,12 @@ def rotate(
 @of_draft
 @of_project
 @of_server
-def revoke(key: str, draft: str | None, project: str | None, server: str) -> None:
+@as_json_option
+def revoke(key: str, draft: str | None, project: str | None, server: str, *, as_json: bool) -> None:
     """End KEY: within five seconds it opens nothing, on every process of the server."""
     with open_remote(server) as remote:
         ended = _ask(remote, project, draft, "POST", f"/{_shown(key)}/revoke", dict[str, str])
-    say(f"revoked {ended['id']}")
+    say(json.dumps(ended) if as_json else f"revoked {ended['id']}")
 
 
 def _ask(

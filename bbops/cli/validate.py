@@ -66,7 +66,9 @@ def require_project(folder: Path) -> None:
     if not folder.exists():
         raise BbopsError(f"folder '{folder}' does not exist")
     if not folder.is_dir():
-        raise BbopsError(f"'{folder}' is a file, expected the folder that holds project.yaml")
+        hint = "'bbops serve' checks a server's file" if folder.name == "server.yaml" else ""
+        message = f"'{folder}' is a file, expected the folder that holds project.yaml"
+        raise BbopsError(message, hint=hint)
     if not os.path.lexists(folder / "project.yaml"):
         raise BbopsError(f"there is no project.yaml in '{folder}'", hint=_cure(folder))
 

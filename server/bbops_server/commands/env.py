@@ -34,9 +34,10 @@ def command() -> None:
 @where_state
 @click.option("--of-server", is_flag=True, help="It is the server's own, such as of a sign-in.")
 @for_drafts
+@click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
 def set_value(
     name: str, value: str | None, project: str | None, state: Path | None, *,
-    of_server: bool, drafts: bool,
+    of_server: bool, drafts: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Set NAME; without VALUE it is asked for, or read from a pipe, so no shell remembers it."""
     from bbops_server.host.secrets import Secrets  # noqa: PLC0415 - after --help
@@ -51,7 +52,7 @@ def set_value(
     if drafts and folder is not None:
         own = folder / "drafts"
     Secrets.open(own or state_folder(Path.cwd(), state)).set(name, value)
-    click.echo(f"{name} is set")
+    click.echo(json.dumps({"set": name}) if as_json else f"{name} is set")
 
 
 def ask(name: str) -> str:
