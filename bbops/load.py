@@ -18,11 +18,10 @@ from bbops.diagnostics import Diagnostic, Place, article, suggest
 from bbops.explain import explain
 from bbops.mend import mended
 from bbops.model import Model
-from bbops.names import BlobId, FilePath
 from bbops.project import Project, Resource
 from bbops.registry import members
 from bbops.resources.addon import addon_model
-from bbops.tree import Entry, Tree
+from bbops.tree import BlobId, Entry, FilePath, Tree
 from bbops.yaml.document import Document, Map
 from bbops.yaml.document import load as load_document
 

@@ -1,4 +1,4 @@
-"""Typed strings, and how names in a project must look.
+"""How names in a project must look.
 
 Lower case only, so two files can never collide on a disk that ignores case.
 """
@@ -6,15 +6,9 @@ Lower case only, so two files can never collide on a disk that ignores case.
 from __future__ import annotations
 
 import re
-from typing import Annotated, NewType
+from typing import Annotated
 
 from pydantic import StringConstraints
-
-BlobId = NewType("BlobId", str)
-"""The git id of a file's content."""
-
-FilePath = NewType("FilePath", str)
-"""A file's path from the project's root, with forward slashes."""
 
 ColumnName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
 VariableName = Annotated[str, StringConstraints(pattern=r"^[a-z][A-Za-z0-9_]{0,62}$")]

@@ -9,7 +9,6 @@ from typing import Any, Generic, Literal, TypeVar
 
 from bbops.diagnostics import Place
 from bbops.model import Model
-from bbops.names import BlobId, FilePath
 from bbops.resources.addon import Addon
 from bbops.resources.agent import Agent
 from bbops.resources.channel import Channel
@@ -24,6 +23,7 @@ from bbops.resources.trigger import Trigger
 from bbops.sql.types import Children, Relation
 from bbops.sql.types import Column as SqlColumn
 from bbops.sql.types import Table as SqlTable
+from bbops.tree import BlobId, FilePath
 from bbops.yaml.document import Document, Map, Mark
 
 M = TypeVar("M", bound=Model)

@@ -82,6 +82,11 @@ def printable(text: str) -> str:
     return _ODD.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
+def one_line(text: str) -> str:
+    """Return text as `printable` does, line breaks escaped too: what is one row of a list."""
+    return printable(text).replace("\n", "\\n")
+
+
 # ---- text
 Painter = Callable[[str, str], str]
 

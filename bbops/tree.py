@@ -12,10 +12,15 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, NewType, Protocol
 
 from bbops.errors import BbopsError
-from bbops.names import BlobId, FilePath
+
+BlobId = NewType("BlobId", str)
+"""The git id of a file's content."""
+
+FilePath = NewType("FilePath", str)
+"""A file's path from the project's root, with forward slashes."""
 
 LOCAL_FOLDERS = frozenset({".bbops", "node_modules", "__pycache__", ".venv"})
 """Folders that belong to one machine; no tree lists what is in them."""

@@ -65,6 +65,8 @@ class Follower:
                 os.kill(self.plane.build.pid or 0, signal.SIGKILL)
             elif word == "publish":
                 await self.publish()
+            elif word == "status":
+                self.say(**await self.plane.status())
         await asyncio.sleep(3600)
 
     async def publish(self) -> None:

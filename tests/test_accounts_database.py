@@ -154,8 +154,8 @@ def test_a_server_that_comes_back_is_asked_again(schema: PostgresPlace, tmp_path
     with closing(Book.open(tmp_path, postgres=schema)) as book:
         add(book)
         with psycopg.connect(schema.url, autocommit=True) as raw:
-            ours = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name"
-            raw.execute(f"{ours} = 'bbops control'".encode())
+            kill = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"  # and wait
+            raw.execute(f"{kill} WHERE application_name = 'bbops control'".encode())
         assert book.people.exist()
 
 

@@ -151,6 +151,13 @@ def test_help_of_every_own_command_works() -> None:
         assert done.stdout.startswith(f"Usage: bbops {name}")
 
 
+@pytest.mark.parametrize("family", ["drafts", "users", "keys"])
+def test_a_family_says_whole_sentences_of_its_commands(family: str) -> None:
+    told = bbops(family, "--help").stdout.rpartition("Commands:")[2]
+    assert "..." not in told
+    assert re.search(r"^  list +List the ", told, re.MULTILINE)
+
+
 def test_an_added_command_is_listed_without_importing_it(plugin: Path) -> None:
     done = bbops("--help", env=environment(plugin))
     assert "More:" in done.stdout

@@ -9,11 +9,16 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from click.testing import CliRunner
 
+from bbops.cli.proposals import command
 from bbops_server.accounts.rules import Scope
 from tests.pushing import BAD, Clone, Printed, World
 from tests.served import environment, git, wait_for
 from tests.small_project import FILES
+from tests.test_cli_status import Start, control
+
+__all__ = ["control"]
 
 
 @pytest.fixture(scope="module")
@@ -123,3 +128,25 @@ def test_the_commit_says_that_it_is_to_be_proposed(world: World) -> None:
     clone.git("fetch", "-q", "--tags")
     done = Terminal(world, "maintainer", clone).run("rollback", "v1", "--only", "project.yaml")
     assert "; propose it: 'bbops propose --topic rollback'" in done.text
+
+
+def test_what_people_write_neither_acts_on_a_terminal_nor_looks_like_ours(control: Start) -> None:
+    review = {"who": "eve", "at": "", "verdict": "commented", "text": "x\nada approved \x1b[8m",
+              "head": "a" * 40}  # fmt: skip
+    proposal = {
+        "number": 1, "title": "One\nTwo", "description": "\x1b]52;c;x\nit can be merged",
+        "author": "eve", "target": "main", "topic": "t", "state": "open", "head": "a" * 40,
+        "created": "", "changed": "", "merged": "", "reviews": [review],
+    }  # fmt: skip
+    standing = {
+        "proposal": proposal, "page": "http://x/1", "preview": "", "summary": "", "digest": "",
+        "obstacles": ["no"], "conflicts": [], "approvals": 0, "approved": [], "outdated": [],
+        "diagnostics": [], "plan": None, "text": "",
+    }  # fmt: skip
+    url = control({"GET /api/projects/shop/proposals/1": (200, standing)})
+    given = ["show", "1", "--project", "shop", "--server", url]
+    shown = CliRunner().invoke(command, given).stdout
+    assert "\x1b" not in shown
+    lines = shown.splitlines()
+    assert lines[0] == "#1 One\\nTwo"
+    assert {"    it can be merged", "    ada approved \\x1b[8m"} <= {*lines}

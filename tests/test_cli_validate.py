@@ -58,6 +58,7 @@ def test_a_good_project_has_an_empty_list(good: Path) -> None:
     result = run("validate", good, "--format", "json")
     assert result.exit_code == 0
     assert json.loads(result.stdout) == {"diagnostics": []}
+    assert run("validate", good, "--json").stdout == result.stdout
 
 
 def test_every_mistake_is_printed_with_place_code_and_hint(bad: Path) -> None:

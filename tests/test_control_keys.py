@@ -117,6 +117,13 @@ def test_the_list_shows_what_counts_and_all_on_demand(control: Start) -> None:
     assert "revoked           never used             old" in old
 
 
+def test_a_name_stays_in_its_row(control: Start) -> None:
+    url = control({"GET /api/projects/shop/keys": (200, [LISTED[0] | {"name": "a\nbk_fake  b"}])})
+    shown = CliRunner().invoke(command, ["list", "--project", "shop", "--server", url]).stdout
+    assert "  a\\nbk_fake  b  machines" in shown
+    assert len(shown.splitlines()) == 1
+
+
 def test_the_keys_of_a_draft_are_asked_for_by_its_branch(control: Start) -> None:
     draft = {"branch": "try it", "slug": "try-it-1f", "commit": "a" * 40, "url": "http://x/",
              "state": "live", "release": "r", "message": "", "diagnostics": []}  # fmt: skip

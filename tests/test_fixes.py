@@ -13,6 +13,7 @@ from bbops.check import validate
 from bbops.cures import find_edit
 from bbops.diagnostics import Diagnostic, Place
 from bbops.errors import BbopsError
+from bbops.mcp.tool import Refused
 from bbops.mcp.words import Change
 from bbops.mcp.workshop.changing import change_files
 from bbops.mcp.workshop.fixing import Fixes
@@ -113,6 +114,8 @@ def test_an_agent_sends_a_fix_back_as_it_is(agent: Agent) -> None:
         "op": "put", "ref": "function/hello", "path": ["steps", 0, "return", "value"],
         "value": "${ 'a' | upper }",
     }  # fmt: skip
+    help_ = {"tool": "context_schema", "arguments": {"kind": "function"}}
+    assert [{key: one[key] for key in help_} for one in seen["next"]] == [help_]
     again = agent.call("preview_changes", changes=[wrong, found["fix"]])
     assert again["ok"]
     assert {one["code"] for one in again["diagnostics"]} <= {"unused-variable"}
@@ -131,6 +134,28 @@ def test_a_change_inside_of_a_resource_keeps_its_comments() -> None:
     inside = Change("put", "function/a", path=["steps", 0, "return", "value"], value=2)
     written = text.replace("value: 1", "value: 2").encode()
     assert change_files(tree, [inside]) == {"functions/a.yaml": written}
+
+
+def test_a_key_with_another_name_keeps_its_comments() -> None:
+    text = "# why\ndescripton: a # told\nstpes:\n  # first\n  - return:\n      value: 1 # one\n"
+    tree = MemoryTree({"project.yaml": "bbops: 1\nname: a\n", "functions/a.yaml": text})
+    changes = [Change("rename", "function/a", path=["descripton"], to="description"),
+               Change("rename", "function/a", path=["stpes"], to="steps")]  # fmt: skip
+    written = text.replace("descripton", "description").replace("stpes", "steps").encode()
+    assert change_files(tree, changes) == {"functions/a.yaml": written}
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "words"),
+    [
+        ("steps: []\n", Change("delete", "function/a", path=["steps"]), "nothing would be left"),
+        ("a: &b 1\n", Change("put", "function/a", path=["a"], value=1), "alone: line 1: "),
+    ],
+)
+def test_what_cannot_be_changed_inside_says_why(file: str, change: Change, words: str) -> None:
+    tree = MemoryTree({"project.yaml": "bbops: 1\nname: a\n", "functions/a.yaml": file})
+    with pytest.raises(Refused, match=words):
+        change_files(tree, [change])
 
 
 def test_a_body_and_a_path_are_two_wishes(agent: Agent) -> None:
@@ -153,10 +178,14 @@ def test_entries_are_put_renamed_and_taken_away() -> None:
 
 
 def test_what_is_no_entry_is_refused() -> None:
-    with pytest.raises(BbopsError, match="is no map"):
+    with pytest.raises(BbopsError, match="is a value, not a map"):
         put_in({"a": 1}, ["a", "b"], 1)
-    with pytest.raises(BbopsError, match="has 2 entries"):
+    with pytest.raises(BbopsError, match="is a list, not a map"):
+        rename_in(BODY, ["a", "b", 0], "c")
+    with pytest.raises(BbopsError, match="has 2 entries, and none is 3"):
         put_in(BODY, ["a", "b", 3], 1)
+    with pytest.raises(BbopsError, match="none is '0'"):
+        put_in(BODY, ["a", "b", "0"], 1)
     with pytest.raises(BbopsError, match="nothing at 'x'"):
         delete_in(BODY, ["x"])
     with pytest.raises(BbopsError, match="cannot be 'd'"):

@@ -21,7 +21,7 @@ from bbops.git.place import find_repository
 from bbops.git.store import Store
 from bbops.git.tree import GitTree
 from bbops.load import load
-from bbops.names import BlobId
+from bbops.tree import BlobId
 from tests.test_git_store import Git, clean_environment, git, head, repository
 
 __all__ = ["clean_environment", "git", "repository"]

@@ -15,8 +15,7 @@ from bbops.git import command as command_module
 from bbops.git import store as store_module
 from bbops.git.store import Store, commit, init
 from bbops.git.tree import GitTree
-from bbops.names import BlobId
-from bbops.tree import FolderTree, blob_id
+from bbops.tree import BlobId, FolderTree, blob_id
 
 Git = Callable[..., str]
 

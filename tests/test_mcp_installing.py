@@ -9,10 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from bbops.cli.mcp import command
 from bbops.errors import BbopsError
 from bbops.mcp.clients._base import find_clients
 from bbops.mcp.installing.steps import Step, carry_out, check_name, choose, plan
+from tests.test_cli_status import Start, control
+
+__all__ = ["control"]
 
 URL = "https://agents.example.com/mcp"
 CLIENTS = {
@@ -175,3 +180,18 @@ def test_a_server_has_a_plain_name(name: str) -> None:
 def test_windows_paths_are_joined_as_there(workspace: Path) -> None:
     assert find_clients()["cursor"].path(workspace) == workspace / ".cursor" / "mcp.json"
     assert os.sep in str(find_clients()["windsurf"].path(workspace))
+
+
+def test_the_status_says_what_is_wrong_with_a_file(workspace: Path) -> None:
+    (workspace / ".mcp.json").write_text("{ bad")
+    given = ["status", "--client", "claude-code", "--path", str(workspace)]
+    told = CliRunner().invoke(command, given).stdout
+    assert told == "claude-code  '.mcp.json': line 1 is no JSON\n"
+
+
+def test_binding_a_workspace_says_how_to_look_at_it(workspace: Path, control: Start) -> None:
+    address = {"mcp_url": "http://127.0.0.1:8001/mcp/p/x"}
+    url = control({"GET /api/projects/shop/mcp": (200, address)})
+    given = ["--client", "claude-code", "--path", str(workspace), "--server", url, "--yes"]
+    told = CliRunner().invoke(command, ["connect", "shop", *given])
+    assert "'bbops mcp status --name bbops-shop' shows how it is" in told.stdout

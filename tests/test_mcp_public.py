@@ -88,12 +88,26 @@ def test_the_map_says_what_each_tool_takes(nobody: Agent) -> None:
         ("sign in by cookie", "sessions.md"),
         ("roll back to a version", "versions.md"),
         ("route-conflict", "errors/references.md"),
+        ("pagination", "language/steps/find.md"),
+        ("rate limit", "language/channel.md"),
     ],
 )
 def test_a_search_finds_the_page(nobody: Agent, query: str, page: str) -> None:
     results = nobody.result("docs_search", {"query": query})["results"]
     assert any(f"{URL}/docs/{page}#" in one["url"] for one in results)
     assert all(len(one["snippet"]) < 1_000 for one in results)
+
+
+@pytest.mark.parametrize(
+    ("query", "page"),
+    [
+        ("how do I make an endpoint", "language/endpoint.md#endpoint"),
+        ("[unknown-column]", "errors/references.md#unknown-column"),
+        ("api keys", "sessions.md#api-keys"),
+    ],
+)
+def test_what_says_how_it_is_done_comes_first(nobody: Agent, query: str, page: str) -> None:
+    assert nobody.result("docs_search", {"query": query})["results"][0]["url"].endswith(page)
 
 
 @pytest.mark.parametrize("query", ["", "  ", '"', "a AND", "NEAR(", "x* OR", "((((", "\x00", "é ü"])

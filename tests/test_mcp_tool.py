@@ -10,6 +10,7 @@ import pytest
 
 from bbops.errors import GitError
 from bbops.mcp.tool import Call, Gives, Refused, Takes, Tool, call, find_tool
+from tests.checkouts import TOOLS
 
 
 class Wanted(Takes):
@@ -72,6 +73,27 @@ def test_wrong_arguments_are_refused_in_words(arguments: dict[str, Any], said: s
         ask(arguments)
     assert said in caught.value.message
     assert caught.value.message.startswith("arguments of context_find: ")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "hint"),
+    [
+        ("apply_changes", {"plan": "p"}, "it needs draft, plan, message"),
+        ("context_schema", {"of": "x"}, "it may have kind, step, addon"),
+        ("preview_changes", {"changes": [{"op": "patch", "ref": "a"}]},
+         "one of: delete, put, rename"),
+        ("preview_changes", {"changes": [{"op": "put"}]},
+         "it needs op, ref and may have body, path, value, to, base"),
+        ("preview_request", {"draft": "a", "method": "GET", "path": "/", "query": {"a": 1}}, ""),
+        ("context_get", {"a": 1}, "it takes none"),
+    ],
+)  # fmt: skip
+def test_wrong_arguments_are_told_what_is_wanted(
+    tool: str, arguments: dict[str, Any], hint: str
+) -> None:
+    with pytest.raises(Refused) as caught:
+        asyncio.run(call(find_tool(TOOLS, tool), None, arguments))
+    assert caught.value.hint == hint
 
 
 def test_an_error_of_ours_is_a_refusal_with_its_cure() -> None:

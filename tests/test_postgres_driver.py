@@ -213,8 +213,9 @@ def test_a_cancelled_statement_ends_and_its_connection_is_used_again(way: str, r
     run(use)
 
 
+# Waits up to ten seconds until each is gone: a statement on one that is about to go may be lost.
 KILL = (
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
     " WHERE application_name = 'bbops' AND pid <> pg_backend_pid()"
     " AND query LIKE '%of this test%'"
 )

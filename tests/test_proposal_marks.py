@@ -142,6 +142,14 @@ def test_its_author_or_a_maintainer_says_that_it_is_ready(world: World) -> None:
     assert other.get(number)["proposal"]["reviewers"] == ["developer@example.com"]
 
 
+def test_a_push_is_not_ready_by_another_word_than_no(world: World) -> None:
+    clone = world.clone("developer")
+    clone.commit(world.next_version())
+    done = clone.push("-o", "ready=false", "origin", "HEAD:refs/for/main/misspelt")
+    assert done.code == 1
+    assert "('ready=false' says neither yes nor no; say -o ready=no)" in done.text
+
+
 def test_a_push_that_asks_somebody_else_proposes_nothing(world: World) -> None:
     clone = world.clone("developer")
     clone.commit(world.next_version())

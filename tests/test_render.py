@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbops.diagnostics import Diagnostic, Place
-from bbops.render import FORMS, count, printable, render
+from bbops.render import FORMS, count, one_line, printable, render
 
 ERROR = Diagnostic(Place("functions/a b.yaml", 3, 7), "unknown-key", "unknown key 'x'", "try 'y'")
 WARNING = Diagnostic(Place("c.yaml"), "stray", "not read", severity="warning")
@@ -101,3 +101,7 @@ def test_no_form_lets_control_characters_through(message: str, hint: str) -> Non
 @given(st.text(st.characters(categories=["L", "N", "P", "S", "Zs"])))
 def test_ordinary_text_prints_as_it_is(text: str) -> None:
     assert printable(text) == text
+
+
+def test_a_row_of_a_list_is_one_line() -> None:
+    assert one_line("a\nb\x1b[31m") == "a\\nb\\x1b[31m"

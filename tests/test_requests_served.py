@@ -125,3 +125,14 @@ def test_a_draft_is_asked_what_was_asked_before(served: Served) -> None:
     difference = {"at": "/name", "before": "ada", "now": "hello"}
     assert changed[0]["differences"] == [difference]
     assert served.bbops("replay", "--writes").returncode == 1
+
+
+def test_the_address_of_the_api_is_no_control_plane(served: Served) -> None:
+    done = served.bbops("status", "--server", served.serving["url"])
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "is a project's API\n    hint: 'bbops serve' prints" in done.stderr
+
+
+def test_nothing_that_fits_is_said(served: Served) -> None:
+    done = served.bbops("requests", "--path", "/nowhere")
+    assert (done.returncode, done.stdout) == (0, "no request that fits is remembered\n")

@@ -151,6 +151,7 @@ def test_other_names_are_refused(ask: Ask, host: str) -> None:
     [
         {"origin": "https://evil.example"},
         {"origin": "null"},
+        {"origin": "https://["},
         {"origin": "http://127.0.0.1:8000"},
         {"sec-fetch-site": "cross-site"},
         {"sec-fetch-site": "same-site"},
@@ -167,3 +168,29 @@ def test_a_change_from_its_own_page_is_taken(ask: Ask) -> None:
     headers = {"origin": URL, "sec-fetch-site": "same-origin"}
     answer = ask("/api/projects/small/reconcile", method="POST", headers=headers)
     assert answer.status_code == 202
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "said"),
+    [
+        ("/api/projects/small/requests?limit=0", None, "'limit' in the query: expected 'int' >= 1"),
+        ("/api/hooks/test", {"receiver": 3}, "'receiver' in the body: expected 'str', got 'int'"),
+        ("/api/hooks/test", [], "the body: expected 'object', got 'array'"),
+        ("/api/nothing", None, "there is nothing at this address"),
+        ("/api/hooks/test", None, "this address takes another method"),
+    ],
+)
+def test_what_the_framework_refuses_is_said_in_our_words(
+    ask: Ask, path: str, body: Any, said: str
+) -> None:
+    answer = ask(path, method="GET" if body is None else "POST", body=body)
+    assert answer.json()["error"]["message"] == said
+
+
+def test_a_browser_at_an_unknown_address_gets_a_page(ask: Ask) -> None:
+    wanted = {"accept": "text/html"}
+    for path in ("/nothing", "/projects/small/nothing"):
+        answer = ask(path, headers=wanted)
+        assert answer.status_code == 404
+        assert "There is nothing at this address." in answer.text
+    assert ask("/api/nothing", headers=wanted).json()["error"]["code"] == "notFound"

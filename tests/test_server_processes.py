@@ -24,6 +24,7 @@ from bbops.errors import ServerError
 from bbops_server.binding import bind
 from bbops_server.live.plane import Plane
 from bbops_server.settings import Settings
+from tests.served import wait_for
 from tests.small_project import hello, write_project
 
 SCRIPT = Path(__file__).with_name("serve_small_project.py")
@@ -63,6 +64,11 @@ class Running:
         self.say("publish")
         return self.read()
 
+    def is_asked(self) -> bool:
+        """Return whether a request is under way."""
+        self.say("status")
+        return any(one["in_flight"] for one in self.read()["processes"])
+
     @property
     def data_pids(self) -> list[int]:
         return [one["pid"] for one in self.first["processes"]]
@@ -87,6 +93,16 @@ def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Running]:
 
 def get(url: str, timeout: float = 10) -> httpx.Response:
     return httpx.get(url, timeout=timeout, trust_env=False)
+
+
+def is_closed(url: str) -> bool:
+    try:
+        get(url)
+    except httpx.ConnectError:
+        return True
+    except httpx.TransportError:  # taken just before the door was closed
+        return False
+    return False
 
 
 def is_alive(pid: int) -> bool:
@@ -134,7 +150,7 @@ def test_a_request_ends_in_the_release_it_began_in(server: Running) -> None:
     answers: list[httpx.Response] = []
     thread = threading.Thread(target=lambda: answers.append(get(f"{server.url}/slow")))
     thread.start()
-    time.sleep(0.3)
+    wait_for(server.is_asked)
     server.publish(hello(2))
     assert get(f"{server.url}/hello").headers["x-release"] == "r1"
     thread.join()
@@ -194,13 +210,10 @@ def test_a_slow_request_is_answered_before_the_server_ends_with_0(
     answers: list[httpx.Response] = []
     thread = threading.Thread(target=lambda: answers.append(get(f"{server.url}/slow")))
     thread.start()
-    time.sleep(0.3)
+    wait_for(server.is_asked)
     server.process.send_signal(number)
-    time.sleep(0.6)
-    with pytest.raises(httpx.ConnectError):
-        get(f"{server.url}/hello")
-    with pytest.raises(httpx.ConnectError):
-        get(f"{server.control}/")
+    wait_for(lambda: is_closed(f"{server.url}/hello"))
+    wait_for(lambda: is_closed(f"{server.control}/"))
     thread.join()
     assert answers[0].json() == {"done": True}
     assert server.process.wait(10) == 0

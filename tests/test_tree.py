@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from bbops.errors import BbopsError
-from bbops.names import BlobId
-from bbops.tree import Entry, FolderTree, MemoryTree, blob_id, is_safe
+from bbops.tree import BlobId, Entry, FolderTree, MemoryTree, blob_id, is_safe
 
 
 def fill(root: Path, files: dict[str, bytes]) -> Path:

@@ -13,8 +13,7 @@ from bbops.authoring.references import Reference, find_references
 from bbops.check import validate
 from bbops.diagnostics import Diagnostic
 from bbops.errors import BbopsError, ProjectError
-from bbops.names import BlobId, FilePath
-from bbops.tree import Entry, Tree, blob_id
+from bbops.tree import BlobId, Entry, FilePath, Tree, blob_id
 from bbops.yaml.document import Document
 from bbops.yaml.document import load as load_document
 from bbops.yaml.edit import Edit, splice

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,9 @@ path_option = click.option(
 )  # fmt: skip
 
 
+as_json_option = click.option("--json", "as_json", is_flag=True, help="Print the files as JSON.")
+
+
 def open_change(folder: Path) -> Change:
     """Return an empty change of the project around a folder.
 
@@ -36,7 +40,7 @@ def open_change(folder: Path) -> Change:
     return Change.open(root or folder)
 
 
-def finish(change: Change, *, force: bool = False) -> None:
+def finish(change: Change, *, force: bool = False, as_json: bool) -> None:
     """Write a change, and say which files it is.
 
     Raises:
@@ -48,13 +52,20 @@ def finish(change: Change, *, force: bool = False) -> None:
     except ProjectError:
         click.echo("nothing was changed, for the project would have these errors:", err=True)
         raise
-    moved = {new: old for old, new in change.moved.items()}
-    for path in changed:
-        if path in change.moved:
-            continue
-        if path in moved:
-            say(f"moved   {printable(moved[path])} to {printable(path)}")
-        elif change.files[path] is None:
-            say(f"removed {printable(path)}")
-        else:
-            say(f"{'changed' if path in before else 'made   '} {printable(path)}")
+    told = [_tell(change, path, before) for path in changed if path not in change.moved]
+    if as_json:
+        say(json.dumps({"changed": told}))
+        return
+    for one in told:
+        where = f"{printable(one['from'])} to " if "from" in one else ""
+        say(f"{one['what']:<7} {where}{printable(one['path'])}")
+
+
+def _tell(change: Change, path: str, before: set[str]) -> dict[str, str]:
+    """Return what became of a file: made, changed, moved or removed."""
+    was = next((old for old, new in change.moved.items() if new == path), None)
+    if was is not None:
+        return {"what": "moved", "path": path, "from": was}
+    if change.files[path] is None:
+        return {"what": "removed", "path": path}
+    return {"what": "changed" if path in before else "made", "path": path}

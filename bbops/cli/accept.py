@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import click
 
 from bbops.cli._server import of_server, open_remote
@@ -13,7 +15,8 @@ from bbops.errors import ServerError
 @click.argument("commit")
 @click.option("--project", metavar="NAME", help="The project, where a server has several.")
 @of_server
-def command(commit: str, project: str | None, server: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+def command(commit: str, project: str | None, server: str, *, as_json: bool) -> None:
     """Let a server serve COMMIT, which does not follow the commit that is live.
 
     A forced push to a repository that others push to is held with the reason HistoryRewritten;
@@ -23,6 +26,9 @@ def command(commit: str, project: str | None, server: str) -> None:
         if project is None:
             project = _only(server, [one.name for one in remote.projects()])
         remote.accept(project, commit)
+    if as_json:
+        say(json.dumps({"project": project, "accepted": commit}))
+        return
     say(f"accepted {commit}; 'bbops status' says when it is live")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from bbops.cli._change import finish, open_change, path_option
+from bbops.cli._change import as_json_option, finish, open_change, path_option
 from bbops.cli.set import split_pairs
 
 
@@ -18,7 +18,8 @@ from bbops.cli.set import split_pairs
     help="Change a key of the copy, for example path=/other; may be repeated.",
 )  # fmt: skip
 @path_option
-def command(old: str, new: str, folder: Path, pairs: tuple[str, ...]) -> None:
+@as_json_option
+def command(old: str, new: str, folder: Path, pairs: tuple[str, ...], *, as_json: bool) -> None:
     """Copy the resource OLD to NEW; a channel takes copies of its endpoints along.
 
     'bbops copy channels/web-v1 channels/web-v2' makes the next version of an API: a basePath with
@@ -33,4 +34,4 @@ def command(old: str, new: str, folder: Path, pairs: tuple[str, ...]) -> None:
     made = copy(change, parse_name(old), parse_name(new))
     for key, value in split_pairs(pairs):
         set_key(change, made[0], key, value)
-    finish(change)
+    finish(change, as_json=as_json)

@@ -7,6 +7,7 @@ import json
 import click
 
 from bbops.answers import Draft
+from bbops.cli._family import Family
 from bbops.cli._listing import say_list
 from bbops.cli._server import as_json_option, of_project, of_server, open_remote
 from bbops.console import say
@@ -15,7 +16,7 @@ from bbops.render import printable
 _COLOURS = {"live": "green", "stalled": "red", "waking": "yellow"}
 
 
-@click.group()
+@click.group(cls=Family)
 def command() -> None:
     """List the previews of a server's branches, and get into one.
 
@@ -63,11 +64,15 @@ def token(branch: str, hours: int, project: str | None, server: str, *, as_json:
 @click.argument("branch")
 @of_project
 @of_server
-def renew(branch: str, project: str | None, server: str) -> None:
+@as_json_option
+def renew(branch: str, project: str | None, server: str, *, as_json: bool) -> None:
     """Let the draft of BRANCH begin anew with an empty database."""
     with open_remote(server) as remote:
         name = project or remote.only_project()
         remote.renew_draft(name, remote.draft(name, branch).slug)
+    if as_json:
+        say(json.dumps({"project": name, "renewed": branch}))
+        return
     say(f"the draft of {printable(branch)} begins anew when it is asked for")
 
 

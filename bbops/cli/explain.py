@@ -2,40 +2,56 @@
 
 from __future__ import annotations
 
+import json
+from typing import TYPE_CHECKING
+
 import click
 
 from bbops.console import say
 from bbops.diagnostics import suggest
 from bbops.errors import BbopsError
 
+if TYPE_CHECKING:
+    from bbops.authoring.codes import Code
+
 
 @click.command()
 @click.argument("code", required=False)
-def command(code: str | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+def command(code: str | None, *, as_json: bool) -> None:
     """Explain CODE, which a diagnostic shows in brackets; without it, list all codes."""
     from bbops.authoring.codes import read_codes  # noqa: PLC0415 - after the arguments
 
     codes = read_codes()
     if code is None:
-        say(_listed([(one.section, one.name, one.text) for one in codes.values()]))
+        every = list(codes.values())
+        say(json.dumps(list(map(_as_json, every))) if as_json else _listed(every))
         return
     name = code.strip("[]").lower()
     if name not in codes:
         hint = suggest(name, codes) or "'bbops explain' lists all codes"
         raise BbopsError(f"there is no code '{name}'", hint=hint)
     found = codes[name]
+    say(json.dumps(_as_json(found)) if as_json else _explained(found))
+
+
+def _as_json(one: Code) -> dict[str, str]:
+    return {"code": one.name, "section": one.section, "text": one.text, "examples": one.examples}
+
+
+def _explained(found: Code) -> str:
     head = click.style(found.name, bold=True)
     parts = [f"{head} ({_plain(found.section)})", _plain(found.text), _examples(found.examples)]
-    say("\n\n".join(part for part in parts if part))
+    return "\n\n".join(part for part in parts if part)
 
 
-def _listed(codes: list[tuple[str, str, str]]) -> str:
-    widest = max(len(name) for _, name, _ in codes)
+def _listed(codes: list[Code]) -> str:
+    widest = max(len(one.name) for one in codes)
     lines: list[str] = []
-    for section in dict.fromkeys(section for section, _, _ in codes):
+    for section in dict.fromkeys(one.section for one in codes):
         lines += ["", click.style(_plain(section), bold=True)]
         lines += [
-            f"  {name:{widest}}  {_plain(text)}" for one, name, text in codes if one == section
+            f"  {one.name:{widest}}  {_plain(one.text)}" for one in codes if one.section == section
         ]
     return "\n".join(lines[1:])
 

@@ -6,6 +6,7 @@ change.
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import click
 from bbops.console import say, wants_color
 from bbops.diagnostics import Diagnostic
 from bbops.errors import BbopsError
+from bbops.render import as_json as to_json
 from bbops.render import plural, printable, render
 
 
@@ -24,7 +26,8 @@ from bbops.render import plural, printable, render
     "--stdin", is_flag=True,
     help="Read one file from stdin and print it; PATHS then says where it lies.",
 )  # fmt: skip
-def command(paths: tuple[Path, ...], *, check: bool, stdin: bool) -> int:
+@click.option("--json", "as_json", is_flag=True, help="Print the files as JSON.")
+def command(paths: tuple[Path, ...], *, check: bool, stdin: bool, as_json: bool) -> int:
     """Write the project's files in one style: the files or folders in PATHS, else all.
 
     Two blanks a level, quotes only where they are needed, keys in the order of the reference, LF at
@@ -32,19 +35,26 @@ def command(paths: tuple[Path, ...], *, check: bool, stdin: bool) -> int:
     """
     if stdin:
         return _format_stdin(paths, check=check)
-    changed = same = 0
+    changed, same = list[str](), 0
     found: list[Diagnostic] = []
     for root, chosen in _by_project(paths or (Path(),)).items():
         formatted, wrong, left = _format_project(root, chosen, check=check)
-        for path in formatted:
-            say(f"{'would format' if check else 'formatted'} {printable(_shown(root / path))}")
-        changed, same = changed + len(formatted), same + left
+        changed, same = [*changed, *(_shown(root / path) for path in formatted)], same + left
         found += wrong
+    if as_json:
+        say(json.dumps({"changed": changed, "diagnostics": list(map(to_json, found))}))
+    else:
+        _tell(changed, same, found, check=check)
+    return int(bool(found) or (check and bool(changed)))
+
+
+def _tell(changed: list[str], same: int, found: list[Diagnostic], *, check: bool) -> None:
+    for path in changed:
+        say(f"{'would format' if check else 'formatted'} {printable(path)}")
     if found:
         say(render(found, "text", color=wants_color(sys.stdout)))
     if not found or changed:
-        say(_summary(changed, same, check=check))
-    return int(bool(found) or (check and changed > 0))
+        say(_summary(len(changed), same, check=check))
 
 
 def _summary(changed: int, same: int, *, check: bool) -> str:

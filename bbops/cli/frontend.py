@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from bbops.cli._family import Family
 from bbops.cli._listing import say_list
 from bbops.cli._server import as_json_option, of_project, of_server, open_remote
 from bbops.console import say
@@ -20,7 +21,7 @@ _SOME_DAY = (1980, 1, 1, 0, 0, 0)
 _SHOWN = ".well-known"
 
 
-@click.group()
+@click.group(cls=Family)
 def command() -> None:
     """Publish built files beside a project's API, without a commit of the project.
 

@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from bbops.answers import SentMessage
+from bbops.cli._family import Family
 from bbops.cli._listing import say_list
 from bbops.cli._server import as_json_option, of_server, open_remote
 from bbops.console import say
@@ -20,7 +21,7 @@ SHOWN = 12
 _COLOURS = {"taken": "green", "waiting": "yellow", "dropped": "red"}
 
 
-@click.group()
+@click.group(cls=Family)
 def command() -> None:
     """See what the webhooks of a server were sent, test them, send something again; for owners.
 
@@ -38,7 +39,7 @@ def show(limit: int, server: str, *, as_json: bool) -> None:
     """List the last messages, the newest first, and what came of each."""
     with open_remote(server) as remote:
         found = remote.of_server("GET", f"hooks?limit={limit}", list[SentMessage])
-    none = "nothing was sent yet; 'bbops hooks test' sends something"
+    none = "nothing was sent yet; 'bbops hooks test' tries whom the server's file names"
     say_list(found, _line, none=none, as_json=as_json)
 
 

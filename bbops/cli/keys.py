@@ -11,12 +11,13 @@ import click
 import msgspec
 
 from bbops.answers import ApiKey, IssuedKey
+from bbops.cli._family import Family
 from bbops.cli._listing import say_list
 from bbops.cli._server import as_json_option, of_project, of_server, open_remote
 from bbops.console import say
 from bbops.errors import ServerError
 from bbops.remote import Remote
-from bbops.render import printable
+from bbops.render import one_line
 
 T = TypeVar("T")
 
@@ -29,7 +30,7 @@ SHOWN: Final = 9
 of_draft = click.option("--draft", metavar="BRANCH", help="Of this draft, which has its own.")
 
 
-@click.group()
+@click.group(cls=Family)
 def command() -> None:
     """Give out API keys for channels with 'authentication: API Key'; for maintainers.
 
@@ -102,11 +103,12 @@ def rotate(
 @of_draft
 @of_project
 @of_server
-def revoke(key: str, draft: str | None, project: str | None, server: str) -> None:
+@as_json_option
+def revoke(key: str, draft: str | None, project: str | None, server: str, *, as_json: bool) -> None:
     """End KEY: within five seconds it opens nothing, on every process of the server."""
     with open_remote(server) as remote:
         ended = _ask(remote, project, draft, "POST", f"/{_shown(key)}/revoke", dict[str, str])
-    say(f"revoked {ended['id']}")
+    say(json.dumps(ended) if as_json else f"revoked {ended['id']}")
 
 
 def _ask(
@@ -144,7 +146,7 @@ def _show(made: IssuedKey, *, as_json: bool) -> None:
 def _line(one: ApiKey, now: float) -> str:
     channels = "every channel" if one.channels is None else ", ".join(one.channels)
     when = f"{_end(one, now):<16}  {_use(one):<21}"
-    return f"{one.prefix}…  {when}  {printable(one.name)}  {channels}  {one.id}"
+    return f"{one.prefix}…  {when}  {one_line(one.name)}  {channels}  {one.id}"
 
 
 def _end(one: ApiKey, now: float) -> str:

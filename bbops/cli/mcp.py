@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import click
 
+from bbops.cli._family import Family
 from bbops.cli._history import find_here
 from bbops.cli._server import as_json_option, of_server, open_remote
 from bbops.console import say
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from bbops.mcp.installing.steps import Step
 
+NAME = "bbops"
 of_clients = click.option(
     "--client", "names", multiple=True, metavar="NAME",
     help="A client, such as claude-code or cursor; those that are used here when left out.",
@@ -30,7 +32,7 @@ of_workspace = click.option(
 does = click.option("--yes", is_flag=True, help="Change the files; without it they are only named.")
 
 
-@click.group()
+@click.group(cls=Family)
 def command() -> None:
     """Connect coding agents to a server, over the Model Context Protocol.
 
@@ -43,7 +45,7 @@ def command() -> None:
 @of_server
 @of_workspace
 @click.option(
-    "--name", default="bbops", show_default=True, help="What clients call the server."
+    "--name", default=NAME, show_default=True, help="What clients call the server."
 )  # fmt: skip
 @does
 @as_json_option
@@ -85,7 +87,7 @@ def connect(
 @command.command("status")
 @of_clients
 @of_workspace
-@click.option("--name", default="bbops", show_default=True, help="What clients call the server.")
+@click.option("--name", default=NAME, show_default=True, help="What clients call the server.")
 @as_json_option
 def status(names: tuple[str, ...], workspace: Path, name: str, *, as_json: bool) -> None:
     """Show which clients know the server, and whether it answers."""
@@ -96,7 +98,7 @@ def status(names: tuple[str, ...], workspace: Path, name: str, *, as_json: bool)
         say(json.dumps(found, indent=2))
         return
     for one in found["clients"]:
-        state = "not configured"
+        state = one.get("wrong", "not configured")
         if one["configured"]:
             reached = one["reached"]
             state = f"{one['url']}  {_tell_reached(reached)}"
@@ -159,15 +161,16 @@ def _install(
         steps = installing.carry_out(workspace, steps)
     if as_json:
         told = {"mcpUrl": url, "clients": [*clients], "steps": installing.as_json(steps)}
-        say(json.dumps(told | {"next": _next(steps, yes=yes)}, indent=2))
+        say(json.dumps(told | {"next": _next(steps, name, yes=yes)}, indent=2))
         return
     for one in steps:
         word = "done" if one.done else "you " if one.kind == "ask_user" else "todo"
         say(f"{word}  {printable(one.title)}" + (f"  ({one.path})" if one.path else ""))
-    say(_next(steps, yes=yes))
+    say(_next(steps, name, yes=yes))
 
 
-def _next(steps: Sequence[Step], *, yes: bool) -> str:
+def _next(steps: Sequence[Step], name: str, *, yes: bool) -> str:
     if not yes and any(not one.done and one.kind != "ask_user" for one in steps):
         return "nothing was written; the same with --yes changes these files"
-    return "restart the client, and sign in when it asks; 'bbops mcp status' shows how it is"
+    how = "bbops mcp status" + (f" --name {name}" if name != NAME else "")
+    return f"restart the client, and sign in when it asks; '{how}' shows how it is"

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import click
 
-from bbops.cli._change import finish, open_change, path_option
+from bbops.cli._change import as_json_option, finish, open_change, path_option
 
 
 @click.command()
 @click.argument("old")
 @click.argument("new")
 @path_option
-def command(old: str, new: str, folder: Path) -> None:
+@as_json_option
+def command(old: str, new: str, folder: Path, *, as_json: bool) -> None:
     """Rename the resource OLD to NEW, and rewrite every reference to it.
 
     Both are named like 'functions/notes/create'. OLD may be a folder such as 'functions/notes'.
@@ -27,4 +28,4 @@ def command(old: str, new: str, folder: Path) -> None:
     from bbops.authoring.naming import parse_name  # noqa: PLC0415
 
     move(change, parse_name(old), parse_name(new))
-    finish(change)
+    finish(change, as_json=as_json)

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import click
 
-from bbops.cli._change import finish, open_change, path_option
+from bbops.cli._change import as_json_option, finish, open_change, path_option
 
 
 @click.command()
 @click.argument("kind")
 @click.argument("name")
 @path_option
-def command(kind: str, name: str, folder: Path) -> None:
+@as_json_option
+def command(kind: str, name: str, folder: Path, *, as_json: bool) -> None:
     """Make a new resource NAME of a KIND, for example 'endpoint notes/archive'.
 
     KIND is endpoint, function, table, channel, task, trigger, realtime, agent, addon or test. What
@@ -29,4 +30,4 @@ def command(kind: str, name: str, folder: Path) -> None:
     kinds = folder_of(kind)
     clean = name.removeprefix(f"{kinds}/").removesuffix(".yaml")
     make(change, Name(kinds, clean))
-    finish(change)
+    finish(change, as_json=as_json)

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from bbops.cli._family import Family
 from bbops.cli._listing import say_list
 from bbops.cli._server import as_json_option, of_project, of_server, open_remote
 from bbops.console import say
-from bbops.render import printable, render
+from bbops.render import one_line, printable, render
 
 if TYPE_CHECKING:
     from bbops.answers import Finding, Proposal, Replayed, Standing
@@ -26,7 +27,7 @@ with_text = click.option("-m", "--message", default="", metavar="TEXT", help="Wh
 of_number = click.argument("number", type=click.IntRange(1))
 
 
-@click.group()
+@click.group(cls=Family)
 def command() -> None:
     """List, review and merge the proposals of a server's project.
 
@@ -54,7 +55,7 @@ def show_all(state: str, project: str | None, server: str, *, as_json: bool) -> 
 def _line(one: Proposal) -> str:
     state = click.style(f"{one.state:<6}", fg=_COLOURS.get(one.state))
     more = "" if one.ready or one.state != "open" else ", not ready"
-    return f"#{one.number:<4} {state}  {printable(one.title)}  ({printable(one.author)}{more})"
+    return f"#{one.number:<4} {state}  {one_line(one.title)}  ({one_line(one.author)}{more})"
 
 
 @command.command()
@@ -214,20 +215,20 @@ def _review(
 
 def _lines(found: Standing) -> list[str]:
     one = found.proposal
-    lines = [*_head(one), found.page]
+    title, lines = one_line(f"#{one.number} {one.title}"), [*_head(one), found.page]
     if found.preview:
         lines.append(f"preview {found.preview}")
     if one.state == "open":
         lines += ["", found.text] if found.text else []
         lines += _tell(found.diagnostics)
         if found.tests:
-            lines += ["", printable(found.tests.summary), *_tell(found.tests.diagnostics)]
+            lines += ["", found.tests.summary, *_tell(found.tests.diagnostics)]
         lines += ["", *_replayed(found.replayed)] if found.replayed else []
         lines += ["", *(found.obstacles or ("it can be merged",))]
     for each in one.reviews:
-        said = f": {each.text}" if each.text else ""
-        lines.append(printable(f"{each.who} {_VERBS[each.verdict]} ({each.head[:12]}){said}"))
-    return lines
+        said = f": {_inner(each.text)}" if each.text else ""
+        lines.append(f"{each.who} {_VERBS[each.verdict]} ({each.head[:12]}){said}")
+    return [click.style(title, bold=True), *map(printable, lines)]
 
 
 def _replayed(found: Replayed) -> list[str]:
@@ -239,7 +240,7 @@ def _replayed(found: Replayed) -> list[str]:
     lines.append(f"{len(found.changed)} of {found.asked} answers would change")
     if found.left:
         lines.append(f"{found.left} not asked: signed in, with a secret, or too slow")
-    return [printable(line) for line in lines]
+    return lines
 
 
 def _tell(found: Sequence[Finding]) -> list[str]:
@@ -248,11 +249,15 @@ def _tell(found: Sequence[Finding]) -> list[str]:
 
 
 def _head(one: Proposal) -> list[str]:
-    title = printable(f"#{one.number} {one.title}")
     told = f"{_state(one)}, by {one.author} for {one.target}, {one.head[:12]}"
     asked = f"asked for a review: {', '.join(one.reviewers)}" if one.reviewers else ""
-    more = filter(None, [printable(asked), one.description])
-    return [click.style(title, bold=True), printable(told), *more]
+    said = f"    {_inner(one.description)}" if one.description else ""
+    return [told, *filter(None, [asked, said])]
+
+
+def _inner(text: str) -> str:
+    """Return what somebody wrote so that none of its lines is taken for one of ours."""
+    return text.strip().replace("\n", "\n    ")
 
 
 def _state(one: Proposal) -> str:

@@ -30,7 +30,8 @@ FOLLOW_SECONDS = 0.5
 @click.option("--since", metavar="TIME", help="Not before: 2026-03-05T10:00, or 10m ago.")
 @click.option("--until", metavar="TIME", help="Not after, likewise.")
 @click.option("--slower-than", type=float, metavar="MS", help="Only those that took longer.")
-@click.option("--limit", default=50, show_default=True, help="How many, the newest.")
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 1_000),
+              help="How many, the newest.")  # fmt: skip
 @click.option("--details", is_flag=True, help="With input and output, where they are kept.")
 @click.option("--follow", "-f", is_flag=True, help="Wait for more, until Ctrl-C.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per request.")
@@ -51,6 +52,8 @@ def command(name: str | None, server: str, *, follow: bool, as_json: bool, **fil
                 after = one["id"]
                 say(json.dumps(one) if as_json else "\n".join(lines(one)))
             if not follow:
+                if not after and not as_json:
+                    say("no request that fits is remembered")
                 return
             time.sleep(FOLLOW_SECONDS)
 

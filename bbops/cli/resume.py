@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import click
 
 from bbops.cli._server import of_server, open_remote
@@ -16,12 +18,17 @@ from bbops.render import printable
     help="Also let the newest commit through a freeze, once; the audit log says who did.",
 )  # fmt: skip
 @of_server
-def command(name: str | None, server: str, *, despite_freeze: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+def command(name: str | None, server: str, *, despite_freeze: bool, as_json: bool) -> None:
     """Let the newest commit of the project NAME, by default the only one, go live again."""
     with open_remote(server) as remote:
         project = name or remote.only_project()
         was_suspended = remote.resume(project)
         exempted = remote.exempt(project) if despite_freeze else ""
+    if as_json:
+        told = {"project": project, "was_suspended": was_suspended, "exempted": exempted}
+        say(json.dumps(told))
+        return
     word = "go on" if was_suspended else "were not suspended"
     say(f"publications of {printable(project)} {word}")
     if exempted:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from bbops.cli._change import finish, open_change, path_option
+from bbops.cli._change import as_json_option, finish, open_change, path_option
 from bbops.render import plural
 
 
@@ -14,7 +14,8 @@ from bbops.render import plural
 @click.argument("name")
 @click.option("--force", is_flag=True, help="Remove it although something names it.")
 @path_option
-def command(name: str, folder: Path, *, force: bool) -> int:
+@as_json_option
+def command(name: str, folder: Path, *, force: bool, as_json: bool) -> int:
     """Remove the resource NAME, such as 'endpoints/notes/create'.
 
     Refused with exit code 1 while another file names it. Nothing is committed.
@@ -31,5 +32,5 @@ def command(name: str, folder: Path, *, force: bool) -> int:
         )
         click.echo("nothing was changed; --force removes it all the same", err=True)
         return 1
-    finish(change, force=force)
+    finish(change, force=force, as_json=as_json)
     return 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from bbops.cli._change import finish, open_change, path_option
+from bbops.cli._change import as_json_option, finish, open_change, path_option
 from bbops.errors import BbopsError
 
 
@@ -16,7 +16,10 @@ from bbops.errors import BbopsError
 @click.argument("pairs", metavar="KEY=VALUE…", nargs=-1)
 @click.option("unset", "--unset", multiple=True, metavar="KEY", help="Take a key away.")
 @path_option
-def command(name: str, pairs: tuple[str, ...], folder: Path, unset: tuple[str, ...]) -> None:
+@as_json_option
+def command(
+    name: str, pairs: tuple[str, ...], folder: Path, unset: tuple[str, ...], *, as_json: bool
+) -> None:
     """Set keys of the resource NAME, such as 'endpoints/notes/create docsVisibility=hidden'.
 
     VALUE is YAML on one line; a key below another is written 'cors.maxAge'. Settings are named
@@ -36,7 +39,7 @@ def command(name: str, pairs: tuple[str, ...], folder: Path, unset: tuple[str, .
         set_key(change, resource, key, value)
     for key in unset:
         unset_key(change, resource, key)
-    finish(change)
+    finish(change, as_json=as_json)
 
 
 def split_pairs(pairs: Iterable[str]) -> Iterator[tuple[str, str]]:

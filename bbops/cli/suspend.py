@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import click
 
 from bbops.cli._server import of_server, open_remote
@@ -13,7 +15,8 @@ from bbops.render import printable
 @click.argument("name", required=False)
 @click.option("--reason", default="", metavar="TEXT", help="Why; the status shows it.")
 @of_server
-def command(name: str | None, reason: str, server: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+def command(name: str | None, reason: str, server: str, *, as_json: bool) -> None:
     """Let nothing new of the project NAME, by default the only one, go live until 'bbops resume'.
 
     What is live stays, drafts go on, and pushes are taken: the newest commit waits.
@@ -21,4 +24,7 @@ def command(name: str | None, reason: str, server: str) -> None:
     with open_remote(server) as remote:
         project = name or remote.only_project()
         remote.suspend(project, reason)
+    if as_json:
+        say(json.dumps({"project": project, "suspended": True}))
+        return
     say(f"publications of {printable(project)} are suspended; 'bbops resume' lets them go on")

@@ -25,12 +25,14 @@ from bbops.tree import FolderTree
     "form", "--format", type=click.Choice(FORMS), default="text", show_default=True,
     help="How to print what is found.",
 )  # fmt: skip
-def command(folder: Path, form: Form) -> int:
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+def command(folder: Path, form: Form, *, as_json: bool) -> int:
     """Check the project in DIR (default: the current folder) without running it.
 
     Prints every mistake with its place and a cure. Exits with 0 when the project can go live, with
     1 when it has errors, with 2 when it cannot be read.
     """
+    form = "json" if as_json else form
     require_project(folder)
     size, found = _check(folder)
     text = render(found, form, folder=_seen_from_here(folder), color=wants_color(sys.stdout))
@@ -64,7 +66,9 @@ def require_project(folder: Path) -> None:
     if not folder.exists():
         raise BbopsError(f"folder '{folder}' does not exist")
     if not folder.is_dir():
-        raise BbopsError(f"'{folder}' is a file, expected the folder that holds project.yaml")
+        hint = "'bbops serve' checks a server's file" if folder.name == "server.yaml" else ""
+        message = f"'{folder}' is a file, expected the folder that holds project.yaml"
+        raise BbopsError(message, hint=hint)
     if not os.path.lexists(folder / "project.yaml"):
         raise BbopsError(f"there is no project.yaml in '{folder}'", hint=_cure(folder))
 

@@ -18,8 +18,7 @@ from bbops.git.command import INSTALL, Answer, failure, run
 from bbops.git.environment import Limits
 from bbops.git.place import Place, Stamp, find_repository, stamp_branch
 from bbops.git.writing import BBOPS, Identity
-from bbops.names import BlobId, FilePath
-from bbops.tree import Entry, is_safe
+from bbops.tree import BlobId, Entry, FilePath, is_safe
 
 OLDEST_GIT = (2, 38)
 MAX_LISTED_BYTES = 16 << 20
@@ -217,7 +216,7 @@ def _require_empty(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
         first = next(path.iterdir(), None)
     except OSError as error:
-        raise GitError(f"cannot use folder '{path}': {error.strerror}") from None
+        raise GitError(f"cannot use folder '{path}': {_reason(error)}") from None
     if first is not None:
         what = "is a git repository already" if (path / ".git").exists() else "is not empty"
         raise GitError(f"folder '{path}' {what}", hint="name a new or an empty folder")
@@ -231,7 +230,11 @@ def _write(root: Path, name: str, data: bytes) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data)
     except OSError as error:
-        raise GitError(f"cannot write '{target}': {error.strerror}") from None
+        raise GitError(f"cannot write '{target}': {_reason(error)}") from None
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or "no reason given").lower()
 
 
 def _commit(place: Place, work_tree: Path, message: str) -> str:

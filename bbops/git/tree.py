@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bbops.git.store import Store
-from bbops.names import BlobId
-from bbops.tree import Entry, is_local
+from bbops.tree import BlobId, Entry, is_local
 
 
 class GitTree:

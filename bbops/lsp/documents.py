@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from bbops.names import BlobId, FilePath
-from bbops.tree import Entry, FolderTree, blob_id, is_local, is_safe
+from bbops.tree import BlobId, Entry, FilePath, FolderTree, blob_id, is_local, is_safe
 
 
 class Overlay:

@@ -10,9 +10,9 @@ from bbops.diagnostics import Diagnostic
 from bbops.load import kinds
 from bbops.lsp.documents import Overlay
 from bbops.model import Model
-from bbops.names import BlobId
 from bbops.project import Project
 from bbops.resources.addon import addon_model
+from bbops.tree import BlobId
 from bbops.yaml.document import Document
 from bbops.yaml.document import load as load_document
 

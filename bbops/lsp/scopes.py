@@ -16,9 +16,9 @@ from bbops.lsp.mend import mend
 from bbops.lsp.outside import scope_outside
 from bbops.lsp.repair import WORD, Repaired, Whole, is_here
 from bbops.lsp.slots import node_at
-from bbops.names import BlobId, FilePath
 from bbops.project import Project, Resource
 from bbops.resources.function import Function
+from bbops.tree import BlobId, FilePath
 from bbops.yaml.document import Text
 
 

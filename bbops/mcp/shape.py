@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 _DEFINED = "#/$defs/"
 _EMPTY: tuple[Any, ...] = ([], {}, None, "")
+_AT: Final = re.compile(r" - at `\$([^`]*)`$")
+_PART: Final = re.compile(r"\.([^.\[]+)|\[")
 
 Schema = dict[str, Any]
 
@@ -46,3 +49,25 @@ def _keep(name: str, value: Any, defined: Mapping[str, Any]) -> Any:
     if name in {"anyOf", "prefixItems"}:
         return [_shorten(one, defined) for one in value]
     return value
+
+
+# ---- what a wrong value should have been
+
+
+def find_wanted(schema: Schema, complaint: str) -> str:
+    """Return what may stand at the place that msgspec complains of: options, or names."""
+    place = _AT.search(complaint)
+    for name in _PART.findall(place[1]) if place else ():
+        inner = schema.get("properties", {}).get(name) if name else schema.get("items")
+        if inner is None:
+            return ""
+        schema = inner
+    if "enum" in schema:
+        return f"one of: {', '.join(map(str, schema['enum']))}"
+    if schema.get("type") != "object":
+        return ""
+    needed, names = schema.get("required", []), [*schema.get("properties", {})]
+    more = [name for name in names if name not in needed]
+    parts = [f"needs {', '.join(needed)}"] if needed else []
+    parts += [f"may have {', '.join(more)}"] if more else []
+    return f"it {' and '.join(parts)}" if parts else "it takes none"

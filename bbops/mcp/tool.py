@@ -14,7 +14,7 @@ import msgspec
 
 from bbops.diagnostics import suggest
 from bbops.errors import BbopsError
-from bbops.mcp.shape import describe
+from bbops.mcp.shape import describe, find_wanted
 from bbops.registry import members
 
 Place = TypeVar("Place")
@@ -128,7 +128,8 @@ async def call(tool: Tool[Place], place: Place, arguments: Mapping[str, Any]) ->
     try:
         taken = msgspec.convert(arguments, tool.takes)
     except msgspec.ValidationError as error:
-        raise Refused(f"arguments of {tool.name}: {_lower(str(error))}") from None
+        said = f"arguments of {tool.name}: {_lower(str(error))}"
+        raise Refused(said, hint=find_wanted(tool.input_schema, str(error))) from None
     try:
         given = await tool.run(place, taken)
     except BbopsError as error:

@@ -18,6 +18,10 @@ from bbops.project_api import TIMEOUT_SECONDS, reason_of
 
 T = TypeVar("T")
 
+_RELEASE = "x-release"
+"""A header of every answer of a project's API."""
+_WHERE = "'bbops serve' prints the address of its control plane, port 8001 by default"
+
 
 def write_query(given: Mapping[str, Any]) -> str:
     """Return what stands behind the question mark of an address."""
@@ -124,11 +128,13 @@ class Connection:
         if said and answer.status_code == httpx.codes.UNAUTHORIZED:
             what = "this token no longer" if self._has_token else "you for nobody"
             return ServerError(f"'{self._url}' takes {what}", hint=f"bbops login {self._url}")
+        if _RELEASE in answer.headers:
+            return ServerError(f"what answers at '{self._url}' is a project's API", hint=_WHERE)
         if said:
             return ServerError(f"the server at '{self._url}' said no: {said}")
         return ServerError(
             f"what answers at '{self._url}' is no control plane of bbops",
-            hint="'bbops serve' prints the address of its control plane, port 8001 by default",
+            hint=_WHERE,
         )
 
     def _missing(self, name: str) -> ServerError:

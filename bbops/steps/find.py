@@ -59,9 +59,9 @@ class Find(Step):
       one, so pages are stable; null sorts last in both directions. In `orderBy: ${ query.sort }`
       the shape has an `enum` of such orders: of columns of the table, and of the rows that its
       relations lead to, but for private ones.
-    - `after: ${ query.cursor }` gives a page as `{rows, next}`: `next` is the cursor to the page
-      behind it, null at the end, and a cursor of null is the first page. It holds the last row's
-      values of what orders the rows, signed for this step and order; any other is 400
+    - `after: ${ query.cursor }` gives a page as `{rows, next}` (pagination): `next` is the cursor
+      to the page behind it, null at the end, and a cursor of null is the first page. It holds the
+      last row's values of what orders the rows, signed for this step and order; any other is 400
       `invalidCursor`. So a page costs the same wherever it is, and rows that come or go move no
       other. The key is made once by the server, or is `BBOPS_CURSOR_KEY` of its environment, which
       several servers share.

@@ -58,9 +58,19 @@ def _merge(old: Node, new: Node) -> Node:
 
 def _merge_map(old: Block, new: Block) -> list[Entry]:
     wanted = {_name(one): one for one in new.entries}
-    kept = [_merge_entry(one, wanted.pop(_name(one))) for one in old.entries
-            if _name(one) in wanted]  # fmt: skip
+    renamed = _find_renamed(old, new)
+    pairs = ((one, wanted.pop(renamed.get(_name(one), _name(one)), None)) for one in old.entries)
+    kept = [_merge_entry(one, other) for one, other in pairs if other is not None]
     return [*kept, *wanted.values()]
+
+
+def _find_renamed(old: Block, new: Block) -> dict[str, str]:
+    """Return the new name of a key that alone has gone, where its value stands under another."""
+    was, now = ({_name(one): one.value for one in block.entries} for block in (old, new))
+    gone, came = [*(was.keys() - now.keys())], [*(now.keys() - was.keys())]
+    if len(gone) == len(came) == 1 and _key(was[gone[0]]) == _key(now[came[0]]):
+        return {gone[0]: came[0]}
+    return {}
 
 
 def _merge_list(old: Block, new: Block) -> list[Entry]:
@@ -80,7 +90,8 @@ def _merge_entry(old: Entry, new: Entry) -> Entry:
     value = _merge(old.value, new.value)
     is_of_one_form = isinstance(old.value, Block) is isinstance(value, Block)
     head, tail = (old.head, old.tail) if is_of_one_form else ("", "")
-    return Entry(old.key, value, old.before, head, tail)
+    key = old.key if _name(old) == _name(new) else new.key
+    return Entry(key, value, old.before, head, tail)
 
 
 def _name(entry: Entry) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated
 
 import msgspec
@@ -81,11 +82,20 @@ async def run(place: Workplace, taken: Wanted) -> Preview:
     """Preview, and say how to go on."""
     done = await place.work(PREVIEW, taken)
     if not done.ok:
-        wrong = {one.ref for one in done.diagnostics if one.ref and one.severity == "error"}
-        read = Call("context_read", {"refs": sorted(wrong)[:20]}, "read what has mistakes")
-        return replace(done, next=[read] if wrong else [])
+        return replace(done, next=[*_find_help(done)])
     arguments = {"draft": taken.draft or NAME, "plan": done.plan, "message": "Say what changes"}
     return replace(done, next=[Call("apply_changes", arguments, "commit exactly this to a draft")])
+
+
+def _find_help(done: Preview) -> Iterator[Call]:
+    """Yield how to mend: what was sent is read nowhere yet, but how it is written is."""
+    wrong = {one.ref: one.file for one in done.diagnostics if one.ref and one.severity == "error"}
+    unfit = sorted(ref for ref, file in wrong.items() if file not in done.files)[:20]
+    kinds = sorted({ref.partition("/")[0] for ref, file in wrong.items() if file in done.files})
+    if unfit:
+        yield Call("context_read", {"refs": unfit}, "read what no longer fits")
+    for kind in kinds[:2]:
+        yield Call("context_schema", {"kind": kind}, "see how it is written, and send all again")
 
 
 TOOL = Tool(

@@ -82,9 +82,14 @@ def _write_inside(tree: Tree, ref: Ref, change: Callable[[Any], Any]) -> Bytes:
     old = Files(tree).read([ref]).get(ref, b"")
     document = read_source(old)
     if ref.kind == DOC or document.problems or not isinstance(document.root, dict):
+        why = "".join(f": line {one.line}: {one.message}" for one in document.problems[:1])
         hint = "put the whole of it, without a path"
-        raise BbopsError(f"'{ref}' has no entries that can be changed alone", hint=hint)
-    return _write(ref, old, change(document.root))
+        raise BbopsError(f"'{ref}' has no entries that can be changed alone{why}", hint=hint)
+    new = change(document.root)
+    if not new:
+        hint = "delete it without a path, or put another body"
+        raise BbopsError(f"nothing would be left of '{ref}'", hint=hint)
+    return _write(ref, old, new)
 
 
 def _write(ref: Ref, old: bytes | None, body: Mapping[str, Any]) -> Bytes:

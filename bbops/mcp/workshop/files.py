@@ -7,8 +7,7 @@ from typing import Any
 
 from bbops.mcp.refs import DOC, Ref, ref_of
 from bbops.mcp.workshop.telling import as_json
-from bbops.names import BlobId
-from bbops.tree import Entry, Tree
+from bbops.tree import BlobId, Entry, Tree
 from bbops.yaml.document import MAX_BYTES
 from bbops.yaml.document import load as load_document
 

@@ -73,7 +73,11 @@ def _changed(node: Any, path: Path, change: Callable[[Any, str | int], Any], who
 
 def _map(node: Any, path: Path) -> dict[str, Any]:
     if node is not None and not isinstance(node, dict):
-        raise BbopsError(f"on the way to {_shown(path)} is no map")
+        found = "a list" if isinstance(node, list) else "a value"
+        raise BbopsError(
+            f"what holds the entry at {_shown(path)} is {found}, not a map",
+            hint="keys lead into maps, indexes into lists, nothing into a value",
+        )
     return dict(node or {})
 
 
@@ -85,7 +89,10 @@ def _key(node: dict[str, Any], key: str | int, path: Path) -> str:
 
 def _index(node: list[Any], at: str | int, path: Path) -> int:
     if not isinstance(at, int) or not 0 <= at < len(node):
-        raise BbopsError(f"the list on the way to {_shown(path)} has {len(node)} entries")
+        raise BbopsError(
+            f"a list on the way to {_shown(path)} has {len(node)} entries, and none is {at!r:.100}",
+            hint=f"an index is a number from 0; a put at {len(node)} adds an entry",
+        )
     return at
 
 

@@ -111,7 +111,7 @@ class Terminal:
         """What happens to requests meanwhile."""
         if self.mode == "dev":
             return "routes answer 503 until this is mended"
-        return "the last good release serves on"
+        return "nothing of this goes live; what was live still is"
 
     def diagnostics(self, found: list[dict[str, Any]]) -> None:
         """Print diagnostics as `bbops validate` does."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from bbops.cli._family import Family
 from bbops.console import say
 from bbops.errors import ServerError
 from bbops.render import printable
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 HELD: Final = "end it with Ctrl-C in its terminal or 'kill {process}', restore, then start it again"
 
 
-@click.group("db")
+@click.group("db", cls=Family)
 def command() -> None:
     """Back up, restore, seed and query a project's data.
 
@@ -144,7 +145,8 @@ def seed_data(project: str | None, state: Path | None, *, as_json: bool) -> None
 @click.argument("plan", metavar="HASH")
 @of_project
 @where_state
-def approve_migration(plan: str, project: str | None, state: Path | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print what may be lost, as JSON.")
+def approve_migration(plan: str, project: str | None, state: Path | None, *, as_json: bool) -> None:
     """Let the migration HASH, which would lose something, be made.
 
     'bbops status' says what it is. A running server makes it within a second or two. What it drops
@@ -158,6 +160,11 @@ def approve_migration(plan: str, project: str | None, state: Path | None) -> Non
     place_of(project, state)  # which is there
     folder = folder_of(state or Path(".bbops/state"), project)
     approval = approve(folder, plan, who=user(), at=SystemClock().now())
+    if as_json:
+        import msgspec  # noqa: PLC0415 - only for this
+
+        say(msgspec.json.encode(approval).decode())
+        return
     for loss in approval.losses:
         say(f"{click.style('approved', fg='green', bold=True)}  {printable(loss.change)}")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from bbops.cli._family import Family
 from bbops.errors import ServerError
 from bbops_server.commands._options import state_folder
 from bbops_server.commands._projects import folder_of, of_project, require_project, where_state
@@ -17,7 +18,7 @@ for_drafts = click.option(
 )
 
 
-@click.group("env")
+@click.group("env", cls=Family)
 def command() -> None:
     """Set and list values of env variables.
 
@@ -33,9 +34,10 @@ def command() -> None:
 @where_state
 @click.option("--of-server", is_flag=True, help="It is the server's own, such as of a sign-in.")
 @for_drafts
+@click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
 def set_value(
     name: str, value: str | None, project: str | None, state: Path | None, *,
-    of_server: bool, drafts: bool,
+    of_server: bool, drafts: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Set NAME; without VALUE it is asked for, or read from a pipe, so no shell remembers it."""
     from bbops_server.host.secrets import Secrets  # noqa: PLC0415 - after --help
@@ -50,7 +52,7 @@ def set_value(
     if drafts and folder is not None:
         own = folder / "drafts"
     Secrets.open(own or state_folder(Path.cwd(), state)).set(name, value)
-    click.echo(f"{name} is set")
+    click.echo(json.dumps({"set": name}) if as_json else f"{name} is set")
 
 
 def ask(name: str) -> str:
@@ -69,6 +71,7 @@ def list_values(project: str | None, state: Path | None, *, drafts: bool, as_jso
     """List the names that have a value; values are never shown."""
     from bbops_server.host.secrets import Secrets  # noqa: PLC0415 - after --help
 
+    require_project(state)
     where = folder_of(state or Path(".bbops/state"), project) / ("drafts" if drafts else "")
     names = Secrets.open(where).names() if where.is_dir() else ()
     if as_json:

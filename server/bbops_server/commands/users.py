@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bbops.cli._family import Family
 from bbops.errors import BbopsError
 from bbops.render import printable
 from bbops_server.commands._book import (
@@ -36,7 +37,7 @@ in_project = click.option(
 )
 
 
-@click.group("users")
+@click.group("users", cls=Family)
 def command() -> None:
     """Add, invite and change the people of a server.
 

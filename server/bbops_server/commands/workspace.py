@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bbops.cli._family import Family
 from bbops.errors import ServerError
 from bbops.render import printable
 from bbops_server.commands._book import LOCAL, as_json, open_book, read_running
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _SWITCH = {"on": True, "off": False}
 
 
-@click.group("workspace")
+@click.group("workspace", cls=Family)
 def command() -> None:
     """Show and change the workspace, which owns the projects of a server.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from http import HTTPStatus
 from typing import Any
 
 from litestar import Litestar, MediaType, Request, Response, Router
@@ -54,7 +55,7 @@ from bbops_server.control import (
 from bbops_server.control.desk import Desk
 from bbops_server.control.entrance import read_visit, require
 from bbops_server.control.guard import Guard
-from bbops_server.control.refusals import refuse
+from bbops_server.control.refusals import refuse, words_of
 from bbops_server.control.routes import PERMISSION
 from bbops_server.control.view import create_template_config
 from bbops_server.control.visit import Visit, signin_path
@@ -145,13 +146,15 @@ def _apologize(request: AnyRequest, error: Exception) -> Response[Any]:
 def _explain(request: AnyRequest, error: HTTPException) -> Response[Any]:
     """Answer as the one who asks reads: a page for a browser, JSON for a program."""
     visit: Visit | None = request.state.get("visit")
+    if visit is None and error.status_code == HTTPStatus.NOT_FOUND:  # no route has made one
+        visit = Visit(request, request.app.state.desk)
     is_page = not request.url.path.startswith(("/api/", "/schema"))
     if visit is not None and is_page and "text/html" in request.headers.get("accept", ""):
         if error.status_code == 401:
             return visit.go(signin_path(request))
-        said = AccountError(error.detail)
+        said = AccountError(words_of(error))
         return visit.page("message", error.status_code, title="This cannot be done", error=said)
-    body = {"error": {"code": code_of(error.status_code), "message": error.detail}}
+    body = {"error": {"code": code_of(error.status_code), "message": words_of(error)}}
     return Response(
         body, status_code=error.status_code, media_type=MediaType.JSON, headers=error.headers
     )

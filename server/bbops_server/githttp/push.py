@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from bbops.errors import BbopsError
+from bbops.errors import BbopsError, GitError
 from bbops.git.proposals import Wish
 from bbops.render import printable
 from bbops_server.accounts.rules import Caller
@@ -20,6 +20,8 @@ from bbops_server.processes import LivingChild
 
 QUICK_SECONDS: Final = 2.0
 """A push waits so long for the tests of a proposal."""
+
+_READY: Final[Mapping[str, bool]] = {"": True, "yes": True, "no": False}
 
 
 class Push:
@@ -61,22 +63,20 @@ class Push:
         live = {one.source.branch for one in self._repository.followers}
         for one in updates:
             target, topic = read_target(one.ref, live) or ("", "")
-            wish = Wish(
-                one.new, target, topic or options.get("topic", ""), self._caller.email,
-                options.get("title", ""), options.get("description", ""),
-                options["ready"] != "no" if "ready" in options else None,
-                _read_people(options["reviewers"]) if "reviewers" in options else None,
-            )  # fmt: skip
-            await self._propose_one(one.ref, wish, say, is_forced="force" in options)
+            try:
+                wish = Wish(
+                    one.new, target, topic or options.get("topic", ""), self._caller.email,
+                    options.get("title", ""), options.get("description", ""),
+                    _read_ready(options),
+                    _read_people(options["reviewers"]) if "reviewers" in options else None,
+                )  # fmt: skip
+                await self._propose_one(one.ref, wish, say, is_forced="force" in options)
+            except BbopsError as error:
+                said = f"{error.message}; {error.hint}" if error.hint else error.message
+                await say(f"ng {one.ref} {' '.join(printable(said).split())}")
 
     async def _propose_one(self, ref: str, wish: Wish, say: Say, *, is_forced: bool) -> None:
-        try:
-            made, old = await asyncio.to_thread(
-                propose, self._desk.forge, wish, is_forced=is_forced
-            )
-        except BbopsError as error:
-            await say(f"ng {ref} {' '.join(printable(error.message).split())}")
-            return
+        made, old = await asyncio.to_thread(propose, self._desk.forge, wish, is_forced=is_forced)
         self._done.add(ref)
         await say(f"ok {ref}\noption refname refs/pull/{made.number}/head")
         before = old or "0" * len(made.head)
@@ -113,6 +113,14 @@ class Push:
         tests = standing.tests
         if tests and tests.state != "running" and tests.summary not in standing.obstacles:
             await say(printable(tests.summary))
+
+
+def _read_ready(options: Mapping[str, str]) -> bool | None:
+    """Return what `ready` says, None without it. Raises: GitError: it says neither yes nor no."""
+    said = options.get("ready")
+    if said is None or said in _READY:
+        return None if said is None else _READY[said]
+    raise GitError(f"'ready={said[:20]}' says neither yes nor no", hint="say -o ready=no")
 
 
 def _read_people(text: str) -> tuple[str, ...]:

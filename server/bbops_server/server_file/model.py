@@ -15,7 +15,7 @@ from bbops.errors import DatabaseError, GitError
 from bbops.git.address import Address, require_branch
 from bbops.model import Model
 from bbops_server.server_file.freeze import CheckedFreeze
-from bbops_server.server_file.webhook import WrittenWebhook
+from bbops_server.server_file.webhook import WrittenWebhook, check_receivers
 from bbops_server.settings import MAX_WORKERS, is_loopback
 
 _LISTEN = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):(?P<port>[0-9]{1,5})").fullmatch
@@ -239,7 +239,9 @@ class ServerFile(Model):
     egress: Egress = Egress()
     drafts: Drafts = Drafts()
     freeze: Annotated[list[CheckedFreeze], Field(max_length=100)] = []
-    webhooks: Annotated[list[WrittenWebhook], Field(max_length=20)] = []
+    webhooks: Annotated[
+        list[WrittenWebhook], Field(max_length=20), AfterValidator(check_receivers)
+    ] = []
     workers: Annotated[int, BeforeValidator(_number), Field(ge=1, le=MAX_WORKERS)] = 1
     database: Annotated[str, AfterValidator(_check_database)] = ""
     projects: dict[ProjectName, ServedProject]

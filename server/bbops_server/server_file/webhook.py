@@ -40,6 +40,19 @@ class WrittenWebhook(Model):
     secret_env: Annotated[str, StringConstraints(pattern=r"^[A-Z_][A-Z0-9_]*$")]
 
 
+def check_receivers(written: list[WrittenWebhook]) -> list[WrittenWebhook]:
+    """Take receivers of different addresses: each has one line of messages, and one secret."""
+    urls = [one.url for one in written]
+    for at, url in enumerate(urls):
+        if url in urls[:at]:
+            raise PydanticCustomError(
+                "bad_value", "{message}",
+                {"message": f"receiver {at + 1} has the address of receiver {urls.index(url) + 1}",
+                 "hint": "name all events of an address in one entry"},
+            )  # fmt: skip
+    return written
+
+
 def read_webhook(one: WrittenWebhook) -> Webhook:
     """Return what was written."""
     return Webhook(one.url, frozenset(one.events), one.secret_env)
