@@ -6,7 +6,7 @@ import json
 
 import click
 
-from bbops.cli._server import of_server, open_remote
+from bbops.cli._server import as_json_option, of_server, open_remote
 from bbops.console import say
 from bbops.errors import ServerError
 
@@ -15,7 +15,7 @@ from bbops.errors import ServerError
 @click.argument("commit")
 @click.option("--project", metavar="NAME", help="The project, where a server has several.")
 @of_server
-@click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+@as_json_option
 def command(commit: str, project: str | None, server: str, *, as_json: bool) -> None:
     """Let a server serve COMMIT, which does not follow the commit that is live.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bbops.cli._comparing import CHANGES, Comparing
-from bbops.cli._server import of_server, open_remote
+from bbops.cli._server import as_json_option, of_server, open_remote
 from bbops.console import say
 from bbops.errors import ServerError
 from bbops.render import printable
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     help="Send this too, such as an authorization for requests that were signed in.",
 )  # fmt: skip
 @click.option("--writes", is_flag=True, help="Also POST, PUT, PATCH and DELETE; only of a draft.")
-@click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+@as_json_option
 def command(
     name: str | None, server: str, against: str | None,
     headers: tuple[str, ...], *, writes: bool, as_json: bool, **filters: Any,

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from bbops.cli._server import of_server, open_remote
+from bbops.cli._server import as_json_option, of_server, open_remote
 from bbops.console import say
 from bbops.render import printable
 
@@ -18,7 +18,7 @@ from bbops.render import printable
     help="Also let the newest commit through a freeze, once; the audit log says who did.",
 )  # fmt: skip
 @of_server
-@click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+@as_json_option
 def command(name: str | None, server: str, *, despite_freeze: bool, as_json: bool) -> None:
     """Let the newest commit of the project NAME, by default the only one, go live again."""
     with open_remote(server) as remote:

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from bbops.cli._server import of_server, open_remote
+from bbops.cli._server import as_json_option, of_server, open_remote
 from bbops.console import say
 from bbops.render import printable
 
@@ -15,7 +15,7 @@ from bbops.render import printable
 @click.argument("name", required=False)
 @click.option("--reason", default="", metavar="TEXT", help="Why; the status shows it.")
 @of_server
-@click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+@as_json_option
 def command(name: str | None, reason: str, server: str, *, as_json: bool) -> None:
     """Let nothing new of the project NAME, by default the only one, go live until 'bbops resume'.
 
