@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import ipaddress
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from bbops.errors import ServerError
 
 
-def check_address(url: str) -> str:
-    """Return an address without a slash at its end. Raises: ServerError: it is none."""
+def split(url: str) -> SplitResult | None:
+    """Return the parts of an address, None of a text that has none.
+
+    What is wrong with it is not told: Python's own words repeat a password that is in it.
+    """
     try:
         parts = urlsplit(url)
-        is_usable = parts.scheme in {"http", "https"} and bool(parts.hostname)
-        _ = parts.port
+        _ = parts.port, parts.hostname
     except ValueError:
-        is_usable = False
-    if not is_usable:
+        return None
+    return parts
+
+
+def check_address(url: str) -> str:
+    """Return an address without a slash at its end. Raises: ServerError: it is none."""
+    parts = split(url)
+    if parts is None or parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ServerError(
             f"'{url}' is not the address of a server", hint="for example http://127.0.0.1:8001"
         )

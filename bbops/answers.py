@@ -87,7 +87,7 @@ class ServerStatus(msgspec.Struct, frozen=True):
 
 
 class Oneself(msgspec.Struct, frozen=True):
-    """Whom a server takes one for: `how` is token or local."""
+    """Whom a server takes one for: `how` is session, token or local."""
 
     how: str
     email: str
@@ -195,7 +195,15 @@ class ChangedAnswer(msgspec.Struct, frozen=True):
 
 
 class Replayed(msgspec.Struct, frozen=True):
-    """What a proposal's draft answered otherwise than the live API; `left` were not asked."""
+    """What a proposal's draft answered otherwise than the live API.
+
+    Attributes:
+        head: the commit that the draft served.
+        at: when, in seconds since 1970.
+        asked: how many requests were asked.
+        left: how many were not, for they were signed in, hold a secret or took too long.
+        changed: those whose answers would change.
+    """
 
     head: str
     at: float
@@ -231,7 +239,7 @@ class Standing(msgspec.Struct, frozen=True):
 class RolledBack(msgspec.Struct, frozen=True):
     """The commit that restores a version: in proposal `proposal`, or on the branch where that is 0.
 
-    `page` is the address of the proposal.
+    `page` is the address of the proposal. The project's status says when it is live.
     """
 
     commit: str
@@ -273,14 +281,17 @@ class McpAddress(msgspec.Struct, frozen=True):
 
 
 class IssuedKey(msgspec.Struct, frozen=True):
-    """An API key that was just made, the only time it is shown."""
+    """An API key that was just made, the only time it is shown: only its hash is kept."""
 
     id: str
     key: str
 
 
 class ApiKey(msgspec.Struct, frozen=True):
-    """What is known of an API key; times are seconds since 1970, `channels` null means all."""
+    """What is known of an API key; times are seconds since 1970, `channels` null means all.
+
+    `used_at` is when it opened something last, up to a minute late; null where it never did.
+    """
 
     id: str
     prefix: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import sys
 from collections.abc import Callable, Coroutine, Iterator
@@ -139,6 +140,17 @@ LONGEST_FIRST = (
     "test_slow_clients", "test_people_page", "test_serve_trouble",
 )  # fmt: skip
 """Files that take longest: processes that share the work must not find them at its end."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """Thousands of tests come to stay: looking for garbage among them takes seconds."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

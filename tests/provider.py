@@ -12,16 +12,10 @@ from typing import Any
 from urllib.parse import parse_qs, unquote_plus, urlencode, urlsplit
 
 import jwt
-from cryptography.hazmat.primitives.asymmetric import rsa
+
+from tests.signing_keys import rsa_key
 
 CLIENT, SECRET = "bbops", "a secret: with signs"
-
-
-def make_key() -> Any:
-    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
-
-
-KEY, OTHER_KEY = make_key(), make_key()
 
 
 class TestProvider(ThreadingHTTPServer):
@@ -39,7 +33,7 @@ class TestProvider(ThreadingHTTPServer):
         self.emails = [{"email": "bob@example.com", "primary": True, "verified": True}]
         self.change: dict[str, Any] = {}
         self.about: dict[str, Any] = {}
-        self.key, self.algorithm = KEY, "RS256"
+        self.key, self.algorithm = rsa_key(), "RS256"
         self.codes: dict[str, dict[str, str]] = {}
         self.thread = threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True)
         self.thread.start()
@@ -72,7 +66,7 @@ class Answering(BaseHTTPRequestHandler):
             case "/.well-known/openid-configuration":
                 self.send(self.about())
             case "/jwks":
-                key = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(KEY.public_key()))
+                key = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(rsa_key().public_key()))
                 self.send({"keys": [key | {"kid": "k1", "use": "sig", "alg": "RS256"}]})
             case "/authorize" | "/login/oauth/authorize":
                 code = f"code{len(there.codes)}"

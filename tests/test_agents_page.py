@@ -10,10 +10,10 @@ import pytest
 from bbops_server.mcp.discovery import DOCUMENTS
 from bbops_server.mcp.tables import PUBLIC, tools_of
 from tests.conftest import ROOT
-from tests.test_readme import Shell, free_port, run_blocks
+from tests.shell import console, try_console
 
 PAGE = (ROOT / "docs/agents.md").read_text()
-CONSOLE = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
+CONSOLE = console(PAGE)
 ROW = re.compile(r"^\| (`[a-z_`, ]+`) \| (`?\w+`?) \|", re.MULTILINE)
 
 
@@ -32,18 +32,4 @@ def test_it_names_every_document() -> None:
 
 @pytest.mark.long
 def test_every_console_block_prints_what_it_shows(tmp_path: Path) -> None:
-    folder = tmp_path / "agents"
-    folder.mkdir()
-    shell = Shell(folder, free_port(), free_port())
-    control = str(shell.control)
-    try:
-        run_blocks(
-            shell,
-            CONSOLE,
-            lambda text: text.replace(control, "8001"),
-            lambda command: command.replace("8001", control),
-        )
-    except BaseException:
-        shell.stop()
-        raise
-    assert shell.stop() == 0
+    try_console(CONSOLE, tmp_path)

@@ -20,7 +20,9 @@ from tests.docs.examples import PROJECT as EXAMPLE
 from tests.docs.examples import files_of
 from tests.docs.pages import FOLDER, pages
 
-PAGES = pages()
+PAGES = {
+    path.relative_to(FOLDER).as_posix(): path.read_text() for path in sorted(FOLDER.rglob("*.md"))
+}
 BLOCKS = [
     (path, block)
     for path, text in [*PAGES.items(), ("../language.md", (ROOT / "docs/language.md").read_text())]
@@ -31,9 +33,9 @@ RUN = "method: POST\npath: /run\nfunction: run\nauthentication: JWT\ndescription
 
 def test_the_pages_are_those_of_the_models() -> None:
     """If not: run `python -m tests.docs` in the root of the repository."""
-    found = {path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.md")}
-    assert found == set(PAGES)
-    assert [path for path in PAGES if (FOLDER / path).read_text() != PAGES[path]] == []
+    wanted = pages()
+    assert set(PAGES) == set(wanted)
+    assert [path for path in PAGES if PAGES[path] != wanted[path]] == []
 
 
 @pytest.mark.parametrize("path", PAGES)

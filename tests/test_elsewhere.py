@@ -17,7 +17,8 @@ from bbops_server.server_file.load import load
 from bbops_server.server_file.settings import access_settings
 from bbops_server.settings import Access, Provider, Settings
 from tests.control import HASH, Browser, Tried
-from tests.provider import CLIENT, OTHER_KEY, SECRET, TestProvider
+from tests.provider import CLIENT, SECRET, TestProvider
+from tests.signing_keys import other_rsa_key
 
 
 @pytest.fixture
@@ -157,12 +158,12 @@ def test_an_id_token_for_somebody_else_is_none(
 
 
 @pytest.mark.parametrize(("key", "algorithm"), [
-    (OTHER_KEY, "RS256"), (None, "none"), ("a shared secret of enough length, 32", "HS256"),
+    (other_rsa_key, "RS256"), (None, "none"), ("a shared secret of enough length, 32", "HS256"),
 ])  # fmt: skip
 def test_an_id_token_signed_otherwise_is_none(
     here: Tried, there: TestProvider, key: Any, algorithm: str
 ) -> None:
-    there.key, there.algorithm = key, algorithm
+    there.key, there.algorithm = key() if callable(key) else key, algorithm
     assert go(here.browser(), invitation=invite(here)).status_code == 403
 
 

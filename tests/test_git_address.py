@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bbops.errors import GitError
@@ -70,6 +70,7 @@ def test_what_is_not_fetched_from_is_refused_with_the_cure(text: str, words: str
     assert "hunter2" not in str(raised.value)
 
 
+@example("\uff03", "https")  # Python's own words about it repeat the password
 @given(st.text(max_size=40), st.sampled_from(["https", "ssh", "file", "http"]))
 def test_a_password_is_in_no_message_and_no_address(rest: str, scheme: str) -> None:
     try:

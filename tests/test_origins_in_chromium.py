@@ -7,14 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from playwright.sync_api import Browser, Error
 
 from bbops.git import store
 from tests.served import Served
 from tests.test_session_cookies import project
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.browser
 
@@ -111,6 +113,8 @@ def test_a_page_of_a_listed_origin_signs_in_changes_refreshes_and_signs_out(
 
 
 def test_a_page_of_another_site_can_do_nothing(world: tuple[str, str, str, Any]) -> None:
+    from playwright.sync_api import Error  # noqa: PLC0415 - heavy, and few tests need it
+
     url, listed, other, browser = world
     with browser.new_context() as context:
         page = context.new_page()

@@ -194,6 +194,7 @@ def test_a_silent_server_is_left_in_time() -> None:
     ("url", "wanted"),
     [("ftp://a.example/", "httpInvalid"), ("http:///x", "httpInvalid"),
      ("http://user:pass@a.example/", "httpInvalid"), ("http://a.example:99999/", "httpInvalid"),
+     ("http://[", "httpInvalid"), ("https://a:pass@\uff03", "httpInvalid"),
      ("file:///etc/passwd", "httpInvalid"), ("http://127.0.0.1:1/", "httpUnreachable")],
 )  # fmt: skip
 def test_what_cannot_be_asked_says_so(url: str, wanted: str) -> None:

@@ -10,31 +10,18 @@ import pytest
 from bbops_server.accounts.rules import RULES, Permission
 from bbops_server.server_file.load import load
 from tests.conftest import ROOT
-from tests.test_readme import Shell, free_port, run_blocks
-from tests.test_serving_page import squeezed
+from tests.shell import console, squeezed, try_console
 
 pytestmark = pytest.mark.long
 
 PAGE = (ROOT / "docs/people.md").read_text()
-CONSOLE = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
+CONSOLE = console(PAGE)
 YAML = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 ROW = re.compile(r"^\| ([a-z':, ]+) \| ([a-z ]+) \| (\w+) \|$", re.MULTILINE)
 
 
 def test_every_console_block_prints_what_it_shows(tmp_path: Path) -> None:
-    folder = tmp_path / "people"
-    folder.mkdir()
-    shell = Shell(folder, free_port(), free_port())
-    shell.env["BBOPS_SERVER"] = f"http://127.0.0.1:{shell.control}"
-    shell.env["XDG_CONFIG_HOME"] = str(tmp_path / "config")
-    try:
-        run_blocks(
-            shell, CONSOLE, squeezed, lambda command: command.replace("8001", str(shell.control))
-        )
-    except BaseException:
-        shell.stop()
-        raise
-    assert shell.stop() == 0
+    try_console(CONSOLE, tmp_path, tidy=squeezed)
 
 
 def test_every_yaml_block_is_a_servers_file() -> None:

@@ -7,13 +7,13 @@ import hashlib
 import hmac
 import json
 import subprocess
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from bbops.compile.release import build, declared_env
 from bbops.runtime.failures import FlowError
@@ -26,6 +26,7 @@ from bbops_server.host.secrets import Secrets
 from bbops_server.live.place import Place
 from tests.asking import NOW, routes
 from tests.conftest import Files, run
+from tests.signing_keys import ed25519_key, p256_key, p384_key, rsa_key, weak_rsa_key
 from tests.test_server_live import Door
 from tests.test_server_live import run as run_door
 from tests.test_verifying_keys import public
@@ -39,7 +40,7 @@ steps:
 WHO = "steps:\n  - return: { value: '${ vars.auth.userId }' }\n"
 ANY = "steps:\n  - return: { value: anything }\n"
 ALGORITHMS = ("RS256", "ES256", "EdDSA")
-KEYS = {algorithm: make_key(algorithm) for algorithm in ALGORITHMS}
+key_of = cache(make_key)
 JWKS = "/~jwks.json"
 
 
@@ -75,7 +76,7 @@ def bearer(token: str) -> dict[str, str]:
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_others_verify_a_token_by_what_is_published(tmp_path: Path, algorithm: str) -> None:
     token, who, published = tell(
-        tmp_path, project(algorithm), {"KEY": KEYS[algorithm]}, ("POST", "/sign", {}),
+        tmp_path, project(algorithm), {"KEY": key_of(algorithm)}, ("POST", "/sign", {}),
         lambda found: ("GET", "/who", bearer(found[0].json)), ("GET", JWKS, {}),
     )  # fmt: skip
     assert who.json == "u1"
@@ -88,7 +89,8 @@ def test_others_verify_a_token_by_what_is_published(tmp_path: Path, algorithm: s
 
 
 def test_nothing_private_is_published(tmp_path: Path) -> None:
-    for algorithm, key in KEYS.items():
+    for algorithm in ALGORITHMS:
+        key = key_of(algorithm)
         (found,) = tell(tmp_path, project(algorithm), {"KEY": key}, ("GET", JWKS, {}))
         (one,) = found.json["keys"]
         assert not one.keys() & {"d", "p", "q", "dp", "dq", "qi", "k"}
@@ -100,7 +102,7 @@ def public_of(pem: str) -> str:
 
 
 def test_an_old_key_is_published_and_counts_by_either_half(tmp_path: Path) -> None:
-    env, old = {"KEY": KEYS["ES256"]}, make_key("ES256")
+    env, old = {"KEY": key_of("ES256")}, make_key("ES256")
     (token,) = tell(tmp_path, project("ES256"), {"KEY": old}, ("POST", "/sign", {}))
     for half in (old, public_of(old)):
         files = project("ES256", "{ algorithm: ES256, key: '${ env.OLD }' }")
@@ -119,13 +121,13 @@ def test_a_shared_secret_is_never_published(tmp_path: Path) -> None:
     (found,) = tell(tmp_path, project("HS256"), {"KEY": secret}, ("GET", JWKS, {}))
     assert found.json == "anything"
     files = project("EdDSA", "{ algorithm: HS256, key: '${ env.OLD }' }")
-    (found,) = tell(tmp_path, files, {"KEY": KEYS["EdDSA"], "OLD": secret}, ("GET", JWKS, {}))
+    (found,) = tell(tmp_path, files, {"KEY": key_of("EdDSA"), "OLD": secret}, ("GET", JWKS, {}))
     assert [one["alg"] for one in found.json["keys"]] == ["EdDSA"]
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_the_public_key_is_no_secret_to_sign_with(tmp_path: Path, algorithm: str) -> None:
-    pem = KEYS[algorithm]
+    pem = key_of(algorithm)
 
     def part(value: Any) -> bytes:
         return base64.urlsafe_b64encode(value).rstrip(b"=")
@@ -143,6 +145,10 @@ def test_the_public_key_is_no_secret_to_sign_with(tmp_path: Path, algorithm: str
     assert [reply.status for reply in replies] == [401] * 4
 
 
+def public_key() -> str:
+    return public(ed25519_key())
+
+
 def pem_of(key: Any) -> str:
     pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
     text: bytes = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain)
@@ -152,25 +158,27 @@ def pem_of(key: Any) -> str:
 @pytest.mark.parametrize(
     ("algorithm", "key", "why"),
     [
-        ("RS256", pem_of(rsa.generate_private_key(65537, 1024)), "has 1024 bits"),
-        ("ES256", pem_of(ec.generate_private_key(ec.SECP384R1())), "does not fit ES256"),
-        ("ES256", KEYS["RS256"], "does not fit ES256"),
-        ("EdDSA", KEYS["ES256"], "does not fit EdDSA"),
+        ("RS256", weak_rsa_key, "has 1024 bits"),
+        ("ES256", p384_key, "does not fit ES256"),
+        ("ES256", rsa_key, "does not fit ES256"),
+        ("EdDSA", p256_key, "does not fit EdDSA"),
         ("RS256", "a-shared-secret-of-more-than-32-characters", "does not fit RS256"),
-        ("EdDSA", public_of(KEYS["EdDSA"]), "it only verifies"),
+        ("EdDSA", public_key, "it only verifies"),
     ],
 )  # fmt: skip
 def test_a_weak_or_wrong_key_stops_the_release(
-    tmp_path: Path, algorithm: str, key: str, why: str
+    tmp_path: Path, algorithm: str, key: Any, why: str
 ) -> None:
+    given = key() if callable(key) else key
+    text = given if isinstance(given, str) else pem_of(given)
     with pytest.raises(FlowError, match=why) as caught:
-        tell(tmp_path, project(algorithm), {"KEY": key})
+        tell(tmp_path, project(algorithm), {"KEY": text})
     assert f"'{MAKING[algorithm]}' makes one" in caught.value.message
-    assert key[:40] not in caught.value.message or "BEGIN" in key[:40]
+    assert text[:40] not in caught.value.message or "BEGIN" in text[:40]
 
 
 def test_a_pem_is_no_shared_secret_of_the_project(tmp_path: Path) -> None:
-    for pem in (KEYS["RS256"], public_of(KEYS["RS256"])):
+    for pem in (key_of("RS256"), public_of(key_of("RS256"))):
         with pytest.raises(FlowError, match="does not fit HS256"):
             tell(tmp_path, project("HS256"), {"KEY": pem})
 
@@ -195,7 +203,7 @@ def test_the_keys_stand_below_the_prefix_of_the_project(tmp_path: Path) -> None:
         built = build(MemoryTree(project("EdDSA")))
         artifact = tmp_path / built.digest
         artifact.write_bytes(built.artifact)
-        env, database = {"KEY": KEYS["EdDSA"], "OLD": None}, tmp_path / "data.sqlite"
+        env, database = {"KEY": key_of("EdDSA"), "OLD": None}, tmp_path / "data.sqlite"
         await door.live.link(artifact, name="r1", env=env, database=database)
         door.live.swap("r1")
         status, headers, found = await door.ask(JWKS)

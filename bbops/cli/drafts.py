@@ -5,19 +5,15 @@ from __future__ import annotations
 import json
 
 import click
-import msgspec
 
+from bbops.answers import Draft
 from bbops.cli._family import Family
-from bbops.cli._server import of_server, open_remote
+from bbops.cli._listing import say_list
+from bbops.cli._server import as_json_option, of_project, of_server, open_remote
 from bbops.console import say
 from bbops.render import printable
 
 _COLOURS = {"live": "green", "stalled": "red", "waking": "yellow"}
-
-of_project = click.option(
-    "--project", metavar="NAME", help="The project, where a server has several."
-)
-as_json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
 
 
 @click.group(cls=Family)
@@ -37,16 +33,8 @@ def show(project: str | None, server: str, *, as_json: bool) -> None:
     """List the drafts, the one committed to last first."""
     with open_remote(server) as remote:
         found = remote.drafts(project or remote.only_project())
-    if as_json:
-        say(msgspec.json.encode(found).decode())
-        return
-    for one in found:
-        state = click.style(f"{one.state:<8}", fg=_COLOURS.get(one.state))
-        say(f"{state}  {one.commit[:12]}  {printable(one.branch)}  {one.url}")
-        if one.message:
-            say(f"    {printable(one.message)}")
-    if not found:
-        say("no branch beside the live one; push one, and it is previewed")
+    none = "no branch beside the live one; push one, and it is previewed"
+    say_list(found, _line, none=none, as_json=as_json)
 
 
 @command.command("token")
@@ -117,3 +105,9 @@ def copy(
         return
     for table, count in found.items():
         say(f"{count:>7}  {printable(table)}")
+
+
+def _line(one: Draft) -> str:
+    state = click.style(f"{one.state:<8}", fg=_COLOURS.get(one.state))
+    line = f"{state}  {one.commit[:12]}  {printable(one.branch)}  {one.url}"
+    return f"{line}\n    {printable(one.message)}" if one.message else line

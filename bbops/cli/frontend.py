@@ -5,14 +5,14 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import click
 
 from bbops.cli._family import Family
-from bbops.cli._server import of_server, open_remote
-from bbops.cli.drafts import as_json_option, of_project
+from bbops.cli._listing import say_list
+from bbops.cli._server import as_json_option, of_project, of_server, open_remote
 from bbops.console import say
 from bbops.errors import BbopsError
 from bbops.render import printable
@@ -61,13 +61,11 @@ def show(project: str | None, server: str, *, as_json: bool) -> None:
     """List the frontends that were published on their own, the newest first."""
     with open_remote(server) as remote:
         found = remote.frontends(project or remote.only_project())
-    if as_json:
-        say(json.dumps(found))
-        return
-    for one in found:
-        say(f"{one['name']}  {one['at']}  {printable(one['subject'])}")
-    if not found:
-        say("no frontend was published on its own")
+    say_list(found, _line, none="no frontend was published on its own", as_json=as_json)
+
+
+def _line(one: Mapping[str, str]) -> str:
+    return f"{one['name']}  {one['at']}  {printable(one['subject'])}"
 
 
 def _pack(folder: Path) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from urllib.parse import quote
 
 import click
@@ -10,7 +9,8 @@ import msgspec
 
 from bbops.answers import SentMessage
 from bbops.cli._family import Family
-from bbops.cli._server import of_server, open_remote
+from bbops.cli._listing import say_list
+from bbops.cli._server import as_json_option, of_server, open_remote
 from bbops.console import say
 from bbops.render import printable
 
@@ -20,8 +20,6 @@ SHOWN = 12
 """Characters of a message's id that the list shows: enough to name it."""
 
 _COLOURS = {"taken": "green", "waiting": "yellow", "dropped": "red"}
-
-as_json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
 
 
 @click.group(cls=Family)
@@ -42,9 +40,8 @@ def show(limit: int, server: str, *, as_json: bool) -> None:
     """List the last messages, the newest first, and what came of each."""
     with open_remote(server) as remote:
         found = remote.of_server("GET", f"hooks?limit={limit}", list[SentMessage])
-    _show(found, as_json=as_json)
-    if not found and not as_json:
-        say("nothing was sent yet; 'bbops hooks test' tries whom the server's file names")
+    none = "nothing was sent yet; 'bbops hooks test' tries whom the server's file names"
+    say_list(found, _line, none=none, as_json=as_json)
 
 
 @command.command("test")
@@ -60,7 +57,7 @@ def test(receiver: str, server: str, *, as_json: bool) -> int:
         found = remote.of_server(
             "POST", "hooks/test", list[SentMessage], {"receiver": receiver}, ANSWER_SECONDS
         )
-    _show(found, as_json=as_json)
+    say_list(found, _line, as_json=as_json)
     return 0 if all(one.outcome == "taken" for one in found) else 1
 
 
@@ -76,26 +73,14 @@ def resend(message: str, server: str, *, as_json: bool) -> int:
     path = f"hooks/{quote(message, safe='')}/resend"
     with open_remote(server) as remote:
         found = remote.of_server("POST", path, SentMessage, None, ANSWER_SECONDS)
-    if as_json:
-        say(msgspec.json.encode(found).decode())
-    else:
-        _say(found)
+    say(msgspec.json.encode(found).decode() if as_json else _line(found))
     return 0 if found.outcome == "taken" else 1
 
 
-def _show(found: Sequence[SentMessage], *, as_json: bool) -> None:
-    if as_json:
-        say(msgspec.json.encode(found).decode())
-        return
-    for one in found:
-        _say(one)
-
-
-def _say(one: SentMessage) -> None:
+def _line(one: SentMessage) -> str:
     outcome = click.style(f"{one.outcome:<7}", fg=_COLOURS.get(one.outcome))
     came = str(one.status or "-")
     about = f"{printable(one.event)} {printable(one.project)}".strip()
     where = printable(one.receiver)
-    say(f"{one.id[:SHOWN]}  {one.at[:19]}Z  {outcome}  {came:<3}  {one.tries}x  {where}  {about}")
-    if one.error:
-        say(f"    {printable(one.error)}")
+    line = f"{one.id[:SHOWN]}  {one.at[:19]}Z  {outcome}  {came:<3}  {one.tries}x  {where}  {about}"
+    return f"{line}\n    {printable(one.error)}" if one.error else line

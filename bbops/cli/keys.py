@@ -12,7 +12,8 @@ import msgspec
 
 from bbops.answers import ApiKey, IssuedKey
 from bbops.cli._family import Family
-from bbops.cli._server import of_server, open_remote
+from bbops.cli._listing import say_list
+from bbops.cli._server import as_json_option, of_project, of_server, open_remote
 from bbops.console import say
 from bbops.errors import ServerError
 from bbops.remote import Remote
@@ -26,11 +27,7 @@ WAKING_SECONDS: Final = 45.0
 SHOWN: Final = 9
 """The characters of a key that a server keeps: `bk_` and six more."""
 
-of_project = click.option(
-    "--project", metavar="NAME", help="The project, where a server has several."
-)
 of_draft = click.option("--draft", metavar="BRANCH", help="Of this draft, which has its own.")
-as_json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
 
 
 @click.group(cls=Family)
@@ -79,15 +76,8 @@ def show(
         found = _ask(remote, project, draft, "GET", "", list[ApiKey])
     now = datetime.now(UTC).timestamp()  # noqa: TID251 - what has ended is a matter of today
     shown = [one for one in found if ended_too or not one.has_ended(now)]
-    if as_json:
-        say(msgspec.json.encode(shown).decode())
-        return
-    for one in shown:
-        channels = "every channel" if one.channels is None else ", ".join(one.channels)
-        when = f"{_end(one, now):<16}  {_use(one):<21}"
-        say(f"{one.prefix}…  {when}  {one_line(one.name)}  {channels}  {one.id}")
-    if not shown:
-        say("no API keys; 'bbops keys issue NAME' makes one")
+    none = "no API keys; 'bbops keys issue NAME' makes one"
+    say_list(shown, lambda one: _line(one, now), none=none, as_json=as_json)
 
 
 @command.command("rotate")
@@ -151,6 +141,12 @@ def _show(made: IssuedKey, *, as_json: bool) -> None:
         return
     say(made.key)
     click.echo(f"its id is {made.id}; the key itself cannot be shown again", err=True)
+
+
+def _line(one: ApiKey, now: float) -> str:
+    channels = "every channel" if one.channels is None else ", ".join(one.channels)
+    when = f"{_end(one, now):<16}  {_use(one):<21}"
+    return f"{one.prefix}…  {when}  {one_line(one.name)}  {channels}  {one.id}"
 
 
 def _end(one: ApiKey, now: float) -> str:

@@ -11,7 +11,7 @@ import click
 
 from bbops.cli._family import Family
 from bbops.cli._history import find_here
-from bbops.cli._server import of_server, open_remote
+from bbops.cli._server import as_json_option, of_server, open_remote
 from bbops.console import say
 from bbops.render import printable
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from bbops.mcp.installing.steps import Step
 
 NAME = "bbops"
-as_json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
 of_clients = click.option(
     "--client", "names", multiple=True, metavar="NAME",
     help="A client, such as claude-code or cursor; those that are used here when left out.",

@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from bbops.cli._family import Family
-from bbops.cli._server import of_server, open_remote
+from bbops.cli._listing import say_list
+from bbops.cli._server import as_json_option, of_project, of_server, open_remote
 from bbops.console import say
 from bbops.render import one_line, printable, render
 
@@ -21,10 +23,6 @@ if TYPE_CHECKING:
 _COLOURS = {"open": "green", "merged": "magenta", "closed": "red"}
 _VERBS = {"approved": "approved", "refused": "asked for changes", "commented": "said"}
 
-of_project = click.option(
-    "--project", metavar="NAME", help="The project, where a server has several."
-)
-as_json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
 with_text = click.option("-m", "--message", default="", metavar="TEXT", help="What to say.")
 of_number = click.argument("number", type=click.IntRange(1))
 
@@ -50,16 +48,14 @@ def show_all(state: str, project: str | None, server: str, *, as_json: bool) -> 
     with open_remote(server) as remote:
         name = project or remote.only_project()
         found = remote.proposals(name, None if state == "all" else state)
-    if as_json:
-        _print(found)
-        return
-    for one in found:
-        state_shown = click.style(f"{one.state:<6}", fg=_COLOURS.get(one.state))
-        more = "" if one.ready or one.state != "open" else ", not ready"
-        about = f"{one_line(one.title)}  ({one_line(one.author)}{more})"
-        say(f"#{one.number:<4} {state_shown}  {about}")
-    if not found:
-        say(f"no proposal is {state}" if state != "all" else "there is no proposal yet")
+    none = f"no proposal is {state}" if state != "all" else "there is no proposal yet"
+    say_list(found, _line, none=none, as_json=as_json)
+
+
+def _line(one: Proposal) -> str:
+    state = click.style(f"{one.state:<6}", fg=_COLOURS.get(one.state))
+    more = "" if one.ready or one.state != "open" else ", not ready"
+    return f"#{one.number:<4} {state}  {one_line(one.title)}  ({one_line(one.author)}{more})"
 
 
 @command.command()
@@ -269,6 +265,4 @@ def _state(one: Proposal) -> str:
 
 
 def _print(value: Any) -> None:
-    import msgspec  # noqa: PLC0415 - only for this
-
     say(msgspec.json.encode(value).decode())

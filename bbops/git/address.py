@@ -9,8 +9,9 @@ import ipaddress
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult
 
+from bbops.addresses import split
 from bbops.errors import GitError
 
 SCHEMES = ("https", "ssh", "file")
@@ -76,11 +77,10 @@ def require_branch(branch: str) -> str:
 
 
 def _of_url(text: str) -> Address:
-    try:
-        parts = urlsplit(text)
-        _ = parts.port
-    except ValueError as error:
-        raise GitError(f"this is no address of a repository: {error}") from None
+    parts = split(text)
+    if parts is None:
+        hint = "such as https://example.org/team/project.git"
+        raise GitError("this is no address of a repository", hint=hint)
     _refuse_secret(parts)
     _refuse_odd(text)
     if parts.scheme in OPEN_SCHEMES and not _is_here(parts.hostname or ""):

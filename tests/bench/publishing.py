@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from statistics import median
 
 import httpx
 
 from bbops.git import store
+from tests.bench.again import again
 from tests.bench.figures import Figure
 from tests.bench.load.generator import Latency, keep_rate
 from tests.bench.project import large_project, served_project
@@ -88,7 +87,10 @@ def measure_latency(folder: Path, *, seconds: float) -> list[Figure]:
         assert port is not None
         keep_rate(HELLO, port, min(seconds, 1.0), RATE)
         idle = keep_rate(HELLO, port, seconds, RATE)
-        with _publishing(served) as published:
+        versions = count(2)
+        with again(
+            lambda: _publish(served, next(versions)), pause_seconds=PAUSE_SECONDS
+        ) as published:
             busy = keep_rate(HELLO, port, seconds, RATE)
     return [
         *_latencies("idle", idle),
@@ -106,26 +108,6 @@ def _latencies(when: str, found: Latency) -> list[Figure]:
         Figure(f"{rate}: p99", found.p99, "ms"),
         Figure(f"{rate}: longest", found.max, "ms"),
     ]
-
-
-@contextmanager
-def _publishing(served: Served) -> Iterator[list[float]]:
-    """Publish until the block ends; yields how long each publication took."""
-    is_over, took = threading.Event(), list[float]()
-
-    def publish() -> None:
-        version = 2
-        while not is_over.wait(PAUSE_SECONDS):
-            took.append(_publish(served, version))
-            version += 1
-
-    working = threading.Thread(target=publish)
-    working.start()
-    try:
-        yield took
-    finally:
-        is_over.set()
-        working.join()
 
 
 def _repository(folder: Path, files: dict[str, str]) -> Path:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
@@ -14,6 +11,7 @@ import httpx
 
 from bbops.git import store
 from bbops_server.build.worker import Builder
+from tests.bench.again import again
 from tests.bench.figures import Figure
 from tests.bench.load.generator import keep_rate
 from tests.bench.project import large_project, served_project
@@ -93,7 +91,7 @@ def measure_beside(folder: Path, *, seconds: float) -> list[Figure]:
         assert port is not None
         keep_rate(HELLO, port, min(seconds, 1.0), RATE)
         idle = keep_rate(HELLO, port, seconds, RATE)
-        with _again(clone.push) as took:
+        with again(clone.push, pause_seconds=PAUSE_SECONDS) as took:
             busy = keep_rate(HELLO, port, seconds, RATE)
     return [
         Figure(f"{RATE:,}/s, idle before pushes: p99", idle.p99, "ms"),
@@ -102,24 +100,6 @@ def measure_beside(folder: Path, *, seconds: float) -> list[Figure]:
         Figure("pushes that went live meanwhile", len(took), ""),
         Figure("p99 while pushing to p99 idle", busy.p99 / idle.p99, "times", 4.0),
     ]
-
-
-@contextmanager
-def _again(work: Callable[[], float]) -> Iterator[list[float]]:
-    """Do something until the block ends; yields how long each time took."""
-    is_over, took = threading.Event(), list[float]()
-
-    def repeat() -> None:
-        while not is_over.wait(PAUSE_SECONDS):
-            took.append(work())
-
-    working = threading.Thread(target=repeat)
-    working.start()
-    try:
-        yield took
-    finally:
-        is_over.set()
-        working.join()
 
 
 def _name(served: Served) -> str:

@@ -13,12 +13,12 @@ from typing import Any
 import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bbops.runtime.failures import FlowError
 from bbops.runtime.tokens import Tokens
+from tests.signing_keys import ed25519_key, p256_key, rsa_key
 
 KEY = "k" * 64
 PEM = f"-----BEGIN PUBLIC KEY-----\n{'A' * 64}\n-----END PUBLIC KEY-----\n"
@@ -169,7 +169,7 @@ def test_a_token_that_signs_nothing_is_refused() -> None:
 
 
 def test_a_public_key_is_no_shared_secret() -> None:
-    private, public = pem(rsa.generate_private_key(public_exponent=65537, key_size=2048))
+    private, public = pem(rsa_key())
     tokens = make(key=private, algorithm="RS256")
     header = base64.urlsafe_b64encode(b'{"alg":"HS256","typ":"JWT"}').decode().rstrip("=")
     body = jwt.encode({"sub": "1", "exp": 9_999_999_999}, KEY, "HS256").split(".")[1]
@@ -181,13 +181,13 @@ def test_a_public_key_is_no_shared_secret() -> None:
 @pytest.mark.parametrize(
     ("algorithm", "private"),
     [
-        ("RS256", rsa.generate_private_key(public_exponent=65537, key_size=2048)),
-        ("ES256", ec.generate_private_key(ec.SECP256R1())),
-        ("EdDSA", ed25519.Ed25519PrivateKey.generate()),
+        ("RS256", rsa_key),
+        ("ES256", p256_key),
+        ("EdDSA", ed25519_key),
     ],
 )
 def test_a_private_key_issues_what_its_public_key_verifies(algorithm: str, private: Any) -> None:
-    secret, public = pem(private)
+    secret, public = pem(private())
     token = make(key=secret, algorithm=algorithm).issue("u1")
     assert make(key=secret, algorithm=algorithm).verify(token)
     verifier = make(key=public, algorithm=algorithm)

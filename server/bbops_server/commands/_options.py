@@ -7,10 +7,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 import click
 
+from bbops.addresses import split
 from bbops.errors import ServerError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -38,8 +38,10 @@ def check_url(_: click.Context, __: click.Parameter, value: str) -> str:
     Raises:
         click.BadParameter: it is no address of https.
     """
-    parts = urlsplit(value)
-    if value and (parts.scheme != "https" or not parts.hostname or parts.path not in {"", "/"}):
+    if not value:
+        return ""
+    parts = split(value)
+    if parts is None or (parts.scheme, parts.path.strip("/")) != ("https", "") or not parts.netloc:
         raise click.BadParameter(
             f"expected an address such as https://bbops.example.com, got '{value}'"
         )

@@ -8,21 +8,13 @@ import msgspec
 from litestar.exceptions import ClientException, NotFoundException
 from litestar.params import Body, FromPath, QueryParameter
 
+from bbops.answers import Oneself, ProjectLine
 from bbops.errors import ServerError
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.routes import change, read
 from bbops_server.control.visit import Here
 from bbops_server.live.history import find
 from bbops_server.reconciler.status import ServerStatus, Status
-
-
-class Summary(msgspec.Struct, frozen=True):
-    """One project in the list."""
-
-    name: str
-    revision: str | None
-    url: str
-    ready: bool
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -35,17 +27,6 @@ class Accepted(msgspec.Struct, frozen=True):
     """The server will look soon; its status says what comes of it."""
 
     status: str = "accepted"
-
-
-class Oneself(msgspec.Struct, frozen=True):
-    """Whom the server takes you for: `how` is session, token or local."""
-
-    how: str
-    email: str
-    name: str
-    role: str | None
-    projects: dict[str, str]
-    scopes: list[str]
 
 
 @read("/api/whoami", Permission.KNOW_ONESELF)
@@ -64,10 +45,10 @@ async def read_server(visit: Here) -> ServerStatus:
 
 
 @read("/api/projects", Permission.KNOW_ONESELF)
-async def list_projects(visit: Here) -> list[Summary]:
+async def list_projects(visit: Here) -> list[ProjectLine]:
     """Every project of this server that you may see."""
     return [
-        Summary(one.name, one.applied_revision, one.url, one.is_ready)
+        ProjectLine(one.name, one.applied_revision, one.url, one.is_ready)
         for one in visit.desk.status.projects()
         if visit.may(Permission.READ_PROJECT, one.name)
     ]

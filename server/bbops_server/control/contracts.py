@@ -12,7 +12,7 @@ from bbops.errors import BbopsError
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.refusals import refuse
 from bbops_server.control.routes import read
-from bbops_server.control.visit import Here
+from bbops_server.control.visit import Here, Visit
 from bbops_server.reconciler.status import Written
 
 Form = Annotated[Literal["openapi", "json", "markdown"], QueryParameter(name="format")]
@@ -23,13 +23,7 @@ async def read_contract(
     visit: Here, name: FromPath[str], form: Form = "openapi"
 ) -> Response[Any]:  # fmt: skip
     """The contract of what is live, in a format."""
-    try:
-        found = await visit.desk.status.contract(name, form)
-    except BbopsError as error:
-        raise refuse(error) from None
-    if found is None:
-        raise NotFoundException(f"there is no project '{name}'")
-    return _answer(found)
+    return _answer(await find_live(visit, name, form))
 
 
 @read("/api/projects/{name:str}/drafts/{slug:str}/contract", Permission.READ_PROJECT)
@@ -47,6 +41,17 @@ async def read_draft_contract(
         return _answer(await drafts.contract(draft.slug, form))
     except BbopsError as error:
         raise refuse(error) from None
+
+
+async def find_live(visit: Visit, name: str, form: str) -> Written:
+    """Return the contract of what is live; what cannot be had is refused."""
+    try:
+        found = await visit.desk.status.contract(name, form)
+    except BbopsError as error:
+        raise refuse(error) from None
+    if found is None:
+        raise NotFoundException(f"there is no project '{name}'")
+    return found
 
 
 def _answer(found: Written) -> Response[Any]:

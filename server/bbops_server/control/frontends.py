@@ -11,11 +11,11 @@ from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-import msgspec
 from litestar import post
 from litestar.exceptions import ClientException, NotFoundException
 from litestar.params import FromPath, QueryParameter
 
+from bbops.answers import PublishedFrontend
 from bbops.errors import BbopsError
 from bbops.tree import is_safe
 from bbops_server.accounts.rules import Permission
@@ -28,15 +28,6 @@ MOST_SENT: Final = 64 << 20
 MOST_BYTES: Final = 256 << 20
 MOST_FILES: Final = 10_000
 LARGEST_BYTES: Final = 32 << 20
-
-
-class Published(msgspec.Struct, frozen=True):
-    """The tag of a frontend; `message` says why it is not live, where it is not."""
-
-    version: str
-    commit: str
-    is_live: bool
-    message: str
 
 
 @read("/api/projects/{name:str}/frontends", Permission.READ_PROJECT)
@@ -55,7 +46,7 @@ async def list_frontends(visit: Here, name: FromPath[str]) -> list[dict[str, Any
 async def publish_frontend(
     visit: Here, name: FromPath[str],
     message: Annotated[str, QueryParameter(max_length=200)] = "Publish the frontend",
-) -> Published:  # fmt: skip
+) -> PublishedFrontend:  # fmt: skip
     """Publish the files of a zip archive, the body; answers when they are live."""
     found = _find(visit, name)
     data = await visit.request.body()
@@ -66,7 +57,7 @@ async def publish_frontend(
         await visit.note("publish frontend", object=name, outcome="refused")
         raise refuse(error) from None
     await visit.note("publish frontend", object=f"{name} {done['version']}")
-    return Published(**done)
+    return PublishedFrontend(**done)
 
 
 def _find(visit: Visit, name: str) -> FrontendSource:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from bbops.addresses import split
 from bbops_server.settings import is_loopback
 
 _TAKES_FROM_ALL: Final = frozenset({"/oauth/token", "/oauth/register", "/oauth/revoke"})
@@ -102,11 +103,14 @@ def find_reason(scope: Any, control_url: str) -> str | None:
     sites = headers.get(b"sec-fetch-site", [])
     if any(site not in {b"same-origin", b"none"} for site in sites):
         return "this request comes from a page of another site"
-    if any(
-        urlsplit(origin.decode("latin-1")).netloc != host for origin in headers.get(b"origin", [])
-    ):
+    if any(_host_of(origin.decode("latin-1")) != host for origin in headers.get(b"origin", [])):
         return "this request comes from a page of another site"
     return None
+
+
+def _host_of(origin: str) -> str | None:
+    parts = split(origin)
+    return parts.netloc if parts else None
 
 
 def is_here(host: str) -> bool:

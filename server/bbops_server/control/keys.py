@@ -10,6 +10,7 @@ from litestar import Response
 from litestar.exceptions import NotFoundException
 from litestar.params import Body, FromPath
 
+from bbops.answers import ApiKey, IssuedKey
 from bbops.errors import BbopsError
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.refusals import refuse
@@ -39,38 +40,14 @@ class Overlap(msgspec.Struct, frozen=True):
     overlap: Annotated[str, msgspec.Meta(pattern="^[0-9]{1,7}(s|m|h|d|w)$")] = "24h"
 
 
-class IssuedKey(msgspec.Struct, frozen=True):
-    """A key that is shown once: only its hash is kept."""
-
-    id: str
-    key: str
-
-
 class EndedKey(msgspec.Struct, frozen=True):
     """A key that opens nothing any more, in every process within seconds."""
 
     id: str
 
 
-class KnownKey(msgspec.Struct, frozen=True):
-    """What is known of a key; times are seconds since 1970, `channels` null means every one.
-
-    `used_at` is when it opened something last, up to a minute late; null where it never did.
-    """
-
-    id: str
-    prefix: str
-    name: str
-    channels: list[str] | None
-    claims: dict[str, Any]
-    created_at: float
-    expires_at: float | None
-    revoked_at: float | None
-    used_at: float | None
-
-
 @read("/api/projects/{name:str}/keys", Permission.MANAGE_KEYS)
-async def list_keys(visit: Here, name: FromPath[str]) -> list[KnownKey]:
+async def list_keys(visit: Here, name: FromPath[str]) -> list[ApiKey]:
     """Every API key, the newest first, with those that have ended; never the keys themselves."""
     return await Keys(visit, name).list()
 
@@ -99,7 +76,7 @@ OF_DRAFT: Final = "/api/projects/{name:str}/drafts/{slug:str}/keys"
 
 
 @read(OF_DRAFT, Permission.MANAGE_DRAFT_KEYS)
-async def list_draft_keys(visit: Here, name: FromPath[str], slug: FromPath[str]) -> list[KnownKey]:
+async def list_draft_keys(visit: Here, name: FromPath[str], slug: FromPath[str]) -> list[ApiKey]:
     """Every API key of a draft, as of the project; a draft that begins anew has none."""
     return await Keys(visit, name, slug).list()
 
@@ -143,10 +120,10 @@ class Keys:
         """Raises: NotFoundException: there is no such project or draft."""
         self._visit, (self._keys, self._shown) = visit, _find(visit, name, draft)
 
-    async def list(self) -> list[KnownKey]:
+    async def list(self) -> list[ApiKey]:
         """Return them all."""
         try:
-            return msgspec.convert(await self._keys.list(), list[KnownKey])
+            return msgspec.convert(await self._keys.list(), list[ApiKey])
         except BbopsError as error:
             raise refuse(error) from None
 
@@ -195,7 +172,7 @@ def _find(visit: Visit, name: str, draft: str) -> tuple[KeySource, str]:
     return drafts.keys(known.slug), f"{name} {known.branch}"
 
 
-def _dated(one: KnownKey) -> dict[str, Any]:
+def _dated(one: ApiKey) -> dict[str, Any]:
     """Return what the page shows of a key, its times as such."""
     times = {
         "made": one.created_at, "ends": one.expires_at, "revoked": one.revoked_at,

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from litestar.params import Body, FromPath, QueryParameter
 
+from bbops.answers import Replayed
 from bbops.git.proposals import Proposal, State, Verdict
 from bbops_server.accounts.reviewers import MOST_ASKED
 from bbops_server.accounts.rules import Permission
@@ -14,7 +15,6 @@ from bbops_server.control.replaying import read_kept
 from bbops_server.control.reviewing import MOST_TEXT, Reviewing
 from bbops_server.control.routes import change, read
 from bbops_server.control.visit import Here
-from bbops_server.forge.replaying import Replayed
 from bbops_server.forge.standing import Standing
 from bbops_server.forge.trials import Tests
 

@@ -20,6 +20,7 @@ from markupsafe import Markup
 
 from bbops.errors import BbopsError
 from bbops_server.accounts.rules import Permission
+from bbops_server.control.contracts import find_live
 from bbops_server.control.refusals import refuse
 from bbops_server.control.routes import page
 from bbops_server.control.view import PAGES, VENDOR
@@ -67,7 +68,7 @@ async def show_reference(visit: Here, name: FromPath[str]) -> Response[Any]:
 async def show_view(visit: Here, name: FromPath[str]) -> Response[Any]:
     """Show the viewer itself."""
     url = next((one.url for one in visit.desk.status.projects() if one.name == name), "")
-    return _view(name, await _find_live(visit, name, "openapi"), url)
+    return _view(name, await find_live(visit, name, "openapi"), url)
 
 
 @page("/projects/{name:str}/drafts/{slug:str}/reference", Permission.READ_PROJECT)
@@ -148,18 +149,8 @@ def _view(name: str, found: Written, url: str) -> Response[Any]:
     )
 
 
-async def _find_live(visit: Visit, name: str, form: str) -> Written:
-    try:
-        found = await visit.desk.status.contract(name, form)
-    except BbopsError as error:
-        raise refuse(error) from None
-    if found is None:
-        raise NotFoundException(f"there is no project '{name}'")
-    return found
-
-
 async def _find_pages(visit: Visit, name: str) -> list[Prose]:
-    return msgspec.json.decode((await _find_live(visit, name, "json")).text, type=_Pages).pages
+    return msgspec.json.decode((await find_live(visit, name, "json")).text, type=_Pages).pages
 
 
 @cache

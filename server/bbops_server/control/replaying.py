@@ -10,6 +10,7 @@ import msgspec
 from litestar.exceptions import ClientException, NotFoundException
 from litestar.params import FromPath
 
+from bbops.answers import Replayed
 from bbops.errors import BbopsError
 from bbops.git.proposals import Proposal
 from bbops_server.accounts.rules import Permission
@@ -17,7 +18,7 @@ from bbops_server.control.refusals import refuse
 from bbops_server.control.reviewing import Reviewing
 from bbops_server.control.routes import change
 from bbops_server.control.visit import Here, Visit
-from bbops_server.forge.replaying import MOST_SECONDS, Replayed, rehearse
+from bbops_server.forge.replaying import MOST_SECONDS, rehearse
 from bbops_server.live.draft_keys import make_token
 from bbops_server.reconciler.waking import serves, wake
 

@@ -8,6 +8,7 @@ import msgspec
 from litestar.exceptions import NotFoundException
 from litestar.params import Body, FromPath, QueryParameter
 
+from bbops.answers import RolledBack
 from bbops.errors import BbopsError
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.entrance import demand
@@ -50,19 +51,6 @@ class WayBack(msgspec.Struct, frozen=True):
     version: Annotated[str, _WORDS]
     only: Annotated[list[Annotated[str, _WORDS]], msgspec.Meta(max_length=100)] = []
     now: bool = False
-
-
-class RolledBack(msgspec.Struct, frozen=True):
-    """The commit that restores it: on the live branch, or in a proposal for it.
-
-    `proposal` is its number, 0 where it is on the branch; status says when that is live.
-    """
-
-    commit: str
-    branch: str
-    version: str
-    proposal: int = 0
-    page: str = ""
 
 
 @read("/api/projects/{name:str}/versions", Permission.READ_PROJECT)

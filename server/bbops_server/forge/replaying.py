@@ -12,8 +12,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
-import msgspec
-
+from bbops.answers import ChangedAnswer, ChangedPlace, Replayed
 from bbops.replay.comparing import Difference
 from bbops.replay.recorded import Recorded, choose
 from bbops_server.live.history import find
@@ -26,43 +25,6 @@ ANSWER_SECONDS: Final = 10.0
 
 _MOST_DIFFERENCES: Final = 10
 _MOST_SHOWN: Final = 200
-
-
-class Place(msgspec.Struct, frozen=True):
-    """Where an answer differs: a JSON pointer, empty for all of it, and both as masked text."""
-
-    at: str
-    before: str
-    now: str
-
-
-class Changed(msgspec.Struct, frozen=True):
-    """A request whose answer would change: its status before and after, and what differs in it."""
-
-    method: str
-    route: str
-    target: str
-    before: int
-    now: int
-    places: list[Place]
-
-
-class Replayed(msgspec.Struct, frozen=True):
-    """What asking again has found.
-
-    Attributes:
-        head: the commit that the draft served.
-        at: when, in seconds since 1970.
-        asked: how many requests were asked.
-        left: how many were not, for they were signed in, hold a secret or took too long.
-        changed: those whose answers would change.
-    """
-
-    head: str
-    at: float
-    asked: int
-    left: int
-    changed: list[Changed]
 
 
 def rehearse(
@@ -87,7 +49,7 @@ def rehearse(
     until = monotonic() + MOST_SECONDS
     asking = takewhile(lambda _: monotonic() < until, can)
     found = list(replay(url, asking, headers, timeout_seconds=ANSWER_SECONDS))
-    changed = [_tell(one, differences) for one, differences in found if differences]
+    changed = tuple(_tell(one, differences) for one, differences in found if differences)
     return Replayed(head, at, len(found), len(recorded) - len(found), changed)
 
 
@@ -111,12 +73,14 @@ def _sample(requests: Sequence[Mapping[str, Any]]) -> Iterator[Recorded]:
             yield one
 
 
-def _tell(one: Recorded, differences: Sequence[Difference]) -> Changed:
+def _tell(one: Recorded, differences: Sequence[Difference]) -> ChangedAnswer:
     now = next((int(each.now) for each in differences if each.at == "status"), one.status)
-    places = [
-        Place(_cut(each.at), each.before, each.now) for each in differences if each.at != "status"
-    ]
-    return Changed(
+    places = tuple(
+        ChangedPlace(_cut(each.at), each.before, each.now)
+        for each in differences
+        if each.at != "status"
+    )
+    return ChangedAnswer(
         one.method, _cut(one.route), _cut(one.target), one.status, now, places[:_MOST_DIFFERENCES]
     )
 

@@ -12,6 +12,7 @@ from urllib.parse import quote, urljoin, urlsplit
 
 import httpcore
 
+from bbops.addresses import split
 from bbops.host import HttpRequest, HttpResponse
 from bbops.runtime.failures import HttpFailure
 
@@ -117,7 +118,8 @@ class OutsideHttp:
             HttpFailure: `httpTimeout`, `httpUnreachable`, `httpRefused`, `httpTooLarge` or
                 `httpInvalid`.
         """
-        host = urlsplit(request.url).hostname
+        parts = split(request.url)
+        host = parts.hostname if parts else ""
         try:
             async with asyncio.timeout(request.timeout_seconds):
                 return await self._follow(request)

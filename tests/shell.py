@@ -1,0 +1,144 @@
+"""Runs what a page of the documentation shows in its console, and compares what is printed.
+
+A `…` stands for any text. `bbops serve` and `bbops demo` run beside the commands after them, and
+on free ports in place of 8000 and 8001.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import httpx
+
+
+def console(text: str) -> list[str]:
+    """Return the console blocks of a page."""
+    found: list[str] = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
+    return found
+
+
+def commands(block: str) -> Iterator[tuple[str, str]]:
+    """Yield (command, expected output); a here-document belongs to its command."""
+    for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        end = part.find("\nEOF\n") + 4 if "<< EOF" in part else part.find("\n")
+        yield part[:end], part[end + 1 :]
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def wait_until_live(port: int) -> None:
+    for _ in range(200):
+        try:
+            if httpx.get(f"http://127.0.0.1:{port}/~ready").status_code == 200:
+                return
+        except httpx.TransportError:
+            pass
+        time.sleep(0.05)
+    raise AssertionError("the server does not become ready")
+
+
+def shows(expected: str, found: str) -> bool:
+    lines = [re.escape(line).replace("…", ".*") for line in expected.rstrip().splitlines()]
+    pattern = "\n".join(lines).replace("\n.*\n", "\n(?:.*\n)*")
+    pattern = re.sub(r"\n\.\*$", r"(?:\n.*)*", pattern)
+    return re.fullmatch(pattern, found.rstrip()) is not None
+
+
+class Shell:
+    """Runs commands in order in one folder; variables and `cd` carry over, as in a terminal."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.port, self.control = folder, free_port(), free_port()
+        self.server: subprocess.Popen[str] | None = None
+        self.memory = folder.parent / "shell-state"
+        bin_folder = str(Path(sys.executable).parent)
+        self.env = os.environ | {
+            "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1",
+            "GIT_AUTHOR_NAME": "ada", "GIT_AUTHOR_EMAIL": "ada@example.com",
+            "GIT_COMMITTER_NAME": "ada", "GIT_COMMITTER_EMAIL": "ada@example.com",
+        }  # fmt: skip
+
+    def run(self, command: str) -> str:
+        command = command.replace("8000", str(self.port)).replace("8001", str(self.control))
+        if re.match(r"bbops (serve|demo)\b(?!.*--once)", command):
+            self.serve(command)
+            return ""
+        script = (
+            f"[ -f {self.memory} ] && . {self.memory}\n{command}\ncode=$?\n"
+            f"{{ echo cd \"'$PWD'\"; declare -p TOKEN 2>/dev/null; }} > {self.memory}; exit $code"
+        )
+        done = subprocess.run(
+            ["bash", "-c", script], cwd=self.folder, env=self.env, text=True, timeout=60,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+        )  # fmt: skip
+        return done.stdout.replace(str(self.port), "8000").replace(str(self.control), "8001")
+
+    def serve(self, command: str) -> None:
+        script = (
+            f"[ -f {self.memory} ] && . {self.memory}\nexec {command} --control-port {self.control}"
+        )
+        self.server = subprocess.Popen(
+            ["bash", "-c", script], cwd=self.folder, env=self.env, text=True,
+            stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+        wait_until_live(self.port)
+
+    def stop(self) -> int:
+        if self.server is None:
+            return 0
+        self.server.send_signal(signal.SIGTERM)
+        return self.server.wait(20)
+
+
+def without_blanks(text: str) -> str:
+    """Return text without the blanks at the ends of lines, which an editor takes out."""
+    return re.sub(r" +$", "", text, flags=re.MULTILINE)
+
+
+def squeezed(text: str) -> str:
+    """Return text without the blanks that line up a table."""
+    return re.sub(r" +", " ", without_blanks(text))
+
+
+def try_console(
+    blocks: list[str],
+    tmp_path: Path,
+    *,
+    tidy: Callable[[str], str] = without_blanks,
+    env: Mapping[str, str] | None = None,
+) -> None:
+    """Run console blocks in a new folder; a server that one of them starts has to end well.
+
+    Args:
+        tidy: takes out of what is shown and what is printed what does not count.
+        env: variables that the commands have besides.
+    """
+    assert blocks
+    folder = tmp_path / "console"
+    folder.mkdir()
+    shell = Shell(folder)
+    shell.env |= {
+        "BBOPS_SERVER": f"http://127.0.0.1:{shell.control}", "HOME": str(tmp_path),
+        "XDG_CONFIG_HOME": str(tmp_path / "config"), "GIT_TERMINAL_PROMPT": "0", **(env or {}),
+    }  # fmt: skip
+    try:
+        for command, expected in (one for block in blocks for one in commands(block)):
+            found = shell.run(command)
+            matches = not expected.strip() or shows(tidy(expected), tidy(found))
+            assert matches, f"$ {command}\n{found}"
+    except BaseException:
+        shell.stop()
+        raise
+    assert shell.stop() == 0
