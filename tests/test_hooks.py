@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from bbops.cli.hooks import command
 from bbops_server.accounts.rules import Role
+from bbops_server.settings import Settings, Webhook
 from bbops_server.webhooks.deliveries import (
     MOST_KEPT,
     Deliveries,
@@ -20,10 +23,11 @@ from bbops_server.webhooks.deliveries import (
 )
 from bbops_server.webhooks.line import Line
 from bbops_server.webhooks.message import Message
+from bbops_server.webhooks.outbox import Outbox
 from tests.control import Tried, tried
 from tests.served import wait_for
 from tests.test_cli_status import Start, control
-from tests.test_webhooks import SECRET, Receiver, folder, receiver, serve
+from tests.test_webhooks import NAME, SECRET, Receiver, folder, receiver, serve
 
 __all__ = ["control", "folder", "receiver", "tried"]
 
@@ -72,6 +76,34 @@ def test_what_was_sent_is_told_tried_again_and_tested(folder: Path, receiver: Re
 
 
 # ---- without a server
+def test_a_try_that_fails_late_does_not_undo_one_that_was_taken(
+    tmp_path: Path, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(NAME, SECRET)
+    hook = Webhook(receiver.url, frozenset({"published"}), NAME)
+    outbox = Outbox(lambda: Settings(tmp_path, egress=("127.0.0.1",), webhooks=(hook,)))
+    receiver.answers, receiver.pause_seconds = 500, 0.2
+
+    async def send_twice() -> dict[str, Any]:
+        running = asyncio.create_task(outbox.run())
+        outbox.tell("published", {"project": "one"})
+        while not receiver.tried:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)  # it has begun to pause
+        receiver.answers, receiver.pause_seconds = 204, 0.0
+        (first,) = outbox.messages(5)
+        done = await outbox.resend(first["id"])
+        await asyncio.sleep(0.3)
+        running.cancel()
+        await asyncio.wait({running})
+        return done
+
+    done = asyncio.run(send_twice())
+    assert done["outcome"] == "taken"
+    (last,) = outbox.messages(5)
+    assert (last["outcome"], last["status"]) == ("taken", 204)
+
+
 def message(number: int = 1, *, age: timedelta = timedelta()) -> Message:
     return Message(f"msg_{number}", '{"type":"published","data":{}}', datetime.now(UTC) - age)
 

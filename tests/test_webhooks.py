@@ -37,7 +37,7 @@ class Receiver(ThreadingHTTPServer):
     def __init__(self, port: int = 0) -> None:
         self.taken: list[dict[str, Any]] = []
         self.tried: list[str] = []
-        self.answers = 204
+        self.answers, self.pause_seconds = 204, 0.0
         super().__init__(("127.0.0.1", port), _Take)
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
@@ -56,10 +56,12 @@ class _Take(BaseHTTPRequestHandler):
         assert isinstance(receiver, Receiver)
         body = self.rfile.read(int(self.headers["content-length"]))
         verify(dict(self.headers), body)
+        answer = receiver.answers
         receiver.tried.append(self.headers["webhook-id"])
-        if receiver.answers == 204:
+        if answer == 204:
             receiver.taken.append(json.loads(body))
-        self.send_response(receiver.answers)
+        time.sleep(receiver.pause_seconds)
+        self.send_response(answer)
         self.send_header("content-length", "0")
         self.end_headers()
 

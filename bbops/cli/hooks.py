@@ -14,7 +14,8 @@ from bbops.cli._server import as_json_option, of_server, open_remote
 from bbops.console import say
 from bbops.render import printable
 
-ANSWER_SECONDS = 30.0
+ANSWER_SECONDS = 40.0
+"""A receiver has 15 s, and may be busy with another message for as long."""
 SHOWN = 12
 """Characters of a message's id that the list shows: enough to name it."""
 

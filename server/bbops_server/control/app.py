@@ -153,7 +153,8 @@ def _explain(request: AnyRequest, error: HTTPException) -> Response[Any]:
         if error.status_code == 401:
             return visit.go(signin_path(request))
         said = AccountError(words_of(error))
-        return visit.page("message", error.status_code, title="This cannot be done", error=said)
+        title = "Not found" if error.status_code == HTTPStatus.NOT_FOUND else "This cannot be done"
+        return visit.page("message", error.status_code, title=title, error=said)
     body = {"error": {"code": code_of(error.status_code), "message": words_of(error)}}
     return Response(
         body, status_code=error.status_code, media_type=MediaType.JSON, headers=error.headers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -19,10 +20,15 @@ LONGEST: Final = timedelta(days=1)
 
 
 class Line:
-    """One receiver's, by its address."""
+    """One receiver's, by its address.
+
+    `turn` is held while a message is sent and settled: what comes of one try is never taken for
+    what came of another.
+    """
 
     def __init__(self, folder: Path, url: str) -> None:
         self.queue, self._sent = Queue(folder, url), Deliveries(folder, url)
+        self.turn = asyncio.Lock()
 
     def deliveries(self) -> Iterator[Delivery]:
         """Yield the last messages, also those that were not tried yet."""

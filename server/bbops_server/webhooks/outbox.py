@@ -91,7 +91,9 @@ class Outbox:
         return await self._try(*found[0])
 
     async def _try(self, hook: Webhook, message: Message) -> dict[str, Any]:
-        found = self._line(hook).settle(await self._courier.send(hook, message))
+        line = self._line(hook)
+        async with line.turn:
+            found = line.settle(await self._courier.send(hook, message))
         return found.tell(show_receiver(hook.url))
 
     def _all(self) -> Iterator[tuple[Webhook, Delivery]]:
@@ -124,10 +126,11 @@ class Outbox:
     async def _empty(self, url: str) -> None:
         while (hook := self._find(url)) is not None:
             line = self._line(hook)
-            message = line.queue.first
-            if message is None:
-                return
-            found = line.settle(await self._courier.send(hook, message))
+            async with line.turn:
+                message = line.queue.first
+                if message is None:
+                    return
+                found = line.settle(await self._courier.send(hook, message))
             if found.outcome == "waiting":
                 shown = show_receiver(url)
                 _log.warning("webhook '%s': %s; it is tried again", shown, found.error)
