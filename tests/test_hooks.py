@@ -108,6 +108,20 @@ def message(number: int = 1, *, age: timedelta = timedelta()) -> Message:
     return Message(f"msg_{number}", '{"type":"published","data":{}}', datetime.now(UTC) - age)
 
 
+def test_a_message_goes_where_the_settings_say_and_no_further(
+    tmp_path: Path, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(NAME, SECRET)
+    hook = Webhook(receiver.url, frozenset({"published"}), NAME)
+    outbox = Outbox(lambda: Settings(tmp_path, egress=("127.0.0.1",), webhooks=(hook,)))
+    receiver.answers = 307
+    (done,) = asyncio.run(outbox.test(""))
+    assert (done["outcome"], done["error"]) == (
+        "dropped", "it redirects, which is not followed here"
+    )  # fmt: skip
+    assert len(receiver.tried) == 1
+
+
 def test_the_last_messages_are_kept_and_the_last_try_of_each(tmp_path: Path) -> None:
     sent = Deliveries(tmp_path, URL)
     sent.known = [Delivery(message(number)) for number in range(MOST_KEPT)]

@@ -62,6 +62,8 @@ class _Take(BaseHTTPRequestHandler):
             receiver.taken.append(json.loads(body))
         time.sleep(receiver.pause_seconds)
         self.send_response(answer)
+        if 300 <= answer < 400:
+            self.send_header("location", f"{receiver.url}/elsewhere")
         self.send_header("content-length", "0")
         self.end_headers()
 

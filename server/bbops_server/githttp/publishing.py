@@ -29,7 +29,7 @@ class Waiting:
 
     async def run(self, wait_seconds: float = WAIT_SECONDS) -> bool:
         """Return whether it is live, once it is, will not be by itself, or takes too long."""
-        self._project.reconcile()
+        self._project.look()
         try:
             async with asyncio.timeout(wait_seconds):
                 while not await self._is_over():

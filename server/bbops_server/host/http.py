@@ -148,7 +148,9 @@ class OutsideHttp:
             if answer.status not in _REDIRECTS or not target:
                 return answer
             request = _redirected(request, answer.status, urljoin(request.url, target))
-        raise HttpFailure("httpFailed", f"more than {self._max_redirects} redirects")
+        most = self._max_redirects
+        what = f"more than {most} redirects" if most else "it redirects, which is not followed here"
+        raise HttpFailure("httpFailed", what)
 
     async def _send_once(self, request: HttpRequest) -> HttpResponse:
         headers = {"accept-encoding": "gzip", "user-agent": "bbops", **request.headers}

@@ -262,7 +262,7 @@ class Drafts:
         if one is None:
             return _Draft(branch, commit, self._settings(slug, branch))
         if one.commit != commit and one.reconciler is not None:
-            one.reconciler.reconcile()
+            one.reconciler.look()
         one.commit = commit
         return one
 

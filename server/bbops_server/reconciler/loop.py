@@ -42,7 +42,7 @@ class Reconciler:
         self.board.keep = self.keep
         self.ended: Callable[[Publication], None] = lambda _: None
         """Hears of each attempt that ended, once."""
-        self.asked = asyncio.Event()
+        self.asked, self.is_demanded = asyncio.Event(), False
         self.known: object = _UNKNOWN
         self.pace = Pace()
         self.finishing: asyncio.Task[None] | None = None
@@ -53,10 +53,18 @@ class Reconciler:
         """How changes come to the branch, as the live release says; empty before the first."""
         self.narrowing = Narrowing(lambda: self.workshop, self.board, self.tell)
 
-    def reconcile(self) -> None:
-        """Ask for an attempt now."""
+    def look(self) -> None:
+        """Ask for a look now. What is live already stays as it is; what is stalled is tried again.
+
+        For who has moved a branch: an attempt that has begun meanwhile is not made twice.
+        """
         self.source.hurry()
         self.asked.set()
+
+    def reconcile(self) -> None:
+        """Ask for an attempt now, also of what is live."""
+        self.is_demanded = True
+        self.look()
 
     def keep(self, publication: Publication) -> None:
         """Remember an attempt that ended, and let others know."""
@@ -102,7 +110,9 @@ class Reconciler:
                     await self.asked.wait()
                 self.asked.clear()
                 self.pace.retries = 0
-                return None
+                is_demanded, self.is_demanded = self.is_demanded, False
+                if is_demanded or self.board.stalled is not None:
+                    return None
             if self.waits_for_thaw and find_freeze(self.workshop) != self.frozen:
                 return None
             if until is not None and perf_counter() > until:

@@ -70,7 +70,7 @@ class Versions:
     async def roll_back(self, version: str, only: list[str], who: str) -> dict[str, Any]:
         """Restore a version by a commit on the branch itself. Args, Raises: as `restore`."""
         done = await self._restore(version, only, who, moves=True)
-        self._reconciler.reconcile()
+        self._reconciler.look()
         return done
 
     async def _restore(

@@ -25,7 +25,8 @@ class Courier:
     """Sends by the settings as they are by then."""
 
     def __init__(self, settings: Callable[[], Settings]) -> None:
-        self._settings, self._http = settings, OutsideHttp()
+        # a signed message is for the address that the settings name, and for no other
+        self._settings, self._http = settings, OutsideHttp(max_redirects=0)
 
     async def send(self, hook: Webhook, message: Message) -> Delivery:
         """Try once; return what came back, `taken` or to be tried again."""
