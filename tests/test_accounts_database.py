@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+import sqlalchemy as sa
 
 from bbops.database.place import PostgresPlace
 from bbops.database.postgres.opened import drop_schema
@@ -150,12 +152,28 @@ def test_a_schema_of_a_newer_version_is_refused(schema: PostgresPlace, tmp_path:
         book.people.exist()
 
 
-def test_a_server_that_comes_back_is_asked_again(schema: PostgresPlace, tmp_path: Path) -> None:
+@pytest.fixture
+def opened() -> Iterator[list[int]]:
+    """Return the backends of the connections that this process opens; others share the server."""
+    pids = list[int]()
+
+    def note(made: psycopg.Connection[object], _: object) -> None:
+        pids.append(made.info.backend_pid)
+
+    sa.event.listen(sa.Pool, "connect", note)
+    yield pids
+    sa.event.remove(sa.Pool, "connect", note)
+
+
+def test_a_server_that_comes_back_is_asked_again(
+    schema: PostgresPlace, tmp_path: Path, opened: list[int]
+) -> None:
     with closing(Book.open(tmp_path, postgres=schema)) as book:
         add(book)
+        assert opened
         with psycopg.connect(schema.url, autocommit=True) as raw:
             kill = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"  # and wait
-            raw.execute(f"{kill} WHERE application_name = 'bbops control'".encode())
+            raw.execute(f"{kill} WHERE pid = ANY(%s)".encode(), [opened])
         assert book.people.exist()
 
 
