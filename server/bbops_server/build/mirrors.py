@@ -14,7 +14,7 @@ from bbops.git.mirror import Mirror
 
 @dataclass(slots=True)
 class Mirrors:
-    """Copies of repositories elsewhere, used by ONE thread, which may wait for the network."""
+    """Each is used by ONE thread, which may wait for the network."""
 
     _mirrors: dict[tuple[str, str], Mirror] = field(default_factory=dict)
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import msgspec
 
+from bbops.addresses import split
 from bbops.host import HttpRequest
 from bbops.runtime.failures import HttpFailure
 from bbops_server.accounts.grant_tables import CLIENT_LENGTH
@@ -75,10 +75,8 @@ def _unreadable() -> OddClient:
 def _is_plain(address: str) -> bool:
     if not is_document(address) or len(address) > CLIENT_LENGTH or not _SIGNS.issuperset(address):
         return False
-    try:
-        parts = urlsplit(address)
-        _ = parts.port
-    except ValueError:
+    parts = split(address)
+    if parts is None:
         return False
     steps = parts.path.split("/")
     return bool(parts.hostname) and parts.path not in {"", "/"} and not {".", ".."} & set(steps)

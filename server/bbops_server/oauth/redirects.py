@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
+from bbops.addresses import split
+
 MOST_LENGTH: Final = 2_000
 _PLAIN: Final = re.compile(r"[!#-)+-;=?-\[\]_a-z~%]+", re.IGNORECASE)
 """Printable ASCII without what no address has, and without `*`."""
@@ -60,9 +62,4 @@ def _is_same_but_port(one: str, other: str) -> bool:
 def _split(uri: str) -> SplitResult | None:
     if len(uri) > MOST_LENGTH or not _PLAIN.fullmatch(uri):
         return None
-    try:
-        parts = urlsplit(uri)
-        _ = parts.port
-    except ValueError:
-        return None
-    return parts
+    return split(uri)

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
+from bbops.addresses import split
 from bbops.database.place import read_url
 from bbops.errors import DatabaseError, GitError
 from bbops.git.address import Address, require_branch
@@ -47,14 +48,9 @@ def _check_listen(text: str) -> str:
 
 
 def _check_url(text: str) -> str:
-    try:
-        parts = urlsplit(text)
-        _ = parts.port
-        is_odd = parts.username or parts.query or parts.fragment
-        is_url = parts.scheme in {"http", "https"} and parts.hostname and not is_odd
-    except ValueError:
-        is_url = False
-    if not is_url:
+    parts = split(text)
+    is_odd = parts and (parts.username or parts.query or parts.fragment)
+    if parts is None or is_odd or parts.scheme not in {"http", "https"} or not parts.hostname:
         raise _wrong(f"expected an address, got '{text}'", "such as https://api.example.com")
     return text.rstrip("/")
 

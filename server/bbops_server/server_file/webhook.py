@@ -3,33 +3,34 @@
 from __future__ import annotations
 
 from typing import Annotated
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult
 
 from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
+from bbops.addresses import split
 from bbops.model import Model
 from bbops_server.settings import ATTEMPTED, Webhook, WebhookEvent, is_loopback
 
 
 def _check_receiver(text: str) -> str:
     """Take an address that nobody may listen to on the way."""
-    try:
-        parts = urlsplit(text)
-        _ = parts.port
-        is_known = parts.scheme == "https" or (
-            parts.scheme == "http" and is_loopback(parts.hostname or "")
-        )
-        is_url = is_known and parts.hostname and parts.username is None and not parts.fragment
-    except ValueError:
-        is_url = False
-    if not is_url:
+    parts = split(text)
+    if parts is None or not _is_guarded(parts) or parts.username is not None or parts.fragment:
         raise PydanticCustomError(
             "bad_value", "{message}",
             {"message": "expected an address of https, without a name or password in it",
              "hint": "such as https://chat.example.com/hooks/1; http is for this machine alone"},
         )  # fmt: skip
     return text
+
+
+def _is_guarded(parts: SplitResult) -> bool:
+    """Return whether nobody may listen on the way."""
+    host = parts.hostname or ""
+    return bool(host) and (
+        parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host))
+    )
 
 
 class WrittenWebhook(Model):
