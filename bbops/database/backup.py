@@ -13,7 +13,7 @@ from bbops.database.connection import add_functions, connect
 from bbops.database.files import beside, written_whole
 from bbops.database.gate import Gate
 from bbops.errors import DatabaseDamaged, DatabaseError
-from bbops.sql.types import quote
+from bbops.runtime.identifiers import quote
 
 Tell = Callable[[int, int], None]
 """Is told how many bytes are copied, and of how many."""

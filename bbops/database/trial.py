@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from bbops.database.connection import add_functions
 from bbops.database.violations import compile_error
-from bbops.sql.types import Table, quote
+from bbops.runtime.identifiers import quote
+from bbops.sql.types import Table
 
 
 class Trial:

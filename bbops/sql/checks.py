@@ -10,12 +10,13 @@ from bbops.expressions import nodes as s
 from bbops.expressions.check import check_condition
 from bbops.expressions.scope import Scope
 from bbops.expressions.values import Expression
+from bbops.runtime.identifiers import quote
 from bbops.runtime.statements import Statement
 from bbops.sql.dialect import Dialect, Slot, Use
 from bbops.sql.parts import NotInSql
 from bbops.sql.query import Query, check_nesting
 from bbops.sql.template import Template
-from bbops.sql.types import Column, Table, quote
+from bbops.sql.types import Column, Table
 
 _OURS: Final = frozenset({"lower", "upper", "trim"})
 """Filters that are functions of ours on SQLite: other programs must be able to write rows, too."""

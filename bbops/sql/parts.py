@@ -11,10 +11,11 @@ from typing import Self
 from bbops.expressions import nodes as s
 from bbops.expressions.scope import Scope
 from bbops.expressions.types import TEXT_COLUMNS, Type
+from bbops.runtime.identifiers import quote
 from bbops.sql.dialect import Dialect, Slot, Use
 from bbops.sql.sqlite import SQLITE
 from bbops.sql.template import Template, filled
-from bbops.sql.types import Column, Table, quote
+from bbops.sql.types import Column, Table
 
 
 class NotInSql(Exception):

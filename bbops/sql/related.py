@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from bbops.expressions import nodes as s
 from bbops.expressions.related import condition_of, names_of
+from bbops.runtime.identifiers import quote
 from bbops.sql.parts import NotInSql, Parts
 from bbops.sql.template import Template, commas, seq
-from bbops.sql.types import Column, quote
+from bbops.sql.types import Column
 
 MOST_RELATED = 1000
 """Rows of a list of related rows, as of every list without `limit`."""

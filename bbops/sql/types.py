@@ -139,8 +139,3 @@ def _all_null(of: Type) -> Type:
     if of.kind != "map" or of.fields is None:
         return of.or_null()
     return map_of({name: _all_null(one) for name, one in of.fields.items()}, of.what)
-
-
-def quote(name: str) -> str:
-    """Return an identifier as SQL writes it. Names come from the schema, never from a request."""
-    return '"' + name.replace('"', '""') + '"'

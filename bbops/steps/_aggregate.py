@@ -14,10 +14,11 @@ from bbops.expressions.types import INTEGER, NEVER, NUMBER, Type, map_of
 from bbops.expressions.values import Bare, BareField, Expression
 from bbops.model import Model
 from bbops.names import VariableName
+from bbops.runtime.identifiers import quote
 from bbops.sql.query import Query
 from bbops.sql.related import total
 from bbops.sql.template import Template, seq
-from bbops.sql.types import Column, Table, quote
+from bbops.sql.types import Column, Table
 from bbops.steps._base import Static
 from bbops.steps._checking import Checking, mark_of
 from bbops.steps._flow import Flow

@@ -11,9 +11,10 @@ from bbops.expressions import nodes as s
 from bbops.expressions.known import Facts
 from bbops.expressions.types import Type
 from bbops.expressions.values import Constant, ListValue, Value
+from bbops.runtime.identifiers import quote
 from bbops.runtime.orders import OrderBy, Sortable
 from bbops.sql.parts import Parts
-from bbops.sql.types import Column, Table, quote
+from bbops.sql.types import Column, Table
 from bbops.steps._checking import Checking
 from bbops.steps._query import report_column
 from bbops.yaml.document import Mark

@@ -26,12 +26,13 @@ from bbops.expressions.values import (
 )
 from bbops.expressions.values import Template as ValueTemplate
 from bbops.runtime.failures import FlowError
+from bbops.runtime.identifiers import quote
 from bbops.runtime.rows import ENCODERS
 from bbops.sql.filters import text_of
 from bbops.sql.parts import NotInSql
 from bbops.sql.query import Query, check_nesting, finds_one
 from bbops.sql.template import Template, commas, seq
-from bbops.sql.types import Column, Table, quote
+from bbops.sql.types import Column, Table
 from bbops.steps._base import Checking, mark_of
 from bbops.steps._flow import Flow
 from bbops.yaml.document import Mark

@@ -8,7 +8,7 @@ from typing import ClassVar
 from bbops.expressions.types import ANY, Type
 from bbops.expressions.values import BareField
 from bbops.model import Model
-from bbops.sql.types import quote
+from bbops.runtime.identifiers import quote
 from bbops.steps._base import Checking, Example, Static, Step
 from bbops.steps._flow import Flow
 from bbops.steps._query import COUNT, One, check_where, write_rows

@@ -17,10 +17,11 @@ from bbops.expressions.values import (
     ValueField,
 )
 from bbops.model import Model
+from bbops.runtime.identifiers import quote
 from bbops.runtime.writes import conflict_clause
 from bbops.sql.query import Query
 from bbops.sql.template import Template, commas, seq
-from bbops.sql.types import Table, quote
+from bbops.sql.types import Table
 from bbops.steps._base import Checking, Example, Static, Step, mark_of
 from bbops.steps._flow import Flow
 from bbops.steps._query import (

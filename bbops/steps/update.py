@@ -8,9 +8,10 @@ from typing import ClassVar
 from bbops.expressions.types import ANY, Type
 from bbops.expressions.values import BareField, MapValue, ValueField
 from bbops.model import Model
+from bbops.runtime.identifiers import quote
 from bbops.sql.query import Query
 from bbops.sql.template import Template, seq
-from bbops.sql.types import Table, quote
+from bbops.sql.types import Table
 from bbops.steps._base import Checking, Example, Static, Step
 from bbops.steps._flow import Flow
 from bbops.steps._query import (

@@ -26,6 +26,7 @@ from bbops.database.transaction import Maps, bounded_rows
 from bbops.database.writer import Rows, Statements
 from bbops.errors import DatabaseError
 from bbops.runtime.failures import Failure, FlowError
+from bbops.runtime.identifiers import quote
 
 T = TypeVar("T")
 Work = Callable[[Connection], Awaitable[T]]
@@ -189,10 +190,9 @@ class Postgres:
         """Return the columns of a table's rule, in its order; none if they cannot be read."""
         known = self._columns.get((table, rule))
         if known is None:
-            quoted = '"' + table.replace('"', '""') + '"'
             with suppress(*ERRORS, Failure):
                 rows = await self._on(
-                    self._readers, lambda connection: connection.fetch(COLUMNS, quoted, rule)
+                    self._readers, lambda connection: connection.fetch(COLUMNS, quote(table), rule)
                 )
                 known = self._columns[table, rule] = tuple(row[0] for row in rows)
         return known or ()

@@ -6,6 +6,7 @@ from typing import Final
 
 from bbops.errors import ServerError
 from bbops.runtime.failures import Failure
+from bbops.runtime.identifiers import quote
 from bbops_server.live.swap import Live
 from bbops_server.messages import Frame
 
@@ -27,8 +28,8 @@ async def sign_in(live: Live, request: Frame) -> Frame:
     if release is None or release.answering.tokens is None:
         raise ServerError("the draft has no signing key")
     names = [request["key"], *request["tells"]]
-    columns = ", ".join(map(_quoted, names))
-    where = f"FROM {_quoted(request['table'])} WHERE {_quoted(request['by'])} = ?"
+    columns = ", ".join(map(quote, names))
+    where = f"FROM {quote(request['table'])} WHERE {quote(request['by'])} = ?"
     rows = await release.answering.host.database.read(
         f"SELECT {columns} {where} LIMIT 1",
         [request["value"]],
@@ -42,7 +43,3 @@ async def sign_in(live: Live, request: Frame) -> Frame:
     except Failure as failure:
         raise ServerError(failure.message) from None
     return {"token": token}
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
