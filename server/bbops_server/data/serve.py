@@ -67,8 +67,8 @@ class DataProcess:
         elif verb == "arrange":
             self._arrange(request)
         elif verb == "arrange drafts":
-            drafts = request["drafts"]
-            self._drafts.arrange({name: DraftPlace(**one) for name, one in drafts.items()})
+            drafts = {name: DraftPlace(**one) for name, one in request["drafts"].items()}
+            self._drafts.arrange(drafts, request["hosts"])
         elif verb == "rest":
             self._drafts.rest(request["project"])
         elif verb == "keys":

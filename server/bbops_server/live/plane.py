@@ -156,7 +156,7 @@ class Plane:
 
     def _draft_request(self) -> Frame:
         told = {name: place._asdict() for name, place in self._draft_places().items()}
-        return {"do": "arrange drafts", "drafts": told}
+        return {"do": "arrange drafts", "drafts": told, "hosts": self.settings.drafts.hosts}
 
     def _forget(self, resting: AbstractSet[str]) -> None:
         """Forget what was live of projects and drafts that do not answer, or rest."""
@@ -164,6 +164,11 @@ class Plane:
         for kept in (self._links, self._refusals, self._publishing):
             for name in kept.keys() - (answering - resting):
                 del kept[name]
+
+    @property
+    def is_of_one(self) -> bool:
+        """Whether one project answers, and no other."""
+        return len(self._arrangement.places) == 1
 
     def is_live(self, project: str) -> bool:
         """Return whether a release of a project answers."""

@@ -24,7 +24,8 @@ from bbops_server.live.place import DraftPlace
 from bbops_server.reconciler.api_keys import ApiKeys
 from bbops_server.reconciler.attempt import Workshop
 from bbops_server.reconciler.contracts import write_contract
-from bbops_server.reconciler.draft_names import draft_name, key_of, slug_of
+from bbops_server.reconciler.draft_names import slug_of
+from bbops_server.reconciler.draft_places import make_key, make_place, make_settings
 from bbops_server.reconciler.draft_status import DraftStatus, State
 from bbops_server.reconciler.events import Event, Published
 from bbops_server.reconciler.loop import Reconciler
@@ -32,9 +33,6 @@ from bbops_server.reconciler.status import Stalled, Written
 from bbops_server.settings import ProjectSettings, WebhookEvent
 
 LOOK_SECONDS: Final = 0.5
-TELL_SECONDS: Final = 20.0
-"""Processes tell of a draft's use at most once in so long."""
-
 COPY_SECONDS: Final = 600.0
 WAKING_SECONDS: Final = 30.0
 _WAIT_SECONDS: Final = 0.02
@@ -70,7 +68,7 @@ class Drafts:
         self.asked = asyncio.Event()
         self._drafts: dict[str, _Draft] = {}
         self._branches: Mapping[str, str] = {}
-        self._arranged: Mapping[str, DraftPlace] = {}
+        self._arranged: tuple[Mapping[str, DraftPlace], str] | None = None
         self._one_at_a_time = asyncio.Lock()
         self._renewing: set[asyncio.Task[None]] = set()
         self._expected: set[str] = set()
@@ -100,9 +98,7 @@ class Drafts:
         """Take over where the project answers from now on."""
         self.workshop = replace(self.workshop, project=project)
         for slug, one in self._drafts.items():
-            one.settings = self._settings(slug, one.branch)
-            if one.reconciler is not None:
-                one.reconciler.move(one.settings)
+            self._place_anew(slug, one)
         self.asked.set()
 
     # ---- what is known
@@ -119,22 +115,24 @@ class Drafts:
 
     def key(self, slug: str) -> bytes:
         """Return what the tokens of a draft are made with. Raises: ServerError: no key file."""
-        state = self.workshop.plane.settings.state
-        return key_of(state, draft_name(self.workshop.project.name, slug), self._branch(slug))
+        return make_key(self.workshop, slug, self._branch(slug))
 
     def url_of(self, branch: str) -> str:
         """Return where a branch is previewed, whether or not it is there yet."""
-        settings = self._settings(slug_of(branch), branch)
+        settings = make_settings(self.workshop, slug_of(branch), branch)
         return self.workshop.plane.settings.url_of(settings) + "/"
 
     def here(self, slug: str) -> tuple[str, str]:
         """Return where this machine itself reaches a draft, and the Host that it is asked as."""
-        settings, mine = self.workshop.plane.settings, self._settings(slug, self._branch(slug))
+        settings, mine = (
+            self.workshop.plane.settings,
+            make_settings(self.workshop, slug, self._branch(slug)),
+        )
         return settings.data_here + mine.prefix, urlsplit(settings.url_of(mine)).netloc
 
     def history(self, slug: str) -> Path:
         """Return where a draft's requests are remembered."""
-        return self._settings(slug, self._branch(slug)).history
+        return make_settings(self.workshop, slug, self._branch(slug)).history
 
     def hurry(self) -> None:
         """Look at the branches now."""
@@ -235,7 +233,10 @@ class Drafts:
     def _surroundings(self) -> tuple[object, ...]:
         """Return what decides about drafts beside their branches."""
         settings = self.workshop.plane.settings
-        return self.workshop.project, settings.drafts, settings.control_url, settings.data_url
+        return (
+            self.workshop.project, settings.drafts, settings.control_url, settings.data_url,
+            self.workshop.plane.is_of_one,
+        )  # fmt: skip
 
     async def _take(self) -> bool:
         """Make the drafts those of the branches there are; False: there is something left to do."""
@@ -260,17 +261,29 @@ class Drafts:
         one = self._drafts.get(slug)
         commit = self._branches[branch]
         if one is None:
-            return _Draft(branch, commit, self._settings(slug, branch))
+            return _Draft(branch, commit, make_settings(self.workshop, slug, branch))
         if one.commit != commit and one.reconciler is not None:
             one.reconciler.look()
         one.commit = commit
+        self._place_anew(slug, one)
         return one
 
+    def _place_anew(self, slug: str, one: _Draft) -> None:
+        settings = make_settings(self.workshop, slug, one.branch)
+        if one.settings != settings:
+            one.settings = settings
+            if one.reconciler is not None:
+                one.reconciler.move(settings)
+
     async def _arrange(self) -> None:
-        places = {one.settings.name: self._place(slug, one) for slug, one in self._drafts.items()}
-        if places != self._arranged:
+        places = {
+            one.settings.name: make_place(self.workshop, slug, one.branch)
+            for slug, one in self._drafts.items()
+        }
+        told = places, self.workshop.plane.settings.drafts.hosts
+        if told != self._arranged:
             await self.workshop.plane.arrange_drafts(self.workshop.project.name, places)
-            self._arranged = places
+            self._arranged = told
 
     def _clear(self) -> bool:
         """Remove what drafts have left whose branch is gone; False: somebody writes there."""
@@ -346,21 +359,6 @@ class Drafts:
     def _branch(self, slug: str) -> str:
         one = self._drafts.get(slug)
         return one.branch if one is not None else ""
-
-    def _settings(self, slug: str, branch: str) -> ProjectSettings:
-        project = self.workshop.project
-        return replace(
-            project, state=self.folder / slug, name=draft_name(project.name, slug),
-            branch=branch, prefix=f"{project.prefix}/~drafts/{slug}", postgres=None,
-        )  # fmt: skip
-
-    def _place(self, slug: str, one: _Draft) -> DraftPlace:
-        settings = self.workshop.plane.settings
-        return DraftPlace(
-            one.branch, one.settings.hosts, one.settings.prefix, self.key(slug).hex(),
-            settings.control_url, settings.url_of(one.settings).startswith("https:"),
-            min(TELL_SECONDS, settings.drafts.idle_seconds / 4),
-        )  # fmt: skip
 
     def _status(self, slug: str, one: _Draft) -> DraftStatus:
         url = self.workshop.plane.settings.url_of(one.settings) + "/"

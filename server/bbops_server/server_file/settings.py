@@ -74,7 +74,7 @@ def access_settings(file: ServerFile) -> Access:
 
 def draft_settings(file: ServerFile) -> DraftSettings:
     """Return how many drafts there are, and how long they stay awake."""
-    return DraftSettings(file.drafts.idle_seconds, file.drafts.most)
+    return DraftSettings(file.drafts.idle_seconds, file.drafts.most, file.drafts.hosts)
 
 
 def project_settings(file: ServerFile, server: Settings) -> dict[str, ProjectSettings]:
