@@ -36,6 +36,7 @@ FILE_DOORS = {
     "server/bbops_server/commands/_run.py", "server/bbops_server/commands/_story.py",
     "server/bbops_server/control/local.py", "server/bbops_server/control/reference.py",
     "server/bbops_server/githttp/hooks.py",
+    "server/bbops_server/forks/limits.py", "server/bbops_server/host/niceness.py",
     "server/bbops_server/host/files.py", "server/bbops_server/host/run_folders.py",
     "server/bbops_server/host/secrets.py",
     "server/bbops_server/processes.py",

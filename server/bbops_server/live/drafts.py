@@ -1,7 +1,8 @@
-"""The drafts of a data-plane process: branches that nobody has reviewed, served to members alone.
+"""The drafts of a data-plane process: who is let in, and where each one answers.
 
-A draft sleeps until it is asked for: the first request tells the parent, which makes its release
-and its database, and waits for that.
+The code of a draft never runs here: it has a process of its own, which a request is passed on to.
+A draft sleeps until it is asked for: the first request tells the parent, which makes its release,
+its database and its process, and waits for that.
 """
 
 from __future__ import annotations
@@ -9,37 +10,56 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs
 
 import msgspec
 
+from bbops_server.forks.limits import MOST_REQUESTS
 from bbops_server.live import draft_pages
 from bbops_server.live.directory import read_host
 from bbops_server.live.draft_cookies import Headers, only_own, read_token, token_cookie
 from bbops_server.live.draft_keys import is_good
 from bbops_server.live.draft_origin import drop_passwords, guard, keep_passing
+from bbops_server.live.draft_passing import pass_on
+from bbops_server.live.frontend import wants_page
 from bbops_server.live.place import DraftPlace
-from bbops_server.live.swap import Live
 
 MARK: Final = "/~drafts/"
 TOKEN_HEADER: Final = b"x-draft-token"
 WAKING_SECONDS: Final = 25.0
 """How long a request waits for a draft that sleeps."""
 
-_LOOK_SECONDS = 0.01
 _ENTER: Final = "/~enter"
 _MAX_FORM_BYTES = 4 << 10
 _COOKIE_SECONDS = 12 * 3600
 _FEWEST_STATUS, _MOST_STATUS = 200, 599
+_BUSY_SECONDS: Final = 5
+_GONE: Final = b'{"error":{"code":"draftGone","message":"the branch of this draft is gone"}}'
+"""To what waited for it."""
 
 
 class Draft:
-    """One draft; `live` has no release while it sleeps."""
+    """One draft; it sleeps while it has neither a `socket` to ask nor a `refusal`."""
 
-    def __init__(self, place: DraftPlace, live: Live) -> None:
-        self.place, self.live = place, live
+    def __init__(self, place: DraftPlace) -> None:
+        self.place = place
+        self.socket = ""
+        self.refusal: bytes | None = None
+        self.is_busy = False
+        self.in_flight = 0
         self.told_at = 0.0
+        self.is_ready = asyncio.Event()
+
+    def be(self, socket: str, refusal: bytes | None, *, is_busy: bool) -> None:
+        """Answer from there from now on, or with that."""
+        self.socket, self.refusal, self.is_busy = socket, refusal, is_busy
+        if socket or refusal is not None:
+            self.is_ready.set()
+        else:
+            self.is_ready.clear()
+            self.told_at = 0.0
 
 
 class Asked(NamedTuple):
@@ -58,53 +78,34 @@ class Asked(NamedTuple):
 class Drafts:
     """All drafts of a process, by their host or their prefix."""
 
-    def __init__(self, make: Callable[[], Live], tell: Callable[[str], None]) -> None:
+    def __init__(self, tell: Callable[[str], None]) -> None:
         """`tell` says to the parent that a draft of this name was asked for."""
-        self._make, self._tell = make, tell
+        self._tell = tell
         self._by_name: dict[str, Draft] = {}
         self._by_prefix: dict[bytes, list[tuple[str, Draft]]] = {}
         self._by_host: dict[bytes, tuple[str, Draft]] = {}
         self._suffix = b""
-        self._leaving: set[asyncio.Task[None]] = set()
 
     def arrange(self, places: Mapping[str, DraftPlace], hosts: str = "") -> None:
         """Let these drafts answer, and no others; `hosts` is the wildcard that is for drafts."""
         for name in self._by_name.keys() - places.keys():
-            self._retire(self._by_name.pop(name))
+            self._by_name.pop(name).be("", _GONE, is_busy=False)
         for name, place in places.items():
-            known = self._by_name.get(name)
-            if known is None:
-                self._by_name[name] = Draft(place, self._make())
-            else:
-                known.place = place
+            self._by_name.setdefault(name, Draft(place)).place = place
         self._by_prefix, self._by_host, self._suffix = {}, {}, hosts[1:].encode()
         for name, draft in self._by_name.items():
             self._by_prefix.setdefault(draft.place.prefix.encode(), []).append((name, draft))
             if draft.place.own_host:
                 self._by_host[draft.place.own_host.encode()] = name, draft
 
+    def find(self, name: str) -> Draft | None:
+        """Return a draft; None when there is none of that name."""
+        return self._by_name.get(name)
+
     @property
     def have_hosts(self) -> bool:
         """Whether drafts answer on hosts of their own: then every request may be for one."""
         return bool(self._suffix)
-
-    def live(self, name: str) -> Live | None:
-        """Return a draft's releases, None when there is no draft of that name."""
-        draft = self._by_name.get(name)
-        return draft.live if draft else None
-
-    def rest(self, name: str) -> None:
-        """Let a draft sleep: close what it has open once its last request is answered."""
-        draft = self._by_name.get(name)
-        if draft is not None:
-            self._retire(Draft(draft.place, draft.live))
-            draft.live, draft.told_at = self._make(), 0.0
-
-    async def close(self) -> None:
-        """Close what every draft has open."""
-        for task in self._leaving:
-            task.cancel()
-        await asyncio.gather(*(draft.live.close() for draft in self._by_name.values()))
 
     async def answer(self, scope: Any, receive: Any, send: Any) -> bool:
         """Answer a request for a draft; return False, with nothing sent, when it is for none."""
@@ -131,18 +132,16 @@ class Drafts:
             if _is_preflight(scope):
                 await draft_pages.answer_preflight(sending)
             else:
-                await self._pass_on(draft, _cut(scope, asked, cut + end), receive, sending)
+                await self._pass_on(asked, _cut(scope, asked, cut + end), receive, sending)
         elif not (_is_preflight(scope) or _is_let_in(scope, draft)):
             closed = _say("draftClosed", _how_to_enter(draft))
             await _send(send, 401, closed, [], is_own_host=asked.is_own_host)
         else:
             self._use(asked)
             inner, sending = _cut(scope, asked, cut), _marking(asked, send)
-            await _wait(draft)
-            if not asked.is_own_host and draft_pages.is_of_frontend(inner, draft.live):
+            leads = not asked.is_own_host and wants_page(inner)
+            if await self._pass_on(asked, inner, receive, sending, leads=leads) == "leads":
                 await _send(sending, 303, b"", [(b"location", _address(draft, inner, now))])
-            else:
-                await self._pass_on(draft, inner, receive, sending)
         return True
 
     def _find(self, scope: Any) -> Asked | None:
@@ -164,24 +163,45 @@ class Drafts:
             draft.told_at = now
             self._tell(asked.name)
 
-    async def _pass_on(self, draft: Draft, scope: Any, receive: Any, sending: Any) -> None:
-        live = await _wait(draft)
-        if live.refusal is not None:
+    async def _pass_on(
+        self, asked: Asked, scope: Any, receive: Any, sending: Any, *, leads: bool = False
+    ) -> str:
+        """Let the draft answer, or say why it does not; return `leads` where nothing was sent."""
+        draft = asked.draft
+        await _wait(draft)
+        if draft.refusal is not None:
             draft.told_at = 0.0
-            await _send(sending, 503, live.refusal, [])
-        elif live.release is None:
+            await _send(sending, 503, draft.refusal, [])
+        elif not draft.socket:
             draft.told_at = 0.0
             message = "this draft is being made; ask again in a moment"
             await _send(sending, 503, _say("draftSleeps", message), [(b"retry-after", b"1")])
+        elif draft.is_busy or draft.in_flight >= MOST_REQUESTS:
+            message = "this draft takes more than its share of the server; ask again later"
+            later = (b"retry-after", b"%d" % _BUSY_SECONDS)
+            await _send(sending, 429, _say("draftBusy", message), [later])
         else:
-            if live.held is not None:
-                await live.held.wait()
-            await live.release(scope, receive, sending)
+            return await self._answer(asked, scope, receive, sending, leads=leads)
+        return "answered"
 
-    def _retire(self, draft: Draft) -> None:
-        task = asyncio.create_task(draft.live.retire())
-        self._leaving.add(task)
-        task.add_done_callback(self._leaving.discard)
+    async def _answer(
+        self, asked: Asked, scope: Any, receive: Any, sending: Any, *, leads: bool
+    ) -> str:
+        draft, socket = asked.draft, asked.draft.socket
+        draft.in_flight += 1
+        try:
+            outcome = await pass_on(socket, scope, receive, sending, leads=leads)
+        finally:
+            draft.in_flight -= 1
+        if outcome == "absent":
+            if draft.socket == socket:  # its process has just ended, which we were not told yet
+                draft.be("", None, is_busy=False)
+                self._use(asked)
+            return await self._pass_on(asked, scope, receive, sending, leads=leads)
+        if outcome == "gone":
+            message = "the process of this draft ended before it answered: it may use too much"
+            await _send(sending, 502, _say("draftEnded", message), [(b"retry-after", b"1")])
+        return outcome
 
 
 def _cut(scope: Any, asked: Asked, end: int) -> Any:
@@ -203,15 +223,12 @@ def _address(draft: Draft, inner: Any, now: float) -> bytes:
     return draft.place.prefix.encode() + path.encode("latin-1") + (b"?" + query if query else b"")
 
 
-async def _wait(draft: Draft) -> Live:
-    """Return the draft's releases once one of them can answer, or nobody waits any longer."""
-    until = time.monotonic() + WAKING_SECONDS
-    while time.monotonic() < until:
-        live = draft.live  # another one, once it has slept
-        if live.release is not None or live.refusal is not None:
-            return live
-        await asyncio.sleep(_LOOK_SECONDS)
-    return draft.live
+async def _wait(draft: Draft) -> None:
+    """Return once the draft can answer, or nobody waits any longer."""
+    if not draft.is_ready.is_set():
+        with suppress(TimeoutError):
+            async with asyncio.timeout(WAKING_SECONDS):
+                await draft.is_ready.wait()
 
 
 def _is_let_in(scope: Any, draft: Draft) -> bool:

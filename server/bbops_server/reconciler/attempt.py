@@ -9,7 +9,8 @@ from typing import Any, Final, Literal
 
 from bbops.database.place import Place, write_place
 from bbops_server.host.secrets import Secrets
-from bbops_server.live.plane import Link, Plane
+from bbops_server.live.link import Link
+from bbops_server.live.plane import Plane
 from bbops_server.reconciler.sources import Source
 from bbops_server.settings import ProjectSettings
 

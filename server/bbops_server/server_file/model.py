@@ -222,6 +222,7 @@ class Drafts(Model):
     idle_seconds: Annotated[int, BeforeValidator(_number), Field(ge=1, le=MOST_IDLE)] = 900
     most: Annotated[int, BeforeValidator(_number), Field(ge=0, le=MOST_DRAFTS)] = 200
     hosts: Annotated[str, AfterValidator(_check_wildcard)] = ""
+    awake: Annotated[int, BeforeValidator(_number), Field(ge=1, le=MOST_DRAFTS)] = 64
 
 
 class ServedProject(Model):
