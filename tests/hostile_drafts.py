@@ -10,6 +10,21 @@ from tests.served import Served, git, wait_for
 from tests.small_project import endpoint, write_project
 
 NAME = "small"
+_TEN = "replace('x,', 'x,x,x,x,x,x,x,x,x,x,')"
+COMPUTES = f"""steps:
+  - set: {{ text: "${{ 'x,' | {_TEN} | {_TEN} | {_TEN} | {_TEN} }}" }}
+  - set: {{ list: "${{ vars.text | split(',') }}" }}
+  - loop:
+      over: vars.list
+      each: one
+      steps:
+        - loop:
+            over: vars.list
+            each: two
+            steps:
+              - set: {{ found: "${{ vars.text | matches('(x+y?x+,)+z$') }}" }}
+"""
+"""Steps that compute until somebody ends them."""
 
 
 def make(folder: Path, files: dict[str, str] | None = None) -> Path:

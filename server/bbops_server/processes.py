@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Protocol
 
 from bbops.errors import BbopsError, ServerError
-from bbops_server.host.niceness import stand_back
 from bbops_server.host.secrets import KEY_VARIABLE
 from bbops_server.messages import Channel, Frame, unpack_error
 
@@ -111,7 +110,8 @@ class Child:
                 raise ServerError(f"cannot start a process: {error.strerror}") from None
         if nice:
             # before it makes threads: on Linux each has a niceness of its own
-            stand_back(process.pid, nice)
+            with suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, process.pid, nice)
         return cls(module, process, await Channel.open(ours))
 
     @property

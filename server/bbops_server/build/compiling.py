@@ -14,6 +14,7 @@ from bbops.project import Project
 from bbops.tree import Tree
 from bbops_server.build.frontend import keep
 from bbops_server.build.gate import Gate
+from bbops_server.build.handed import Handed
 from bbops_server.build.proposing import summarize
 from bbops_server.build.sources import Sources
 from bbops_server.build.tables import TablesAtWork
@@ -44,21 +45,21 @@ class Compiling:
             "publish frontend": self._publish_frontend,
         }  # fmt: skip
 
-    def compile(self, request: Frame) -> Built:
-        """Return what a `source` is with the `engine` and the features that are `off`.
+    def hand_over(self, request: Frame) -> Handed:
+        """Return a `source` that has no mistakes with the `engine` and the features `off`.
 
         Raises:
             GitError: it cannot be read.
             ProjectError: it has mistakes.
         """
         tree, cache = self._sources.open(request["source"])
-        built = build(tree, cache, off=request["off"], database=request["engine"])
-        if built.project is None:
-            raise ProjectError(built.diagnostics)
-        return built
+        project, found = check(tree, cache, off=request["off"], database=request["engine"])
+        if project is None:
+            raise ProjectError(found)
+        return Handed.take(tree, request["engine"], request["off"])
 
     def read(self, request: Frame) -> Project:
-        """Return the project of a `source`. Raises as `compile`."""
+        """Return the project of a `source`. Raises as `hand_over`."""
         tree, cache = self._sources.open(request["source"])
         project, found = check(tree, cache, database=request.get("engine", "sqlite"), off=())
         if project is None:
@@ -73,6 +74,7 @@ class Compiling:
         tagged = find_tagged(self._sources, built, tree, source)
         built = check_tagged(built, tagged) if tagged else built
         artifacts = Path(request["artifacts"])
+        handed = Handed.take(tree, engine, off) if _is_gated(built) else None
         answer = {
             "ok": built.project is not None,
             "diagnostics": [describe(one) for one in built.diagnostics],
@@ -81,7 +83,7 @@ class Compiling:
             "subject": self._sources.subject(source),
             "author": self._sources.author(source),
             "compiled": built.compiled,
-            **self._keep(built, artifacts),
+            **self._keep(built, artifacts, handed),
             "frontend": _keep_frontend(built, artifacts.parent, tree, tagged),
             "tagged": tagged.revision if tagged else "",
         }
@@ -105,7 +107,7 @@ class Compiling:
     def _publish_frontend(self, request: Frame) -> Frame:
         return publish(self._sources, self.read(request), request)
 
-    def _keep(self, built: Built, artifacts: Path) -> Frame:
+    def _keep(self, built: Built, artifacts: Path, handed: Handed | None) -> Frame:
         """Write the artifact and remember its tables; return what a release needs besides."""
         if built.project is None:
             return _NOTHING
@@ -118,10 +120,14 @@ class Compiling:
             "env": declared_env(built.project),
             "project": settings.name,
             "durability": settings.database.durability,
-            "gate": self._gate.keep(artifacts.parent, built),
+            "gate": self._gate.keep(artifacts.parent, built.digest, handed),
             "signs": settings.auth.key_name if settings.auth else "",
             "review": settings.review.model_dump(),
         }
+
+
+def _is_gated(built: Built) -> bool:
+    return built.project is not None and built.project.settings.model.tests.gate
 
 
 def _write(path: Path, artifact: bytes) -> None:

@@ -20,6 +20,8 @@ from bbops_server.processes import Child
 FORK_SECONDS: Final = 30.0
 """For the zygote to import, and to fork."""
 
+_NICENESS: Final = 10
+"""Of the zygote: what it forks stands further back by itself."""
 _LONGEST_SOCKET: Final = 100
 """Bytes in the path of a socket; systems allow 104 and 108."""
 _KEPT_VARIABLES: Final = frozenset({
@@ -34,7 +36,12 @@ class Zygotes:
     """Forks processes of one module; the zygote is replaced when it has ended."""
 
     def __init__(self, module: str, *, nice: int) -> None:
-        """`module` serves as `bbops_server.forks.zygote` says; nothing is started yet."""
+        """Start nothing yet.
+
+        Args:
+            module: it serves as `bbops_server.forks.zygote` says.
+            nice: of all that is forked together, against the rest of the machine.
+        """
         self._module, self._nice = module, nice
         self._child: Child | None = None
         self._numbers = count(1)
@@ -109,9 +116,15 @@ class Zygotes:
         if self._child is None:
             env = {name: text for name, text in os.environ.items() if name in _KEPT_VARIABLES}
             child = self._child = await Child.start(self._module, env=env)
-            stand_back(child.pid, self._nice)
             child.hear = self._hear
             child.on_exit(self._forget)
+            try:
+                await child.ask({"do": "status"}, timeout_seconds=FORK_SECONDS)
+            except BbopsError:
+                child.kill()
+                raise
+            # not before: what it imports is ours, and somebody waits for it
+            stand_back(child.pid, _NICENESS, session=self._nice)
         return self._child
 
     def _hear(self, event: Frame) -> None:

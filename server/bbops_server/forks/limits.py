@@ -25,6 +25,7 @@ class Limits:
         memory_bytes: that it may write; above, Python raises MemoryError.
         file_bytes: the largest file.
         nice: how far it stands back, 19 at most.
+        session_nice: how far all of its kind together do, where Linux divides by sessions.
         files: open at a time, sockets too.
         cpu_seconds: altogether; None for a process that lives on.
         thread_stack_bytes: they count as memory.
@@ -33,16 +34,22 @@ class Limits:
     memory_bytes: int
     file_bytes: int
     nice: int
+    session_nice: int
     files: int = 256
     cpu_seconds: int | None = None
     thread_stack_bytes: int = _MIB
 
 
-DRAFT: Final = Limits(memory_bytes=256 * _MIB, file_bytes=192 * _MIB, nice=19)
+DRAFT: Final = Limits(memory_bytes=256 * _MIB, file_bytes=192 * _MIB, nice=19, session_nice=19)
 TRIAL: Final = Limits(
-    memory_bytes=512 * _MIB, file_bytes=192 * _MIB, nice=15, files=512, cpu_seconds=240
+    memory_bytes=512 * _MIB,
+    file_bytes=192 * _MIB,
+    nice=10,
+    session_nice=5,
+    files=512,
+    cpu_seconds=240,
 )
-"""Of one run of a project's tests."""
+"""Of one run of a project's tests: a publication waits for them."""
 
 DRAFT_DATABASE_BYTES: Final = 128 * _MIB
 DRAFT_UPLOADS_BYTES: Final = 64 * _MIB

@@ -1,4 +1,4 @@
-"""Let a process stand back behind others."""
+"""Let a session of processes stand back behind others."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def stand_back(pid: int, nice: int) -> None:
-    """Give a process a niceness that counts beside other sessions, too.
+def stand_back(pid: int, nice: int, *, session: int) -> None:
+    """Give a process a niceness, and its session another one.
 
     Linux may divide the processor by sessions first, where the niceness of a process counts within
     its own session alone. Source: sched(7), "The autogroup feature".
@@ -16,4 +16,4 @@ def stand_back(pid: int, nice: int) -> None:
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, pid, nice)
     with suppress(OSError):
-        Path(f"/proc/{pid}/autogroup").write_text(str(nice))
+        Path(f"/proc/{pid}/autogroup").write_text(str(session))

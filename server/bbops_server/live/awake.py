@@ -20,6 +20,7 @@ from bbops_server.forks.keeper import Zygotes
 from bbops_server.forks.limits import (
     BACKOFF_SECONDS,
     CPU_WINDOW_SECONDS,
+    DRAFT,
     DRAFT_FOLDER_BYTES,
     MOST_DEATHS,
     MOST_MEMORY_BYTES,
@@ -31,7 +32,6 @@ from bbops_server.live.swap import tell_mistakes
 from bbops_server.messages import Frame
 from bbops_server.processes import Child
 
-ZYGOTE_NICENESS: Final = 10
 LINK_SECONDS: Final = 60.0
 REST_SECONDS: Final = 5.0
 """How long what is under way may take when a draft falls asleep."""
@@ -77,7 +77,7 @@ class AwakeDrafts:
     def __init__(self, announce: Announce, most: Callable[[], int]) -> None:
         """`announce` tells every data process, `most` is how many may be awake."""
         self._announce, self._most = announce, most
-        self._zygotes = Zygotes("bbops_server.data.zygote", nice=ZYGOTE_NICENESS)
+        self._zygotes = Zygotes("bbops_server.data.zygote", nice=DRAFT.session_nice)
         self._drafts: dict[str, Awake] = {}
         self._watching: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
