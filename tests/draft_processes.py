@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from tests.served import Served
@@ -12,11 +13,11 @@ TESTS = "bbops_server.build.zygote"
 
 def children(pid: int) -> list[int]:
     """Return the processes that a process has started."""
-    return [
-        int(one)
-        for path in Path(f"/proc/{pid}/task").glob("*/children")
-        for one in path.read_text().split()
-    ]
+    found = []
+    with suppress(OSError):
+        for path in Path(f"/proc/{pid}/task").glob("*/children"):
+            found += map(int, path.read_text().split())
+    return found
 
 
 def family(pid: int) -> list[int]:
@@ -28,8 +29,11 @@ def family(pid: int) -> list[int]:
 
 
 def command(pid: int) -> str:
-    """Return how a process was started."""
-    return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    """Return how a process was started; nothing of one that is gone."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""
 
 
 def started(served: Served, module: str) -> list[int]:
@@ -47,7 +51,10 @@ def forked(served: Served, module: str = DRAFTS) -> list[int]:
 
 def stat(pid: int) -> list[str]:
     """Return the fields of a process behind its name: proc(5)."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ["Z", *["0"] * 50]
 
 
 def parent(pid: int) -> int:
@@ -78,11 +85,10 @@ def own_mib(pid: int) -> float:
 def open_files(pid: int) -> list[str]:
     """Return what a process has open."""
     found = []
-    for one in Path(f"/proc/{pid}/fd").iterdir():
-        try:
-            found.append(str(one.readlink()))
-        except OSError:
-            continue
+    with suppress(OSError):
+        for one in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):
+                found.append(str(one.readlink()))
     return found
 
 

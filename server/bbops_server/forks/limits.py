@@ -66,7 +66,11 @@ CPU_SHARE: Final = 0.5
 """Of a core, on average over `CPU_WINDOW_SECONDS`: above it, new requests are answered 429."""
 CPU_WINDOW_SECONDS: Final = 30.0
 SILENCE_SECONDS: Final = 10.0
-"""A process that does not answer for so long is ended."""
+"""A process that does not answer for so long is ended, unless others keep it from that."""
+ENOUGH_SECONDS: Final = 1.0
+"""Of the processor, in which a process that does not hang would have answered."""
+LONGEST_WAIT_SECONDS: Final = 60.0
+"""However busy the machine is, a process that says nothing for so long is ended."""
 MOST_REQUESTS: Final = 64
 """Requests to one draft that are under way at a time in one data process; more are answered 429."""
 MOST_DEATHS: Final = 3

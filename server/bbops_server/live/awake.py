@@ -26,7 +26,7 @@ from bbops_server.forks.limits import (
     MOST_MEMORY_BYTES,
     SILENCE_SECONDS,
 )
-from bbops_server.live.draft_usage import Usage, read_folder_bytes, read_used
+from bbops_server.live.draft_usage import Usage, Used, read_folder_bytes, read_used
 from bbops_server.live.link import Link
 from bbops_server.live.swap import tell_mistakes
 from bbops_server.messages import Frame
@@ -279,8 +279,17 @@ class AwakeDrafts:
             self._end(one, child, "it took more than its share of the processor, also unasked")
         elif await self._is_too_large(one):
             self._end(one, child, f"its files took more than {DRAFT_FOLDER_BYTES >> 20} MiB")
-        elif await child.is_silent(SILENCE_SECONDS):
+        elif await self._hangs(one, child, used):
             self._end(one, child, f"it did not answer for {SILENCE_SECONDS:g} seconds")
+
+    async def _hangs(self, one: Awake, child: Child, used: Used | None) -> bool:
+        usage = one.usage
+        usage.silent_since = usage.silent_since or used
+        if not await child.is_silent(SILENCE_SECONDS):
+            usage.silent_since = None
+            return False
+        used = read_used(child.pid)
+        return used is None or usage.is_hanging(used)
 
     async def _is_too_large(self, one: Awake) -> bool:
         link = one.linked

@@ -11,7 +11,12 @@ from pathlib import Path
 from time import monotonic
 from typing import Final, NamedTuple
 
-from bbops_server.forks.limits import CPU_SHARE, CPU_WINDOW_SECONDS
+from bbops_server.forks.limits import (
+    CPU_SHARE,
+    CPU_WINDOW_SECONDS,
+    ENOUGH_SECONDS,
+    LONGEST_WAIT_SECONDS,
+)
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
@@ -23,6 +28,8 @@ class Used(NamedTuple):
     at: float
     cpu_seconds: float
     memory_bytes: int
+    is_runnable: bool = False
+    """Whether it computes, or would if others left it the processor."""
 
 
 class Usage:
@@ -34,6 +41,8 @@ class Usage:
         """Whether it did nothing since the look before."""
         self.busy_since: float | None = None
         """Since when it has used more than its share of the processor."""
+        self.silent_since: Used | None = None
+        """What it had used when it was asked for a word that it has not said since."""
 
     def take(self, used: Used) -> None:
         """Take note of what it uses now."""
@@ -46,6 +55,12 @@ class Usage:
             self.busy_since = None
         elif self.busy_since is None:
             self.busy_since = used.at
+
+    def is_hanging(self, used: Used) -> bool:
+        """Return whether a silent process hangs, or is only kept waiting by others."""
+        since = self.silent_since or used
+        has_computed = used.cpu_seconds - since.cpu_seconds > ENOUGH_SECONDS
+        return has_computed or not used.is_runnable or used.at - since.at > LONGEST_WAIT_SECONDS
 
     def _is_over(self) -> bool:
         """Return whether it has used more over the whole window, or since it took a rest."""
@@ -69,7 +84,8 @@ def read_used(pid: int) -> Used | None:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     except (OSError, ValueError, IndexError):
         return None
-    return Used(monotonic(), (int(told[11]) + int(told[12])) / _TICKS, pages * _PAGE_BYTES)
+    cpu_seconds = (int(told[11]) + int(told[12])) / _TICKS
+    return Used(monotonic(), cpu_seconds, pages * _PAGE_BYTES, told[0] == "R")
 
 
 def read_folder_bytes(folder: Path) -> int:
