@@ -24,6 +24,7 @@ class Rules:
         destructive: those that one needs which loses data or loosens access.
         most: the greatest share of resources that may be removed, in percent; null for any.
         size: how many resources there are.
+        agents: `propose`, or `merge` where agents may merge, too.
     """
 
     main: str
@@ -31,6 +32,7 @@ class Rules:
     destructive: int
     most: int | None
     size: int
+    agents: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ def read_rules(base: Project) -> Rules:
     review = base.settings.model.review
     return Rules(
         review.main, review.approvals, review.destructive.approvals, review.max_removed_percent,
-        base.size,
+        base.size, review.agents,
     )  # fmt: skip
 
 

@@ -71,11 +71,11 @@ def judge(pair: Pair, migration: Migration | None, tell: Callable[[Diagnostic], 
         return told | _judge_mistakes(pair)
     answer = read_answer(as_json(migration))
     found = complete(plan(pair.now, pair.then), answer)
-    document: Document = describe(found, pair.before, pair.after, answer.hash or "")
+    document: Document = describe(found, pair.before, pair.after)
     return told | {
         "digest": document.digest, "plan": encode(document), "text": render_text(document),
         "approvals": found.verdict.approvals, "reasons": found.verdict.reasons,
-        "refused": found.verdict.refused,
+        "refused": found.verdict.refused, "agents": found.rules.agents,
     }  # fmt: skip
 
 
@@ -109,5 +109,5 @@ def _judge_mistakes(pair: Pair) -> dict[str, Any]:
     refused = ("the project would not work: see what is wrong",) if pair.then is None else ()
     return {
         "digest": hashlib.sha256(trees.encode()).hexdigest(), "plan": None, "text": "",
-        "approvals": rules.approvals, "reasons": (), "refused": refused,
+        "approvals": rules.approvals, "agents": rules.agents, "reasons": (), "refused": refused,
     }  # fmt: skip
