@@ -122,6 +122,13 @@ class Store:
             raise failure(answer, arguments)
         return answer.status == 0
 
+    def count_between(self, old: str, new: str) -> int:
+        """Return how many commits `new` has in its history that `old` has not, merges once."""
+        told = self._ask(
+            "rev-list", "--count", "--first-parent", _checked(new), f"^{_checked(old)}"
+        )
+        return int(told)
+
     def has_commit(self, commit: str) -> bool:
         """Return whether a commit is in the repository."""
         told = self._ask("cat-file", "--batch-check", lines=[_checked(commit)])

@@ -83,16 +83,23 @@ def _reasons(access: Collection[Finding], tables: Collection[TableChange]) -> It
 def _refusals(
     rules: Rules, resources: Collection[ResourceChange], tables: Collection[TableChange]
 ) -> Iterator[str]:
-    removed = sum(one.verb == "removed" for one in resources)
-    if rules.most is not None and removed * 100 > rules.most * rules.size:
-        share = removed * 100 / rules.size
-        yield (
-            f"{removed} of {rules.size} resources would be removed ({share:.0f} %),"
-            f" at most {rules.most} % may be: review.maxRemovedPercent"
-        )
+    if refused := find_removal(rules, resources):
+        yield refused
     for one in tables:
         if one.risk == "impossible":
             yield f"{one.kind} '{one.name}' cannot be made: {one.rows} {one.why}"
+
+
+def find_removal(rules: Rules, resources: Collection[ResourceChange]) -> str:
+    """Return why too much of a project would go at once; empty where it may."""
+    removed = sum(one.verb == "removed" for one in resources)
+    if rules.most is None or removed * 100 <= rules.most * rules.size:
+        return ""
+    share = removed * 100 / rules.size
+    return (
+        f"{removed} of {rules.size} resources would be removed ({share:.0f} %),"
+        f" at most {rules.most} % may be: review.maxRemovedPercent"
+    )
 
 
 def _names(tables: Collection[TableChange], risk: Risk) -> list[str]:

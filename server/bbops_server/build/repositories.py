@@ -26,6 +26,7 @@ class Repositories:
             "resolve": self._resolve,
             "branches": self._branches,
             "descends": self._descends,
+            "count commits": self._count_commits,
             "is dirty": _is_dirty,
             "trees": self._trees,
             "tag": self._tag,
@@ -52,6 +53,10 @@ class Repositories:
     def _descends(self, request: Frame) -> Frame:
         found = self._sources.descends(request["repository"], request["old"], request["new"])
         return {"descends": found}
+
+    def _count_commits(self, request: Frame) -> Frame:
+        store = self._sources.store(request["repository"])
+        return {"count": store.count_between(request["old"], request["new"])}
 
     def _trees(self, request: Frame) -> Frame:
         store = self._sources.store(request["repository"], request["quarantine"])

@@ -65,6 +65,9 @@ class Check:
                 await self._say(f"'{update.branch}' of '{follower.name}' would not work:")
                 await self._say(render_found(verdict["diagnostics"], follower.source.path))
                 return False
+            if verdict["removed"]:
+                await self._say(f"'{update.branch}' of '{follower.name}': {verdict['removed']}")
+                return False
         return True
 
     async def _is_dirty(self, follower: Follower, branch: str) -> bool:
