@@ -44,8 +44,8 @@ def check_binary(at: Checks, node: s.Binary) -> Type:
         return t.concealed(Type("decimal"), by=[left, right])
     if node.op == "/":
         return t.concealed(t.NUMBER, by=[left, right])
-    found = t.join(left, right).not_null()
-    return replace(found, what=t.SECRET) if t.is_secret(left) or t.is_secret(right) else found
+    joined = t.join(left, right).not_null()
+    return replace(joined, what=t.SECRET) if t.is_secret(left) or t.is_secret(right) else joined
 
 
 def _both(at: Checks, node: s.Binary | s.Compare, left: Type, right: Type) -> tuple[Type, Type]:
