@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 from bbops.git.checkout import is_dirty
@@ -29,6 +30,7 @@ class Repositories:
             "count commits": self._count_commits,
             "is dirty": _is_dirty,
             "trees": self._trees,
+            "sizes": self._sizes,
             "tag": self._tag,
             "versions": self._versions,
             "frontends": self._frontends,
@@ -61,6 +63,10 @@ class Repositories:
     def _trees(self, request: Frame) -> Frame:
         store = self._sources.store(request["repository"], request["quarantine"])
         return store.trees(request["commits"])
+
+    def _sizes(self, request: Frame) -> Frame:
+        store = self._sources.store(request["repository"])
+        return asdict(store.sizes(Path(request["quarantine"])))
 
     def _tag(self, request: Frame) -> Frame:
         return self._sources.tag(
