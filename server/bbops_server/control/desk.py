@@ -11,6 +11,7 @@ from typing import ParamSpec, TypeVar
 from bbops.runtime.passwords import DEFAULT_ROUNDS
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import ControlAway
+from bbops_server.accounts.kept import note_accounts
 from bbops_server.accounts.keys import make_key
 from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.logins import Logins
@@ -50,8 +51,10 @@ class Desk:
     """
 
     def __init__(
-        self, status: StatusSource, book: Book, settings: Callable[[], Settings], local_key: str
-    ) -> None:
+        self, status: StatusSource, book: Book, settings: Callable[[], Settings], local_key: str,
+        *, is_set_up: bool = False,
+    ) -> None:  # fmt: skip
+        """`is_set_up` says that there are accounts, even if none can be read now."""
         self.status, self.book, self._settings = status, book, settings
         self.limits, self.logins = Limits(), Logins()
         self.beginnings, self.elsewhere = Beginnings(), Providers(settings().state)
@@ -59,8 +62,8 @@ class Desk:
         self.git: GitHttp | None = None
         self.oauth = OAuth(book, settings)
         self.replaying = asyncio.Lock()
-        self._local_key, self._exist = local_key, False
-        self._setup_key = "" if _has_people(book) else make_key("bbi")
+        self._local_key, self._exist = local_key, is_set_up or _has_people(book)
+        self._setup_key = "" if self._exist else make_key("bbi")
         self._proxies: tuple[tuple[str, ...], Proxies] = ((), Proxies(()))
 
     @property
@@ -96,7 +99,9 @@ class Desk:
 
     async def is_set_up(self) -> bool:
         """Return whether somebody has an account; accounts are never deleted."""
-        self._exist = self._exist or await self.ask(self.book.people.exist)
+        if not self._exist and await self.ask(self.book.people.exist):
+            self._exist = True
+            await self.ask(note_accounts, self.settings.state)
         return self._exist
 
     async def ask(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

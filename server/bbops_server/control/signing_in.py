@@ -37,6 +37,7 @@ async def set_up(visit: Here) -> Response[Any]:
         person = await visit.desk.ask(visit.book.people.add, new, only_first=True)
     except AccountError as error:
         return visit.page("setup", 400, error=error, token=token, email=email, name=name)
+    await visit.desk.is_set_up()  # which is remembered beside the database
     company = await visit.field("company")
     await visit.desk.ask(visit.book.workspaces.set_profile, "", company)
     await visit.note("set up", who=person.email)
