@@ -17,6 +17,7 @@ from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.logins import Logins
 from bbops_server.control.elsewhere.providers import Providers
 from bbops_server.control.elsewhere.started import Beginnings
+from bbops_server.control.known_devices import KnownDevices
 from bbops_server.githttp.serving import GitHttp
 from bbops_server.live.forwarded import Proxies
 from bbops_server.oauth.server import OAuth
@@ -34,6 +35,9 @@ class Limits:
 
     def __init__(self) -> None:
         self.account = Limit(10, 300)
+        """Of one account from one network: somebody elsewhere cannot use up the owner's."""
+        self.accounts = Limit(100, 300)
+        """Of one account from everywhere, but from browsers that it has signed in with."""
         self.address = Limit(50, 300)
         self.signup = Limit(20, 3_600)
         self.codes = Limit(10, 60)
@@ -57,6 +61,7 @@ class Desk:
         """`is_set_up` says that there are accounts, even if none can be read now."""
         self.status, self.book, self._settings = status, book, settings
         self.limits, self.logins = Limits(), Logins()
+        self.devices = KnownDevices(settings().state)
         self.beginnings, self.elsewhere = Beginnings(), Providers(settings().state)
         self.rounds = DEFAULT_ROUNDS
         self.git: GitHttp | None = None
