@@ -15,7 +15,8 @@ from bbops.database.place import read_place
 from bbops.errors import ServerError
 from bbops_server.data.keys import answer_about_keys
 from bbops_server.host.clock import SystemClock
-from bbops_server.host.http import Egress, OutsideHttp
+from bbops_server.host.egress import Egress
+from bbops_server.host.http import OutsideHttp
 from bbops_server.host.log import start_logging
 from bbops_server.host.random import SystemRandom
 from bbops_server.live.directory import Directory
