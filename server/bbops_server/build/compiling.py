@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
 from bbops.compile.release import Built, build, check, declared_env
 from bbops.disk import replace_file
 from bbops.errors import ProjectError, ServerError
+from bbops.plan.hosts import find_hosts
 from bbops.project import Project
 from bbops.tree import Tree
 from bbops_server.build.frontend import keep
@@ -25,7 +27,7 @@ from bbops_server.messages import Frame
 
 _NOTHING: Final[Frame] = {
     "artifact": "", "env": {}, "project": "", "durability": "normal", "gate": False, "signs": "",
-    "review": {},
+    "review": {}, "reaches": {},
 }  # fmt: skip
 """What is told of a commit that has mistakes."""
 
@@ -134,6 +136,7 @@ class Compiling:
             "gate": self._gate.keep(artifacts.parent, built.digest, handed),
             "signs": settings.auth.key_name if settings.auth else "",
             "review": settings.review.model_dump(),
+            "reaches": asdict(find_hosts(built.project)),
         }
 
 

@@ -43,6 +43,11 @@ class Attempt:
         return bool(self.plan["is_behind"] or not self.plan["is_done"])
 
     @property
+    def commit(self) -> str:
+        """The whole id of the commit; empty of a working tree."""
+        return self.revision.rpartition("@sha1:")[2] if "@sha1:" in self.revision else ""
+
+    @property
     def release(self) -> str:
         """What answers carry: 12 hex digits of the commit, of the content in a working tree."""
         commit = self.revision.rpartition(":")[2]
@@ -58,6 +63,8 @@ class Workshop:
     plane: Plane
     secrets: Secrets
     is_draft: bool = False
+    hosts: Callable[[str], tuple[str, ...]] | None = None
+    """The hosts that a draft may reach at a commit; None of what is live, which may reach all."""
 
     @property
     def url(self) -> str:

@@ -141,6 +141,7 @@ async def link(attempt: Attempt, at: Workshop) -> None:
         attempt.env,
         folder_of(at.project.state) / built["frontend"] if built.get("frontend") else None,
         at.url,
+        None if at.hosts is None else await asyncio.to_thread(at.hosts, attempt.commit),
     )
     try:
         await at.plane.link(attempt.link)
