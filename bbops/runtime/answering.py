@@ -21,7 +21,9 @@ from bbops.runtime.failures import (
     DatabaseFailure,
     Failure,
     InvalidInput,
+    StatementTimeout,
     Thrown,
+    TooLong,
     Unavailable,
 )
 from bbops.runtime.flow import Answer, Run, bound_run, code_of, message_of
@@ -308,7 +310,11 @@ class Answering:
                 headers.append((b"www-authenticate", self.credentials.challenge))
             return {"code": code, "message": error.message or message_of(error.status)}, headers
         if isinstance(error, InvalidInput):
-            return {"code": error.code, "message": error.message, "fields": error.fields}, []
+            fields = error.fields
+            if isinstance(error, TooLong):
+                said = self.wording.say("maxLength", error.most, error.text)
+                fields = {name: [said] for name in fields}
+            return {"code": error.code, "message": error.message, "fields": fields}, []
         if isinstance(error, DatabaseFailure):
             code = "conflict" if error.status == 409 else "invalidInput"
             text = self.wording.say(error.code, None, error.message)
@@ -318,6 +324,10 @@ class Answering:
             self.complain(error, scope)
             retry = (b"retry-after", b"%d" % error.retry_seconds)
             return {"code": error.code, "message": error.message}, [retry]
+        if isinstance(error, StatementTimeout):
+            self.surprise(error, scope)
+            retry = (b"retry-after", b"1")
+            return {"code": error.code, "message": "the database took too long"}, [retry]
         return self.surprise(error, scope)
 
     def complain(self, error: Unavailable, scope: Any) -> None:

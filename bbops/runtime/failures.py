@@ -3,12 +3,14 @@
 * Failure                 has a status, a code and a message for the client
   + Thrown                the author's `throw`, or an answer the server gives by itself
   + InvalidInput          400: every wrong field with its messages
+    + TooLong             a text is longer than its column, or a search, takes
   + DatabaseFailure       a broken rule of the database, by table and columns
   + Unavailable           503: the database cannot do it now, whatever the request
     + Conflict            another transaction came between
   + FlowError             a mistake in the function itself: the client sees only a 500
     + OutOfFuel           more loop rounds or calls than a run may spend
     + Late                a step took longer than its `timeout`
+    + StatementTimeout    503: a statement took longer than any may
     + HttpFailure         another server cannot be asked, or answered that it went wrong
 """
 
@@ -80,6 +82,15 @@ class InvalidInput(Failure):
         self.fields = {path: list(texts) for path, texts in fields.items()}
 
 
+class TooLong(InvalidInput):
+    """A text has more than `most` characters. `field` is empty where nobody knows which."""
+
+    def __init__(self, field: str, most: int, message: str = "") -> None:
+        self.text = f"must have at most {most} characters"
+        super().__init__({field: [self.text]} if field else {}, message or f"a text {self.text}")
+        self.most = most
+
+
 class DatabaseFailure(Failure):
     """A row breaks a rule of its table. `columns` is empty where the rule spans none."""
 
@@ -131,6 +142,16 @@ class Late(FlowError):
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"it took longer than {seconds:g} s")
+
+
+class StatementTimeout(FlowError):
+    """The database ended a statement that took longer than any may."""
+
+    status = 503
+    code = "statementTimeout"
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"the statement was ended after {seconds:g} s")
 
 
 class HttpFailure(FlowError):

@@ -12,12 +12,16 @@ from typing import Any
 
 import msgspec
 
-from bbops.runtime.failures import FlowError
+from bbops.runtime.failures import FlowError, TooLong
 from bbops.runtime.operators import kind
 from bbops.runtime.values import MAX_TEXT, check_size, spend
 
 MAX_JSON = 10_000_000
 """Characters and members of a value in a column of type json."""
+LONGEST = {"string": 10_000, "text": 100_000}
+"""Characters of a text on its way into a column of that type which says no `maxLength`."""
+LONGEST_SEARCHED = 1_000
+"""Characters of a text that is looked for in a column; the cost is the product of both."""
 MOST_ROWS = 100_000
 """More rows than this do not come back from one read."""
 _FEW_ROWS = 64
@@ -76,6 +80,41 @@ def bind_as(value: Any, of: str) -> Any:
     if value is not None and type(value) not in _FITS.get(of, (type(value),)):
         raise FlowError(f"cannot compare {kind(value)} with a column of kind {of}")
     return bind(value)
+
+
+def bind_searched(value: Any, field: str) -> Any:
+    """Return a text that is looked for in a column as a parameter.
+
+    Raises:
+        TooLong: it is longer than LONGEST_SEARCHED; `field` of the request gave it.
+    """
+    check_searched(value, field)
+    return bind_as(value, "text")
+
+
+def check_searched(value: Any, field: str) -> None:
+    """Refuse a text that is too long to be looked for; raises as `bind_searched`."""
+    if type(value) is str and len(value) > LONGEST_SEARCHED:
+        raise TooLong(field, LONGEST_SEARCHED, "a text that is searched for is too long")
+
+
+def fit(value: Any, column: str, most: int) -> Any:
+    """Return a text or null on its way into a column.
+
+    Raises:
+        TooLong: it has more characters than a column takes that says no `maxLength`.
+        FlowError: it is neither.
+    """
+    if value is None or (type(value) is str and len(value) <= most):
+        return value
+    to_text(value, column)
+    raise too_long(column, most)
+
+
+def too_long(column: str, most: int) -> TooLong:
+    """Return what to raise for a text that a column does not take."""
+    name = column.rpartition(".")[2]
+    return TooLong(name, most, f"'{name}' is too long")
 
 
 def bind_list(value: Any) -> str:
