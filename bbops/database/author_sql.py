@@ -52,12 +52,10 @@ class Guard:
         self.refused = ""
 
     def __call__(
-        self, action: int, first: str | None, second: str | None,
-        _database: str | None, inside: str | None,
-    ) -> int:  # fmt: skip
+        self, action: int, first: str | None, second: str | None, *_where: str | None
+    ) -> int:
         """Return SQLITE_OK, or SQLITE_DENY and keep the reason."""
-        # what a trigger or a view does is ours: authors have none
-        problem = "" if inside else _problem(action, first or "", second or "")
+        problem = _problem(action, first or "", second or "")
         self.refused = self.refused or problem
         return sqlite3.SQLITE_DENY if problem else sqlite3.SQLITE_OK
 
@@ -90,4 +88,4 @@ def complaint(connection: sqlite3.Connection, guard: Guard, sql: str) -> str:
 
     guard.refused = ""
     words = compile_error(connection, sql)
-    return guard.refused or words
+    return guard.refused or (words and f"SQLite says: {words[:1].lower()}{words[1:]}")
