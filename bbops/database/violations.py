@@ -13,7 +13,13 @@ from typing import Final
 from bbops.database.connection import Connection
 from bbops.database.limits import LONGEST_STATEMENT_SECONDS
 from bbops.errors import DatabaseError
-from bbops.runtime.failures import DatabaseFailure, FlowError, StatementTimeout, Unavailable
+from bbops.runtime.failures import (
+    BadValue,
+    DatabaseFailure,
+    FlowError,
+    StatementTimeout,
+    Unavailable,
+)
 from bbops.runtime.rows import too_long
 
 ERRORS: Final = (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError, TypeError)
@@ -79,6 +85,8 @@ def failure_of(
     if code in _PASSING:
         name, message, hint, seconds = _PASSING[code]
         return Unavailable(name, message, hint=hint, retry_seconds=seconds)
+    if isinstance(error, OverflowError) or str(error) == "integer overflow":
+        return BadValue("the number is too large: whole numbers have 64 bits")
     return FlowError(f"the statement failed: {_words(error, connection, sql)}")
 
 
@@ -129,8 +137,9 @@ def _violation(
             return _check(places, connection, sql)
         case "FOREIGN KEY":
             return _foreign_key(connection, sql, parameters)
-    if words.startswith("cannot store "):
-        return FlowError(words)  # names types and the column
+    if words.startswith("cannot store "):  # a sum that has become too large for its column
+        column = words.rpartition(".")[2]
+        return BadValue(words, column, "does not fit")
     return FlowError("the statement failed: a value does not fit, or a trigger refused it")
 
 

@@ -18,6 +18,7 @@ from bbops.runtime.credentials import Credentials
 from bbops.runtime.exchanges import Exchange
 from bbops.runtime.failures import (
     NOTHING,
+    BadValue,
     DatabaseFailure,
     Failure,
     InvalidInput,
@@ -310,11 +311,9 @@ class Answering:
                 headers.append((b"www-authenticate", self.credentials.challenge))
             return {"code": code, "message": error.message or message_of(error.status)}, headers
         if isinstance(error, InvalidInput):
-            fields = error.fields
-            if isinstance(error, TooLong):
-                said = self.wording.say("maxLength", error.most, error.text)
-                fields = {name: [said] for name in fields}
-            return {"code": error.code, "message": error.message, "fields": fields}, []
+            return {"code": error.code, "message": error.message, "fields": error.fields}, []
+        if isinstance(error, BadValue):
+            return self.bad_value(error), []
         if isinstance(error, DatabaseFailure):
             code = "conflict" if error.status == 409 else "invalidInput"
             text = self.wording.say(error.code, None, error.message)
@@ -329,6 +328,14 @@ class Answering:
             retry = (b"retry-after", b"1")
             return {"code": error.code, "message": "the database took too long"}, [retry]
         return self.surprise(error, scope)
+
+    def bad_value(self, error: BadValue) -> dict[str, Any]:
+        """Return the automatic body for a value that a step could do nothing with."""
+        fields = error.fields
+        if isinstance(error, TooLong):
+            said = self.wording.say("maxLength", error.most, error.text)
+            fields = {name: [said] for name in fields}
+        return {"code": error.code, "message": error.said, "fields": fields}
 
     def complain(self, error: Unavailable, scope: Any) -> None:
         """Log what only the operator can mend; now and then, for it happens to every request."""

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from bbops.host import Folder
 from bbops.runtime.caching import Cache
 from bbops.runtime.durations import seconds
-from bbops.runtime.failures import NOTHING, FlowError, OutOfFuel, Thrown
+from bbops.runtime.failures import NOTHING, BadValue, FlowError, OutOfFuel, Thrown
 from bbops.runtime.operators import kind
 from bbops.runtime.tokens import Tokens
 from bbops.runtime.values import check_size
@@ -114,7 +114,8 @@ async def invoke(run: Run, callee: Function, input: Any, params: Any, query: Any
     """Run another function with variables of its own, and return its value.
 
     Raises:
-        FlowError: what it is given does not fit its shapes, or calls go too deep.
+        BadValue: what it is given does not fit its shapes.
+        OutOfFuel: calls go too deep.
     """
     if run.depth >= MAX_DEPTH:
         raise OutOfFuel(f"more than {MAX_DEPTH} functions call each other")
@@ -127,7 +128,12 @@ async def invoke(run: Run, callee: Function, input: Any, params: Any, query: Any
     inner.query = _shaped(callee.query, query, errors)
     if errors:
         wrong = "; ".join(f"'{path}' {texts[0]}" for path, texts in errors.items())
-        raise FlowError(f"function '{callee.name}' was given wrong values: {wrong}")
+        problem = BadValue(
+            f"function '{callee.name}' was given wrong values: {wrong}",
+            said="a value does not have the expected form",
+        )
+        problem.fields = errors
+        raise problem
     value = (await callee.flow(inner))[1]
     return None if value is NOTHING else value
 
@@ -139,7 +145,7 @@ def _shaped(shape: Shape | None, value: Any, errors: dict[str, list[str]]) -> An
 def thrown(status: Any, message: Any, value: Any, headers: Any) -> Thrown:
     """Return the error of a `throw` step."""
     if type(status) is not int or not 400 <= status <= 599:
-        raise FlowError("the status of an error is a number from 400 to 599")
+        raise BadValue("the status of an error is a number from 400 to 599")
     text = message if type(message) is str else None
     return Thrown(status, text, value=value, headers=headers)
 

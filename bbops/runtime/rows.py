@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
-from binascii import Error as Base64Error
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time
 from decimal import Decimal, InvalidOperation
@@ -12,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from bbops.runtime.failures import FlowError, TooLong
+from bbops.runtime.failures import BadValue, FlowError, TooLong
 from bbops.runtime.operators import kind
 from bbops.runtime.values import MAX_TEXT, check_size, spend
 
@@ -143,11 +142,12 @@ def row_count(value: Any, what: str) -> int:
     """Return `limit` or `offset` as a whole number of rows.
 
     Raises:
-        FlowError: it is negative or no whole number.
+        BadValue: it is negative or no whole number.
     """
     if type(value) is int and 0 <= value < 2**63:
         return value
-    raise FlowError(f"'{what}' needs a whole number from 0 on, got {kind(value)}")
+    message = f"'{what}' needs a whole number from 0 on"
+    raise BadValue(f"{message}, got {kind(value)}", said=message)
 
 
 def first(rows: list[Any], required: bool) -> Any:
@@ -162,7 +162,8 @@ def first(rows: list[Any], required: bool) -> Any:
 
 
 def _wrong(value: Any, column: str, wanted: str) -> FlowError:
-    return FlowError(f"column '{column}' needs {wanted}, got {kind(value)}")
+    name = column.rpartition(".")[2]
+    return BadValue(f"column '{column}' needs {wanted}, got {kind(value)}", name, f"needs {wanted}")
 
 
 def to_text(value: Any, column: str) -> Any:
@@ -275,7 +276,7 @@ def to_binary(value: Any, column: str) -> Any:
     if type(value) is str:
         try:
             return b64decode(value, validate=True)
-        except Base64Error:
+        except ValueError:  # base64's own error is one, and so is what is not ASCII
             raise _wrong(value, column, "base64 text") from None
     raise _wrong(value, column, "base64 text")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from bbops.expressions import nodes as s
 from bbops.sql.parts import NotInSql, Parts
@@ -16,7 +16,6 @@ _BESIDE: Mapping[str, str] = dict.fromkeys(
 """The kind of what a filter takes beside what it filters."""
 _NUMERIC = frozenset({"abs", "floor", "ceil", "min", "max", "clamp", "round"})
 _SEARCHES = frozenset({"contains", "endsWith", "replace", "startsWith"})
-_REQUEST = frozenset({"input", "params", "query"})
 COLUMN_FILTERS = frozenset({*SQLITE.filters, *_NUMERIC, "slice", "toString"})
 """Filters that also run on columns."""
 
@@ -58,26 +57,9 @@ def _search(query: Parts, node: s.Filter, of: Template) -> Template:
     reads_row = query.has_columns(wanted)
     patterns = query.dialect.searches if reads_row else query.dialect.filters
     others = [query.scalar(one, "text") for one in rest]
-    return filled(patterns[node.name], [of, query.searched(wanted, _field(wanted)), *others])
-
-
-def _field(node: s.Node) -> str:
-    """Return the path of the one field of the request that a value is made of; else empty."""
-    found = {*_fields(node)}
-    return found.pop() if len(found) == 1 else ""
-
-
-def _fields(node: s.Node) -> Iterator[str]:
-    path: list[str] = []
-    of = node
-    while isinstance(of, s.Member):
-        path.insert(0, of.name)
-        of = of.of
-    if path and isinstance(of, s.Name) and of.name in _REQUEST:
-        yield ".".join(path)
-        return
-    for part in s.children(node):
-        yield from _fields(part)
+    return filled(
+        patterns[node.name], [of, query.searched(wanted, s.request_field(wanted)), *others]
+    )
 
 
 def _default(query: Parts, node: s.Filter) -> Template:

@@ -25,7 +25,7 @@ from bbops.expressions.values import (
     Value,
 )
 from bbops.expressions.values import Template as ValueTemplate
-from bbops.runtime.failures import FlowError, TooLong
+from bbops.runtime.failures import FlowError
 from bbops.runtime.identifiers import quote
 from bbops.runtime.rows import ENCODERS, fit
 from bbops.sql.filters import text_of
@@ -187,7 +187,7 @@ def _check_constant(at: Checking, column: Column, value: Constant, mark: Mark | 
         ENCODERS[column.type](value.value, column.name)
         if column.longest is not None:
             fit(value.value, column.name, column.longest)
-    except (FlowError, TooLong) as problem:
+    except FlowError as problem:
         at.report(mark, "type", problem.message, braces_hint(value.value, at.scope))
         return
     if column.enum and value.value is not None and value.value not in column.enum:
@@ -213,7 +213,7 @@ def _takes(column: Column, of: Type) -> bool:
 def encoded(flow: Flow, table: str, column: Column, value: Value) -> ast.expr:
     """Return the code that checks and encodes a value for its column, as far as it must."""
     if isinstance(value, Constant) and not isinstance(value.value, dict | list):
-        with suppress(FlowError, TooLong):
+        with suppress(FlowError):
             if column.longest is not None:
                 fit(value.value, column.name, column.longest)
             stored = flow.dialect.encoders[column.type](value.value, f"{table}.{column.name}")

@@ -14,6 +14,7 @@ import asyncpg
 from bbops.database.limits import LONGEST_STATEMENT_SECONDS
 from bbops.database.violations import target
 from bbops.runtime.failures import (
+    BadValue,
     Conflict,
     DatabaseFailure,
     FlowError,
@@ -104,6 +105,10 @@ async def failure_of(error: Exception, sql: str, columns_of: LookUp) -> Exceptio
     if state == "22P02" and TOO_LONG in str(error):
         most, _, column = str(error).partition(TOO_LONG)[2].strip('"').partition(":")
         return too_long(column, int(most))
+    if state.startswith("22") or isinstance(error, OverflowError):
+        return BadValue(
+            f"the statement failed: {_words(error, state)}", said="a value does not fit"
+        )
     if state in _PASSING:
         name, message, hint, seconds = _PASSING[state]
         return Unavailable(name, message, hint=hint, retry_seconds=seconds)
