@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -59,7 +58,7 @@ input:
 INTEGERS = st.sampled_from([0, 1, -1, 2, 7, 100, 2**53, 2**63 - 1, -(2**63)])
 NUMBERS = st.sampled_from([0, 0.0, -0.0, 1, 0.5, -2.5, 1e308, -1e308, 5e-324, 1e15])
 TEXTS = st.sampled_from([
-    "", "a", "%", "'", "ß", "1d", "-9999y", "99999999999999mo", "Europe/Berlin", "day", "%Y-%q", "%",
+    "", "a", "%", "'", "ß", "1d", "-9999y", "99999999999999mo", "Europe/Berlin", "day", "%Y-%q",
     "[1]", "{", "YQ==", "(", "a" * 1_001, "a" * 10_001, "\u2028", "\x01", "12", "0", "desc",
     "2026-01-01", "12:30", "\U0001f600", "1e400", "9" * 400, "name.asc", "id.desc",
 ])  # fmt: skip
@@ -96,7 +95,8 @@ SHAPES: dict[str, list[str]] = {
         "input.f", "true", "(integer > number)", "(text | contains(text))", "(text == text)",
         "(text | startsWith(text))", "(text | matches(text))", "(integer in list)",
         "(datetime < datetime)", "(boolean and boolean)", "(not boolean)", "(text < text)",
-        "(list | contains(integer))", "(text | toBoolean | default(boolean))", "(calendar == calendar)",
+        "(list | contains(integer))", "(text | toBoolean | default(boolean))",
+        "(calendar == calendar)",
     ],
     "datetime": [
         "input.w", "now()", "(datetime | add(text))", "(datetime | startOf(text))",
@@ -172,7 +172,8 @@ WHERE = [
     "many == integer and done == boolean", "(many | abs) > integer", "price > number",
     "price == integer", "(size | round(integer)) == 1", "clock == text", "id == integer / integer",
     "name < text", "at == (datetime | add(text))", "body == text", "-many == integer",
-    "(many | min(integer)) == 1", "big == integer", "size - number > many", "(body | length) > integer",
+    "(many | min(integer)) == 1", "big == integer", "size - number > many",
+    "(body | length) > integer",
 ]  # fmt: skip
 
 
@@ -206,9 +207,36 @@ ROWS = st.one_of(
               expressions("integer", 1).map(quoted), expressions("integer", 1).map(quoted)),
     WHERES.map(lambda text: f'- delete: {{ table: things, where: "{text}" }}'),
 )  # fmt: skip
+OTHERS = {
+    "functions/narrow.yaml": """
+input: { word: { type: string, minLength: 2, maxLength: 9, pattern: "^[a-z]+$" }, n: integer }
+steps: [return: { value: "${ input.n }" }]
+""",
+}
+STEPS = st.one_of(
+    st.builds("- call: {{ function: narrow, input: {{ word: {}, n: {} }} }}".format,
+              expressions("text", 1).map(quoted), expressions("integer", 1).map(quoted)),
+    st.builds("- generateAuthToken: {{ userId: {}, claims: {{ a: {}, b: {} }} }}".format,
+              expressions("text", 1).map(quoted), expressions("text", 1).map(quoted),
+              expressions("number", 1).map(quoted)),
+    st.builds("- generateAuthToken: {{ userId: a, expiresIn: {} }}".format,
+              expressions("text", 1).map(quoted)),
+    st.builds('- sql: {{ statement: "SELECT :a AS a", params: {{ a: {} }} }}'.format,
+              st.sampled_from(KINDS).flatmap(lambda kind: expressions(kind, 1)).map(quoted)),
+    st.builds("- log: {{ message: {}, data: {} }}".format, expressions("text", 1).map(quoted),
+              expressions("list", 1).map(quoted)),
+    st.builds("- find: {{ table: things, orderBy: id.asc, limit: {}, after: {} }}".format,
+              expressions("integer", 1).map(quoted), expressions("text", 1).map(quoted)),
+    st.builds("- throw: {{ status: 422, message: {}, headers: {{ x-a: {} }} }}".format,
+              expressions("text", 1).map(quoted), expressions("text", 1).map(quoted)),
+    st.builds("- verifyPassword: {{ password: {}, hash: {} }}".format,
+              expressions("text", 1).map(quoted), expressions("text", 1).map(quoted)),
+    st.builds("- verifyJwt: {{ token: {} }}".format, expressions("text", 1).map(quoted)),
+)  # fmt: skip
+FILES = TABLES | OTHERS
 VALUES = st.sampled_from(KINDS).flatmap(lambda kind: expressions(kind, 2))
 PLAIN = VALUES.map(lambda text: f"- set: {{ x: {quoted(text)} }}")
-FUNCTIONS = st.lists(st.one_of(PLAIN, ROWS), min_size=1, max_size=3).map(
+FUNCTIONS = st.lists(st.one_of(PLAIN, ROWS, STEPS), min_size=1, max_size=3).map(
     lambda lines: "\n".join(f"  {line}" for line in lines)
 )
 
@@ -219,7 +247,7 @@ def bench(
 ) -> Iterator[Bench]:
     with (
         place_of(request, tmp_path_factory.mktemp("bench")) as place,
-        Bench(place, TABLES) as found,
+        Bench(place, FILES) as found,
     ):
         yield found
 
@@ -233,7 +261,7 @@ def test_a_function_that_is_accepted_fails_by_no_value(
     steps: str, sent: list[dict[str, Any]], bench: Bench
 ) -> None:
     function = f"{HEAD}steps:\n{steps}\n  - return: {{ value: 1 }}\n"
-    project, _ = validate(MemoryTree(with_function(function) | TABLES))
+    project, _ = validate(MemoryTree(with_function(function) | FILES))
     event("accepted" if project else "refused")
     if project is None:
         return

@@ -138,8 +138,8 @@ def charged(rows: list[Any]) -> list[Any]:
     return rows
 
 
-def row_count(value: Any, what: str) -> int:
-    """Return `limit` or `offset` as a whole number of rows.
+def row_count(value: Any, what: str, field: str = "") -> int:
+    """Return `limit` or `offset`, which a `field` of the request may give, as a number of rows.
 
     Raises:
         BadValue: it is negative or no whole number.
@@ -147,7 +147,7 @@ def row_count(value: Any, what: str) -> int:
     if type(value) is int and 0 <= value < 2**63:
         return value
     message = f"'{what}' needs a whole number from 0 on"
-    raise BadValue(f"{message}, got {kind(value)}", said=message)
+    raise BadValue(f"{message}, got {kind(value)}", field, message)
 
 
 def first(rows: list[Any], required: bool) -> Any:
