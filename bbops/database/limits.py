@@ -37,7 +37,7 @@ LIMITS: Final[Mapping[int, int]] = {
     sqlite3.SQLITE_LIMIT_VDBE_OP: 1_000_000,
     # SQLite's default: a row of related tables is the arguments of one json_array().
     sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 127,
-    # LIKE costs value times pattern: 0.6 s for 4 MB and 128 bytes, 233 s for SQLite's default.
+    # LIKE costs value times pattern: up to 1 s for 4 MB and 128 bytes; SQLite's default is 50,000.
     sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 128,
     # A parameter for each column and value of a statement; lists are one, as JSON.
     sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER: 10_000,
@@ -64,20 +64,19 @@ class Deadline:
     A handler that is `abandoned` interrupts at once.
     """
 
-    __slots__ = ("is_abandoned", "is_over", "seconds", "until")
+    __slots__ = ("is_abandoned", "seconds", "until")
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.until = seconds, 0.0
-        self.is_abandoned = self.is_over = False
+        self.is_abandoned = False
 
     def begin(self) -> None:
         """Count from now on."""
-        self.until, self.is_over = 0.0, False
+        self.until = 0.0
 
     def __call__(self) -> bool:
         """Return whether the statement is to end; SQLite asks."""
         now = perf_counter()
         if not self.until:
             self.until = now + self.seconds
-        self.is_over = now > self.until
-        return self.is_over or self.is_abandoned
+        return self.is_abandoned or now > self.until

@@ -59,6 +59,8 @@ class Table(Model):
     - A text in a column without `maxLength` or `enum` has at most 10,000 characters (`string`) or
       100,000 (`text`); a longer one is answered with 400 and the column's name. `maxLength` raises
       or lowers that. Rows that are there already stay as they are.
+    - A `binary` column takes base64 text. What does not fit its column is answered with 400 and the
+      column's name.
     - Publishing makes every change that loses nothing: what is new, what rows fit in, and a new
       name that says its old one by `renamedFrom`. What would lose values, or what rows stand in
       the way of, is refused and names them; the last good release serves on.
