@@ -109,11 +109,23 @@ def add_functions(connection: sqlite3.Connection) -> None:
 
 
 class Connection(sqlite3.Connection):
-    """A connection that knows which column a computed text was too long for, and what it takes."""
+    """A connection with what its functions keep.
+
+    Attributes:
+        too_long: the column that a computed text was too long for, and what it takes.
+        beside: databases in memory that close with it.
+    """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.too_long: list[tuple[str, int]] = []
+        self.beside: list[sqlite3.Connection] = []
+
+    def close(self) -> None:
+        """Close it, and what stands beside it."""
+        super().close()
+        while self.beside:
+            self.beside.pop().close()
 
 
 def _fitting(connection: sqlite3.Connection) -> Callable[[Stored, int, str], Stored]:

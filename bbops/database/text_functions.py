@@ -18,13 +18,18 @@ _MOST_PATCHED: Final = 100_000
 
 
 def bound_functions(connection: sqlite3.Connection) -> None:
-    """Replace those functions of SQLite whose cost grows with the product of two lengths."""
-    patches = sqlite3.connect(":memory:", check_same_thread=False)
+    """Replace those functions of SQLite whose cost grows with the product of two lengths.
+
+    SQLite's own json_patch is asked of a database in memory, which closes with the connection.
+    """
+    beside: list[sqlite3.Connection] = getattr(connection, "beside", [])
 
     def patch(one: Stored, other: Stored) -> Any:
         if max(len(str(one)), len(str(other))) > _MOST_PATCHED:
             raise ValueError
-        return patches.execute("SELECT json_patch(?, ?)", (one, other)).fetchone()[0]
+        if not beside:
+            beside.append(sqlite3.connect(":memory:", check_same_thread=False))
+        return beside[0].execute("SELECT json_patch(?, ?)", (one, other)).fetchone()[0]
 
     connection.create_function("json_patch", 2, patch, deterministic=True)
     connection.create_function("instr", 2, find_text, deterministic=True)
