@@ -86,7 +86,8 @@ def failure_of(
         name, message, hint, seconds = _PASSING[code]
         return Unavailable(name, message, hint=hint, retry_seconds=seconds)
     if isinstance(error, OverflowError) or str(error) == "integer overflow":
-        return BadValue("the number is too large: whole numbers have 64 bits")
+        words = _words(error, connection, sql)
+        return BadValue(f"the statement failed: {words}", said="a number is too large")
     return FlowError(f"the statement failed: {_words(error, connection, sql)}")
 
 

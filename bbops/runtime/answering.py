@@ -313,6 +313,8 @@ class Answering:
         if isinstance(error, InvalidInput):
             return {"code": error.code, "message": error.message, "fields": error.fields}, []
         if isinstance(error, BadValue):
+            if not error.fields:  # it may as well be a mistake of the function: its author hears it
+                self.surprise(error, scope)
             return self.bad_value(error), []
         if isinstance(error, DatabaseFailure):
             code = "conflict" if error.status == 409 else "invalidInput"

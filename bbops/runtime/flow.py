@@ -145,7 +145,7 @@ def _shaped(shape: Shape | None, value: Any, errors: dict[str, list[str]]) -> An
 def thrown(status: Any, message: Any, value: Any, headers: Any) -> Thrown:
     """Return the error of a `throw` step."""
     if type(status) is not int or not 400 <= status <= 599:
-        raise BadValue("the status of an error is a number from 400 to 599")
+        raise FlowError("the status of an error is a number from 400 to 599")
     text = message if type(message) is str else None
     return Thrown(status, text, value=value, headers=headers)
 
