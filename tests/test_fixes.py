@@ -59,7 +59,7 @@ def test_the_cures_that_are_known_exactly_are_offered() -> None:
 def test_a_finding_goes_by_its_fix(code: str) -> None:
     for wrong, fix, shown, before in (one for one in offered() if one[0].code == code):
         tree = MemoryTree(shown.project)
-        _, after = validate(ChangedTree(tree, change_files(tree, [fix])))
+        _, after = validate(ChangedTree(tree, change_files(tree, [fix])), base=tree)
         assert (wrong.code, wrong.message) not in {(one.code, one.message) for one in after}
         assert not {one.code for one in after} - before
 

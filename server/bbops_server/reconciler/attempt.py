@@ -56,7 +56,13 @@ class Workshop:
     source: Source
     plane: Plane
     secrets: Secrets
-    is_draft: bool = False
+    draft_of: ProjectSettings | None = None
+    """The project that a draft is of; None of what is live itself."""
+
+    @property
+    def is_draft(self) -> bool:
+        """Whether it is a branch that is previewed."""
+        return self.draft_of is not None
 
     @property
     def url(self) -> str:
