@@ -57,6 +57,7 @@ def write(folder: Path, files: Files) -> Path:
 
 def project(folder: Path, cases: str, head: str = "function: board\n", **files: str) -> Path:
     every = sample(functions__board=BOARD, functions__mail=MAIL, addons__payments=ADDON, **files)
+    del every["tests/double.yaml"]
     every["project.yaml"] = PROJECT.replace(
         "  GREETING", "  PAYMENTS_KEY: { secret: true }\n  GREETING"
     )

@@ -62,7 +62,17 @@ steps:
       value: ${ input.number * 2 }
 """
 
+DOUBLED = """
+description: So that something uses the function, and env.GREETING.
+function: double
+cases:
+  - { name: twice, input: { number: 2 }, expect: { value: 4 } }
+"""
+
 ENV = {"JWT_SECRET": "a-test-key-of-more-than-32-characters"}
+
+FRAGMENTS = frozenset({"unused-env", "unused-function"})
+"""Codes of what nothing uses: a small project here has more than each test of it needs."""
 
 Files = dict[str, str]
 Serving = Callable[..., AbstractAsyncContextManager[Client]]
@@ -87,6 +97,7 @@ def no_cache_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 def sample(**files: str) -> Files:
     """Return a small project; keywords are paths with `__` for `/`."""
     out = {"project.yaml": PROJECT, "tables/notes.yaml": NOTES, "functions/double.yaml": DOUBLE}
+    out["tests/double.yaml"] = DOUBLED
     out |= {path.replace("__", "/") + ".yaml": text for path, text in files.items()}
     return out
 

@@ -22,7 +22,7 @@ from bbops.cli._group import Commands
 from bbops.tree import FolderTree
 from bbops.yaml.document import load
 from bbops.yaml.edit import CannotEdit, remove_key, set_value, splice
-from tests.conftest import ROOT, TEMPLATE
+from tests.conftest import FRAGMENTS, ROOT, TEMPLATE
 from tests.unsupported import others, told_of
 
 SAMPLES = sorted(path.parent for path in (ROOT / "tests/samples").glob("*/project.yaml"))
@@ -45,7 +45,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def is_right(folder: Path) -> bool:
-    return validate(FolderTree(folder))[1] == ()
+    return {one.code for one in validate(FolderTree(folder))[1]} <= FRAGMENTS
 
 
 # ---- mv

@@ -25,7 +25,11 @@ _FIELDS = {bool: "boolean", int: "integer", str: "string", list: "integer[]"}
 
 def function_of(example: Example) -> str:
     """Return the function whose steps an example shows, with the `input` that they read."""
-    shape = "".join(f"  {k}: {_FIELDS[type(v)]}\n" for k, v in (example.input or {}).items())
+    shape = "".join(
+        f"  {name}{'?' if f'input.{name} == null' in example.steps else ''}:"
+        f" {_FIELDS[type(value)]}\n"
+        for name, value in (example.input or {}).items()
+    )
     head = f"input:\n{shape}" if shape else ""
     if "input.word" in example.steps and not shape:
         head = "input:\n  word?: string\n"
