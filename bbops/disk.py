@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+_CLOEXEC = getattr(os, "O_CLOEXEC", 0)  # Windows has none
+
 
 @contextmanager
 def written_whole(target: Path, *, end: str = "", only_new: bool = False) -> Iterator[Path]:
@@ -42,6 +44,21 @@ def replace_file(path: Path, data: bytes, *, only_new: bool = False) -> None:
     """Put `data` in the place of a file, mode 0600; arguments and errors as `written_whole`."""
     with written_whole(path, only_new=only_new) as partial:
         partial.write_bytes(data)
+
+
+def make_private(path: Path) -> None:
+    """Make an empty file for its owner alone; one that is there is not touched.
+
+    A database that SQLite itself makes can be read by others. To open and close one that is there
+    would end every lock that this process has on it, and another process would take itself for the
+    last one to use the database, and remove the log under our hands.
+    Source: SQLite, "How To Corrupt An SQLite Database File" section 2.2.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _CLOEXEC, 0o600))
 
 
 def flush(path: Path) -> None:

@@ -6,7 +6,7 @@ What a file gives depends on it alone, and is kept: a commit costs only the file
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import PurePosixPath
@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bbops.diagnostics import Diagnostic, Place, article, suggest
+from bbops.diagnostics import Diagnostic, Place, Severity, article, suggest
 from bbops.explain import explain
 from bbops.mend import mended
 from bbops.model import Model
@@ -22,7 +22,7 @@ from bbops.project import Project, Resource
 from bbops.registry import members
 from bbops.resources.addon import addon_model
 from bbops.tree import BlobId, Entry, FilePath, Tree
-from bbops.yaml.document import Document, Map
+from bbops.yaml.document import Document, Map, Problem
 from bbops.yaml.document import load as load_document
 
 MAX_FILE_BYTES = 1 << 20
@@ -283,9 +283,8 @@ class _File:
         if document is None:
             self.is_gone = True
             return None
-        for p in document.problems:
-            place = Place(self.entry.path, p.line, p.column)
-            self.found.append(Diagnostic(place, p.code, p.message, p.hint))
+        self._report(document.problems)
+        self._report(document.warnings, severity="warning")
         if document.problems and document.root is None:
             return None
         kind = addon_model(name) if folder == "addons" else kinds()[folder]
@@ -294,6 +293,11 @@ class _File:
             return None
         file, blob = self.entry.path, self.entry.blob
         return Resource(kind.__name__.lower(), name, file, blob, model, document)
+
+    def _report(self, problems: Sequence[Problem], severity: Severity = "error") -> None:
+        for one in problems:
+            place = Place(self.entry.path, one.line, one.column)
+            self.found.append(Diagnostic(place, one.code, one.message, one.hint, severity))
 
     def _document(self, texts: Mapping[BlobId, bytes]) -> Document | None:
         blob, known = self.entry.blob, self.cache.documents

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from bbops_server.accounts.rules import Role
-from bbops_server.host.http import Egress
+from bbops_server.host.egress import Egress
 from bbops_server.oauth.client import OddClient
 from bbops_server.oauth.documents import read_document
 from tests.control import Tried

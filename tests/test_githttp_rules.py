@@ -12,18 +12,14 @@ from typing import Any
 import pytest
 
 from bbops_server.commands._report import Terminal
-from bbops_server.githttp.asked import Asked, Refusal, read_asked
+from bbops_server.githttp.asked import Refusal, read_asked
 from bbops_server.githttp.checking import MOST_TOLD, render_found
 from bbops_server.githttp.hooks import SCRIPT, Hooks, Say, Told
 from bbops_server.githttp.refs import Rights, find_complaint, read_updates
-from bbops_server.githttp.room import MOST_FETCHES, MOST_PUSHES, Room
 from bbops_server.reconciler.events import Serving
 
 NONE, ONE, TWO = "0" * 40, "1" * 40, "2" * 40
 MAY = Rights(live={"main"}, reviewed=(), may_publish=True)
-PUSH = Asked("shop", "git-receive-pack", is_greeting=False, variables={})
-GREETING = Asked("shop", "git-receive-pack", is_greeting=True, variables={})
-FETCH = Asked("shop", "git-upload-pack", is_greeting=False, variables={})
 
 
 def complain(line: str, rights: Rights = MAY) -> str:
@@ -64,33 +60,6 @@ def test_a_reviewed_branch_is_pushed_by_nobody() -> None:
     rights = Rights(live={"main", "next"}, reviewed={"main"}, may_publish=True)
     assert "changes by proposals alone" in complain(f"{ONE} {TWO} refs/heads/main", rights)
     assert complain(f"{ONE} {TWO} refs/heads/next", rights) == ""
-
-
-def test_a_person_has_half_of_the_room() -> None:
-    room = Room()
-    with room.take(PUSH, "ada"), room.take(PUSH, "ada"):
-        for asked in (PUSH, GREETING):
-            with pytest.raises(Refusal, match="2 pushes of yours are under way") as refused:
-                room.take(asked, "ada").__enter__()
-            assert refused.value.status == 429
-        with room.take(PUSH, "bob"), room.take(FETCH, "ada"):
-            pass
-    with room.take(PUSH, "ada"):
-        pass
-
-
-@pytest.mark.parametrize(("asked", "most"), [(PUSH, MOST_PUSHES), (FETCH, MOST_FETCHES)])
-def test_the_room_is_full_for_all(asked: Asked, most: int) -> None:
-    room = Room()
-    held = [room.take(asked, f"person {number}") for number in range(most)]
-    for one in held:
-        one.__enter__()
-    with pytest.raises(Refusal, match=f"{most} [a-z]+ are under way") as refused:
-        room.take(asked, "another").__enter__()
-    assert (refused.value.status, refused.value.headers) == (503, {"retry-after": "5"})
-    held[0].__exit__(None, None, None)
-    with room.take(asked, "another"):
-        pass
 
 
 def scope(path: str, method: str = "POST", query: bytes = b"", **headers: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -244,3 +245,27 @@ def test_while_nobody_has_an_account_this_machine_pushes_without_a_token(tmp_pat
         clone.folder = tmp_path / "work"
         commit = clone.commit(hello(2))
         assert f"live: {commit[:12]}" in clone.push().text
+
+
+def test_a_small_pack_of_huge_objects_is_refused(world: World) -> None:
+    clone, before = world.clone("maintainer"), world.tip()
+    (clone.folder / "zeros").write_bytes(bytes(65 << 20))
+    clone.git("add", "-A")
+    clone.git("commit", "-qm", "Add zeros")
+    done = clone.push("origin", "HEAD:draft-of-zeros")
+    assert done.code == 1
+    assert "an object of this push has 68,157,440 bytes, at most 67,108,864 are taken" in done.text
+    assert (world.tip(), world.tip("refs/heads/draft-of-zeros")) == (before, "")
+
+
+def test_four_pushes_of_one_person_at_once_all_arrive(world: World) -> None:
+    clones = [world.clone("developer") for _ in range(4)]
+    for number, clone in enumerate(clones):
+        clone.git("commit", "-q", "--allow-empty", "-m", f"At once {number}")
+    with ThreadPoolExecutor(4) as pool:
+        done = [
+            pool.submit(clone.push, "origin", f"HEAD:at-once-{number}")
+            for number, clone in enumerate(clones)
+        ]
+        texts = [one.result() for one in done]
+    assert [one.code for one in texts] == [0] * 4, [one.text for one in texts]

@@ -39,7 +39,7 @@ FILE_DOORS = {
     "server/bbops_server/host/files.py", "server/bbops_server/host/run_folders.py",
     "server/bbops_server/host/secrets.py",
     "server/bbops_server/processes.py",
-    "server/bbops_server/reconciler/history.py",
+    "server/bbops_server/reconciler/held.py",
     "server/bbops_server/reconciler/publications.py", "server/bbops_server/reconciler/record.py",
     "server/bbops_server/reconciler/suspension.py",
     "server/bbops_server/reconciler/freezing.py", "server/bbops_server/webhooks/kept.py",

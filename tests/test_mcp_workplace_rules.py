@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import httpx
+import yaml
 
 from bbops_server.accounts.rules import GrantScope
 from bbops_server.control.app import create_control
@@ -13,6 +14,7 @@ from tests.agents_at_server import House
 from tests.granting import give
 from tests.mcp_house import ORDER, house, say, tip
 from tests.served import git
+from tests.small_project import FILES
 
 __all__ = ["house"]
 
@@ -59,6 +61,29 @@ def test_who_cannot_merge_is_told_who_can(house: House) -> None:
     assert done["state"] == "waiting"
     assert "a maintainer" in done["waitingFor"][0]
     assert tip(house) == before
+
+
+def test_no_agent_merges_unless_the_project_says_so(house: House) -> None:
+    agent = house.agent("maintainer", "late")
+    opened = agent.propose("by-a-person", say(17))
+    assert opened["obstacles"] == []
+    seen = agent.call("review_pull_request", number=opened["number"])
+    assert (seen["mergeable"], seen["mergedBy"], seen["next"]) == (True, "a person", [])
+    before = tip(house, project="late")
+    done = agent.call("publish_request", number=opened["number"], head=opened["head"])
+    assert (done["state"], tip(house, project="late")) == ("waiting", before)
+    assert done["waitingFor"] == [f"a person, who merges it: {seen['url']}"]
+
+
+def test_a_proposal_cannot_let_its_agent_merge_it(house: House) -> None:
+    agent = house.agent("maintainer", "late")
+    body = yaml.safe_load(FILES["project.yaml"]) | {"review": {"agents": "merge"}}
+    opened = agent.propose("trust-me", {"op": "put", "ref": "settings", "body": body})
+    done = agent.call("publish_request", number=opened["number"], head=opened["head"])
+    assert done["state"] == "waiting"
+    assert "agents may merge" in agent.call(
+        "review_pull_request", number=opened["number"]
+    )["plan"]  # fmt: skip
 
 
 def test_approvals_are_waited_for(house: House) -> None:

@@ -6,13 +6,17 @@ import asyncio
 import gzip
 import socket
 from collections.abc import Awaitable, Callable
+from ipaddress import IPv4Address, IPv6Address, ip_network
 from typing import Any
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from bbops.host import HttpRequest, HttpResponse
 from bbops.runtime.failures import HttpFailure
-from bbops_server.host.http import MAX_BODY_BYTES, Egress, OutsideHttp, is_public
+from bbops_server.host.egress import SPECIAL, TRANSLATED, Egress, is_public
+from bbops_server.host.http import MAX_BODY_BYTES, OutsideHttp
 
 Answer = Callable[[str], bytes]
 HERE = Egress(["127.0.0.1"])
@@ -80,15 +84,38 @@ def test_an_answer_comes_back_whole() -> None:
         "0.0.0.0", "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1", "fe80::1%eth0",
         "fc00::1", "fd00:ec2::254", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "::127.0.0.1",
         "64:ff9b::7f00:1", "2002:7f00:1::", "2001:0:7f00:1::", "ff02::1",
+        # not known to every Python that runs this, or taken for global by some
+        "192.0.0.8", "192.0.0.192", "192.88.99.1", "fec0::1", "feff::1", "3fff::1", "3fff:fff::1",
+        "5f00::1", "100::1", "64:ff9b:1::1", "64:ff9b::a9fe:a9fe", "::ffff:0:7f00:1", "4000::1",
+        "2001:20::1", "2001:db8::1", "198.18.0.1", "192.0.2.1", "240.0.0.1",
     ],
 )  # fmt: skip
 def test_addresses_of_this_machine_and_network_are_not_public(address: str) -> None:
     assert not is_public(address)
 
 
-@pytest.mark.parametrize("address", ["8.8.8.8", "1.1.1.1", "2606:4700:4700::1111"])
+@pytest.mark.parametrize(
+    "address",
+    ["8.8.8.8", "1.1.1.1", "2606:4700:4700::1111", "64:ff9b::808:808", "::ffff:8.8.8.8"],
+)
 def test_addresses_of_the_internet_are_public(address: str) -> None:
     assert is_public(address)
+
+
+@pytest.mark.parametrize(("network", "source"), SPECIAL)
+def test_both_ends_of_each_network_of_the_table_are_refused(network: str, source: str) -> None:
+    found = ip_network(network)
+    assert not is_public(str(found[0]))
+    assert not is_public(str(found[-1]))
+    assert source.startswith("RFC ")
+
+
+@given(address=st.ip_addresses())
+def test_what_python_calls_private_is_never_public(address: IPv4Address | IPv6Address) -> None:
+    wraps = isinstance(address, IPv6Address) and (address.ipv4_mapped or address in TRANSLATED)
+    assume(not wraps)  # of those the wrapped address decides
+    if address.is_private or address.is_multicast or address.is_reserved or address.is_link_local:
+        assert not is_public(str(address))
 
 
 @pytest.mark.parametrize(

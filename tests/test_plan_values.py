@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -95,7 +95,7 @@ def test_a_plan_does_not_depend_on_the_order_of_files(cases: set[Path], seed: in
     heads = [alone(changed, order) for order in (seed, seed + 1)]
     bases = [alone(files, order) for order in (seed, seed + 1)]
     plans = [plan(b, h) for b, h in zip(bases, heads, strict=True) if b is not None and h]
-    assert len({digest(one, "", "") for one in plans}) <= 1
+    assert len({digest(one, []) for one in plans}) <= 1
     assert all(plan(head, head).is_empty for head in heads if head is not None)
 
 
@@ -226,12 +226,29 @@ def test_what_is_no_answer_is_refused_with_the_command_that_gives_one(odd: Any) 
 
 
 # ---- its name
-def test_a_digest_names_the_trees_the_database_and_what_is_done(dropped: tuple[Plan, str]) -> None:
+def test_a_digest_names_the_changed_files_and_what_is_done(dropped: tuple[Plan, str]) -> None:
     found, told = dropped
     full = complete(found, read_answer(json.loads(told)))
-    names = [digest(found, "a", "b"), digest(found, "a", "c"), digest(found, "a", "b", "live"),
-             digest(full, "a", "b")]  # fmt: skip
+    one, other = [("a.yaml", "1")], [("a.yaml", "2")]
+    names = [digest(found, one), digest(found, other), digest(found, []), digest(full, one)]
     assert len(set(names)) == 4
+    assert digest(found, [*one, ("b.yaml", "1")]) == digest(found, [("b.yaml", "1"), *one])
+
+
+def test_what_others_merge_beside_a_plan_does_not_rename_it() -> None:
+    files = dict(starting_files())
+    mine = {"functions/users-list.yaml": files["functions/users-list.yaml"] + "# mine\n"}
+    route = files["endpoints/orders/get.yaml"]
+    mine["endpoints/orders/more.yaml"] = route.replace("path: /", "path: /more/")
+    other = {"functions/beside.yaml": "steps:\n  - return: { value: 1 }\n"}
+    alone = digest_of(files, files | mine)
+    assert digest_of(files | other, files | other | mine) == alone
+    assert digest_of(files, files | mine | other) != alone
+
+
+def digest_of(base: Mapping[str, str], head: Mapping[str, str]) -> str:
+    trees = [MemoryTree(dict(one)) for one in (base, head)]
+    return describe(plan(project(base), project(head)), *trees).digest
 
 
 def test_numbers_of_rows_do_not_rename_a_plan(dropped: tuple[Plan, str]) -> None:
@@ -239,7 +256,7 @@ def test_numbers_of_rows_do_not_rename_a_plan(dropped: tuple[Plan, str]) -> None
     more = json.loads(told)
     more["changes"][0] |= {"rows": 9, "keys": "id 1, 2, 3 …"}
     plans = [complete(found, read_answer(one)) for one in (json.loads(told), more)]
-    assert digest(plans[0], "a", "b") == digest(plans[1], "a", "b")
+    assert digest(plans[0], []) == digest(plans[1], [])
 
 
 def test_a_folder_and_a_commit_with_the_same_files_have_one_id() -> None:

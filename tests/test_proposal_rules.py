@@ -18,7 +18,7 @@ from bbops.git.proposals import VERDICTS, Proposal, Review, Wish
 from bbops_server.accounts import proposals
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import AccountError
-from bbops_server.forge.rules import Demands, count_voices, find_obstacles
+from bbops_server.forge.rules import Demands, Eligible, count_voices, find_obstacles
 from tests.postgres import DATABASES, place_of
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -35,8 +35,11 @@ def said(who: str, verdict: str, head: str = "head", plan: str = "plan") -> Revi
     return Review(who, AT, verdict, "", head, plan)  # type: ignore[arg-type]
 
 
-def obstacles(proposal: Proposal, approvals: int = 1, *, is_alone: bool = False) -> list[str]:
-    voices = count_voices(proposal, "plan", is_alone=is_alone)
+TEAM = Eligible(frozenset({"ada", "bob", "eve"}))
+
+
+def obstacles(proposal: Proposal, approvals: int = 1, eligible: Eligible = TEAM) -> list[str]:
+    voices = count_voices(proposal, "plan", eligible)
     return list(find_obstacles(Demands("plan", approvals), voices))
 
 
@@ -46,11 +49,33 @@ def test_an_approval_of_this_plan_and_head_counts() -> None:
     assert obstacles(proposed(), 2) == ["2 more approvals needed"]
 
 
-@pytest.mark.parametrize(("head", "plan"), [("other", "plan"), ("head", "other"), ("", "")])
-def test_an_approval_of_something_else_counts_no_more(head: str, plan: str) -> None:
+@pytest.mark.parametrize(
+    ("head", "plan", "why"),
+    [
+        ("other", "plan", "was of other, and head has been pushed since"),
+        ("head", "other", "no longer counts: 'main' or the data has changed since"),
+        ("old", "old", "was of old, and head has been pushed since"),
+    ],
+)
+def test_an_approval_of_something_else_does_not_count_and_says_why(
+    head: str, plan: str, why: str
+) -> None:
     found = obstacles(proposed(said("bob", "approved", head, plan)))
     assert found[0] == "1 more approval needed"
-    assert found[1].startswith("the approval of bob counts no more")
+    assert found[1].startswith(f"the approval of bob {why}")
+
+
+def test_who_may_no_longer_review_neither_approves_nor_blocks() -> None:
+    without_bob = Eligible(frozenset({"ada", "eve"}))
+    approved = proposed(said("bob", "approved"))
+    assert obstacles(approved) == []
+    assert obstacles(approved, eligible=without_bob) == [
+        "1 more approval needed",
+        "the approval of bob no longer counts: they may no longer review",
+    ]
+    blocked = proposed(said("bob", "refused"), said("eve", "approved"))
+    assert obstacles(blocked) == ["bob asked for changes"]
+    assert obstacles(blocked, eligible=without_bob) == []
 
 
 def test_the_last_word_of_each_counts() -> None:
@@ -66,11 +91,13 @@ def test_the_last_word_of_each_counts() -> None:
 def test_ones_own_word_counts_only_where_nobody_else_could_give_one() -> None:
     mine = proposed(said("ada", "approved"))
     assert obstacles(mine) == ["1 more approval needed"]
-    assert obstacles(mine, is_alone=True) == []
+    assert obstacles(mine, eligible=Eligible(frozenset({"ada"}))) == []
+    assert obstacles(mine, eligible=Eligible(None)) == []  # nobody has an account yet
+    assert obstacles(mine, eligible=Eligible(frozenset({"bob"}))) != []
 
 
 def test_what_is_refused_is_not_merged_whoever_agrees() -> None:
-    voices = count_voices(proposed(said("bob", "approved")), "plan")
+    voices = count_voices(proposed(said("bob", "approved")), "plan", TEAM)
     demands = Demands("plan", 1, refused=("too much would be removed",))
     assert list(find_obstacles(demands, voices)) == ["too much would be removed"]
 
@@ -83,11 +110,11 @@ words = st.builds(
 
 @given(st.lists(words, max_size=12))
 def test_whoever_is_counted_said_last_that_this_is_good(reviews: list[Review]) -> None:
-    voices = count_voices(proposed(*reviews), "plan")
+    voices = count_voices(proposed(*reviews), "plan", TEAM)
     for who in voices.approved:
         last = [one for one in reviews if one.who == who and one.verdict != "commented"][-1]
         assert (last.verdict, last.head, last.plan) == ("approved", "head", "plan")
-    assert "ada" not in {*voices.approved, *voices.outdated, *voices.refused}
+    assert "ada" not in {*voices.approved, *(one.who for one in voices.outdated), *voices.refused}
 
 
 # ---- its records

@@ -70,6 +70,12 @@ def test_secrets_are_in_no_log_argument_or_file_of_the_state(served: Served) -> 
     state = served.repository / ".bbops/state"
     assert oct(state.stat().st_mode & 0o777) == "0o700"
     assert oct((state / "env.json").stat().st_mode & 0o777) == "0o600"
+    others_may = [
+        str(path)
+        for path in state.rglob("*")
+        if not path.is_symlink() and path.stat().st_mode & 0o077
+    ]
+    assert others_may == []
     secret = served.sign_up(email="eve@example.com")["authorization"].split()[1]
     for pid in [str(served.process.pid), *pids] if sys.platform == "linux" else []:
         told = Path(f"/proc/{pid}/cmdline").read_bytes() + Path(f"/proc/{pid}/environ").read_bytes()

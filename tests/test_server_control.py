@@ -194,3 +194,16 @@ def test_a_browser_at_an_unknown_address_gets_a_page(ask: Ask) -> None:
         assert answer.status_code == 404
         assert "There is nothing at this address." in answer.text
     assert ask("/api/nothing", headers=wanted).json()["error"]["code"] == "notFound"
+
+
+def test_a_request_with_too_many_headers_is_refused(ask: Ask) -> None:
+    answer = ask("/api/projects", headers={f"x-{n}": "1" for n in range(120)})
+    assert answer.status_code == 431
+    assert answer.json()["error"]["message"] == "more than 100 headers"
+    assert ask("/api/projects", headers={f"x-{n}": "1" for n in range(80)}).status_code == 200
+
+
+def test_a_request_with_too_large_headers_is_refused(ask: Ask) -> None:
+    assert ask("/api/projects", headers={"x-a": "a" * 40_000}).status_code == 431
+    assert ask("/api/projects?" + "a" * 40_000).status_code == 431
+    assert ask(f"/api/projects/{'a' * 10_000}/status").status_code == 400

@@ -164,6 +164,33 @@ def test_attempts_at_one_account_are_counted(tried: Tried) -> None:
     assert 0 < int(answer.headers["retry-after"]) <= 300
 
 
+def test_attempts_from_elsewhere_do_not_lock_the_owner_out(tmp_path: Path) -> None:
+    tried = Tried(tmp_path, access=Access(proxies=("127.0.0.1",)))
+    tried.add("ada@example.com", Role.OWNER)
+    home = tried.browser(**{"x-forwarded-for": "192.0.2.1"})
+    assert sign_in(home) == 303
+    attackers = [{"x-forwarded-for": f"198.51.100.{number // 5}"} for number in range(110)]
+    codes = [sign_in(tried.browser(**one), password="wrong") for one in attackers]
+    assert codes == [401] * 99 + [429] * 11  # with the owner's own a hundred
+    assert sign_in(tried.browser(**{"x-forwarded-for": "203.0.113.9"})) == 429
+    home.cookies.delete("bbops")
+    assert sign_in(home) == 303  # the browser is known
+    tried.close()
+
+
+def test_a_known_browser_may_not_guess_for_ever_nor_for_others(tried: Tried) -> None:
+    tried.add("eve@example.com", Role.VIEWER)
+    browser = tried.browser()
+    assert sign_in(browser) == 303
+    browser.cookies.delete("bbops")
+    device = browser.cookies["bbops-device"]
+    codes = [sign_in(browser, password="wrong") for _ in range(11)]
+    assert codes == [401] * 10 + [429]
+    assert tried.desk.devices.find(device, "ADA@example.com")
+    for forged in (device, f"{device[:-1]}x", device.partition(".")[0], "", "." * 300):
+        assert tried.desk.devices.find(forged, "eve@example.com") == ""
+
+
 def test_attempts_of_one_address_are_counted(tried: Tried) -> None:
     for _ in range(50):
         assert tried.desk.limits.address.take("127.0.0.1") == 0

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 import uvloop
 
+from bbops_server import descriptors
 from bbops_server.binding import bind
-from bbops_server.connection import Connection, raise_descriptor_limit
+from bbops_server.connection import Connection
 from bbops_server.serving import Server
 from tests.raw import HELLO, answers, head, post
 
@@ -221,17 +222,23 @@ def test_hundreds_of_slow_clients_do_not_delay_a_quick_one() -> None:
 
 
 @contextmanager
-def descriptors(most: int) -> Iterator[None]:
+def limited_to(most: int) -> Iterator[None]:
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, limits[1]))
     yield
     resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
-def test_connections_beyond_the_descriptors_are_503_and_those_within_are_served() -> None:
+def test_connections_beyond_the_descriptors_are_503_and_those_within_are_served(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(descriptors, "_warned_at", -60.0)
+
     async def test(connect: Open, server: Server) -> None:
-        with descriptors(64 + 20):
+        with limited_to(64 + 20):
             kept = [await connect() for _ in range(20)]
+            reader, _ = await connect()
+            assert (await ended_after(reader))[0] == [503]
             reader, _ = await connect()
             assert (await ended_after(reader))[0] == [503]
             for _, writer in kept:
@@ -239,10 +246,12 @@ def test_connections_beyond_the_descriptors_are_503_and_those_within_are_served(
             assert [(await ended_after(reader))[0] for reader, _ in kept] == [[200]] * 20
 
     serve(test)
+    told = [one for one in caplog.messages if "file descriptors run out" in one]
+    assert len(told) == 1  # not a line for each client
 
 
 def test_a_process_may_open_as_many_descriptors_as_the_system_lets_it() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with descriptors(256):
-        raise_descriptor_limit()
+    with limited_to(256):
+        descriptors.raise_limit()
         assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == min(hard, 1 << 17)

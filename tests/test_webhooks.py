@@ -163,7 +163,7 @@ def test_an_address_that_may_not_be_asked_is_not_asked(folder: Path, receiver: R
     with Several(folder, text, env={NAME: SECRET}) as server:
         server.until("live", "one")
         log = server.home / "log"
-        wait_for(lambda: "is no address that may be asked" in log.read_text())
+        wait_for(lambda: "address not allowed" in log.read_text())
     assert receiver.tried == []
 
 

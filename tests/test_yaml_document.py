@@ -10,7 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bbops.yaml.document import MAX_BYTES, Document, Map, Seq, Text, load, load_with
-from bbops.yaml.events import parse_with_c, parse_with_ruamel
+from bbops.yaml.events import Parse, parse_with_c, parse_with_ruamel
+
+PARSERS = [parse_with_c, parse_with_ruamel]
 
 
 def codes(source: str) -> list[str]:
@@ -159,6 +161,44 @@ def test_only_clean_utf8_is_read(data: bytes, place: tuple[int, int]) -> None:
     (problem,) = load(data).problems
     assert (problem.line, problem.column) == place
     assert problem.code == "yaml-encoding"
+
+
+@pytest.mark.parametrize("character", "\u061c\u200e\u200f\u202a\u202e\u2066\u2069")
+@pytest.mark.parametrize(("text", "place"), [("a: x{}y\n", (1, 5)), ("b: 1\na{}: 1\n", (2, 2))])
+@pytest.mark.parametrize("parser", PARSERS)
+def test_what_turns_text_around_is_refused_in_plain_text(
+    character: str, text: str, place: tuple[int, int], parser: Parse
+) -> None:
+    document = load_with(text.format(character).encode(), parser)
+    (problem,) = document.problems
+    assert (problem.code, problem.line, problem.column) == ("text-direction", *place)
+    assert document.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('a: "x\u202ey"\n', (1, 6)),
+        ("a: 'x\u202ey'\n", (1, 6)),
+        ("a: |\n  x\u202ey\n", (2, 4)),
+        ("a: 1 # x\u202ey\nb: 2\n", (1, 9)),
+        ("# \u2067\na: 1\n", (1, 3)),
+    ],
+)
+@pytest.mark.parametrize("parser", PARSERS)
+def test_what_turns_text_around_is_pointed_out_in_comments_and_quoted_texts(
+    text: str, place: tuple[int, int], parser: Parse
+) -> None:
+    document = load_with(text.encode(), parser)
+    assert document.problems == ()
+    (warning,) = document.warnings
+    assert (warning.code, warning.line, warning.column) == ("text-direction", *place)
+
+
+def test_an_escape_that_turns_text_around_is_seen_by_everybody() -> None:
+    document = load(b'a: "x\\u202ey"\n')
+    assert (document.problems, document.warnings) == ((), ())
+    assert document.root == {"a": "x\u202ey"}
 
 
 def test_a_byte_order_mark_is_dropped() -> None:

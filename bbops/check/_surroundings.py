@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from bbops.check._ways import Way, joined_root, ways_to
-from bbops.expressions.types import ANY, INTEGER, TEXT, Type, list_of, map_of
+from bbops.expressions.types import ANY, INTEGER, SECRET, TEXT, Type, list_of, map_of
 from bbops.project import Authentication, Project, Resource
 from bbops.resources.function import Function
 from bbops.resources.trigger import Trigger
@@ -145,7 +145,7 @@ def signed_in(project: Project) -> Type:
 def _env(project: Project) -> Type:
     fields: dict[str, Type] = {}
     for name, variable in project.settings.model.env.items():
-        of = replace(TEXT, private=True) if variable.secret else TEXT
+        of = replace(TEXT, private=True, what=SECRET) if variable.secret else TEXT
         given = variable.required or variable.default is not None or variable.generate
         fields[name] = of if given else of.or_null()
     return map_of(fields, "env")

@@ -1,4 +1,4 @@
-"""Serve a commit that is held because its history was rewritten."""
+"""Let a commit go live that waits for a decision."""
 
 from __future__ import annotations
 
@@ -12,24 +12,40 @@ from bbops.errors import ServerError
 
 
 @click.command()
-@click.argument("commit")
+@click.argument("commit", required=False)
+@click.option(
+    "--range", "between", metavar="A..B", help="All commits after A, the live one, up to B."
+)
 @click.option("--project", metavar="NAME", help="The project, where a server has several.")
 @of_server
 @as_json_option
-def command(commit: str, project: str | None, server: str, *, as_json: bool) -> None:
-    """Let a server serve COMMIT, which does not follow the commit that is live.
+def command(
+    commit: str | None, between: str | None, project: str | None, server: str, *, as_json: bool
+) -> None:  # fmt: skip
+    """Let a server serve COMMIT, which waits for a decision; 'bbops status' says why.
 
-    A forced push to a repository that others push to is held with the reason HistoryRewritten;
-    'bbops status' shows it. The decision holds for what follows COMMIT, too.
+    HistoryRewritten: COMMIT does not follow the commit that is live; the decision holds for what
+    follows COMMIT, too. ReviewMissing: it came into a repository elsewhere without the review that
+    'review' asks for; --range lets several commits through. TooMuchRemoved: it removes more of the
+    project than 'review.maxRemovedPercent' lets.
     """
+    base, commit = _read(commit, between)
     with open_remote(server) as remote:
         if project is None:
             project = _only(server, [one.name for one in remote.projects()])
-        remote.accept(project, commit)
+        remote.accept(project, commit, base)
     if as_json:
         say(json.dumps({"project": project, "accepted": commit}))
         return
     say(f"accepted {commit}; 'bbops status' says when it is live")
+
+
+def _read(commit: str | None, between: str | None) -> tuple[str, str]:
+    """Return the live commit, empty where only one is accepted, and the one that waits."""
+    base, dots, newest = (between or "").partition("..")
+    if (commit is None) == (between is None) or (between is not None and not (dots and newest)):
+        raise click.UsageError("give a COMMIT, or --range A..B")
+    return base, newest or commit or ""
 
 
 def _only(server: str, names: list[str]) -> str:

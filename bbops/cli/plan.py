@@ -122,7 +122,7 @@ def _document(base: Tree, head: Tree, ask: _Ask | None) -> Document:
 
     answer = read_answer(ask(after))
     found = plan(before, after, values=answer.env)
-    return describe(complete(found, answer), base, head, answer.hash or "")
+    return describe(complete(found, answer), base, head)
 
 
 def _reading(rows: IO[bytes]) -> _Ask:

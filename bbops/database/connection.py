@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import suppress
 from decimal import Context, Decimal
 from pathlib import Path
 from typing import Any, Literal
 
 from bbops.database.values import Stored
+from bbops.disk import make_private
 from bbops.errors import DatabaseError
 
 OLDEST = (3, 38, 0)
@@ -54,7 +56,10 @@ def connect(
         DatabaseError: SQLite is too old, or the file cannot be opened or is no database.
     """
     check_version()
-    uri = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
+    uri = f"{path.absolute().as_uri()}?mode=rw"
+    if create:
+        with suppress(OSError):  # SQLite says why
+            make_private(path)
     try:
         connection = sqlite3.connect(
             uri,

@@ -8,6 +8,7 @@ from bbops.diagnostics import suggest
 from bbops.expressions import nodes as s
 from bbops.expressions import types as t
 from bbops.expressions.checks import Checks
+from bbops.expressions.operations import refuse_guess
 from bbops.expressions.types import Type
 from bbops.runtime.failures import FlowError
 from bbops.runtime.filters import FILTERS, FUNCTIONS
@@ -33,6 +34,9 @@ _CONVERTS = {"toNumber": "number", "toBoolean": "boolean", "toDatetime": "dateti
 
 _BY_NAME = frozenset({"pick", "omit", "pluck", "has", "sort"})
 """Filters whose arguments are names of fields."""
+
+_HASHES = frozenset({"hmac", "sha256"})
+"""Filters of whose result nobody finds the value: it may be compared."""
 
 _CHOOSES = frozenset({"min", "max", "clamp"})
 """Filters that give their value or one of their arguments."""
@@ -68,7 +72,10 @@ def check_filter(at: Checks, node: s.Filter) -> Type:
     args = _check_arguments(at, node, args, kinds or _ARGUMENTS.get(node.name, ()))
     if _has_wrong_members(at, node, of) or _misnames(at, node, of):
         return t.mistaken(hides=of.hides)
-    return _filtered(node, of, args, known.gives)
+    if known.gives == "boolean" and args:
+        refuse_guess(at, node.of, of, node.args[0], args[0])
+    found = _filtered(node, of, args, known.gives)
+    return replace(found, what="") if node.name in _HASHES and t.is_secret(found) else found
 
 
 def check_call(at: Checks, node: s.Call) -> Type:

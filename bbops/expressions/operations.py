@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bbops.diagnostics import suggest
 from bbops.expressions import nodes as s
 from bbops.expressions import types as t
@@ -43,7 +45,8 @@ def check_binary(at: Checks, node: s.Binary) -> Type:
         return t.concealed(Type("decimal"), by=[left, right])
     if node.op == "/":
         return t.concealed(t.NUMBER, by=[left, right])
-    return t.join(left, right).not_null()
+    joined = t.join(left, right).not_null()
+    return replace(joined, what=t.SECRET) if t.is_secret(left) or t.is_secret(right) else joined
 
 
 def _both(at: Checks, node: s.Binary | s.Compare, left: Type, right: Type) -> tuple[Type, Type]:
@@ -57,6 +60,7 @@ def check_compare(at: Checks, node: s.Compare) -> Type:
     """Report two sides that are never compared; true or false comes of them."""
     left, right = at.infer(node.left), at.infer(node.right)
     is_ordered = node.op not in {"==", "!="}
+    refuse_guess(at, node.left, left, node.right, right)
     if node.op in {"in", "not in"}:
         _member_of(at, node, left, right)
     elif not t.comparable(left, right, ordered=is_ordered):
@@ -75,6 +79,21 @@ def check_compare(at: Checks, node: s.Compare) -> Type:
         warn_of_role(at, node.right, node.left)
     warn_of_same(at, node)
     return t.BOOLEAN
+
+
+def refuse_guess(at: Checks, node: s.Node, of: Type, other: s.Node, by: Type) -> None:
+    """Report a secret of env that is compared with something else than a constant.
+
+    How long that takes, and which answer comes, tells a client who guesses how near the guess is.
+    """
+    for value, found, beside in ((node, of, other), (other, by, node)):
+        member = found.item if found.item is not None else found
+        if t.is_secret(member) and not isinstance(beside, s.Literal):
+            at.wrong(
+                value.start, "secret-compared", "a secret of env is compared with another value",
+                "use 'verifyJwt', the 'signature' of a trigger, or compare '| hmac(env.…)' of it",
+            )  # fmt: skip
+            return
 
 
 def _check_option(at: Checks, node: s.Node, of: Type) -> None:

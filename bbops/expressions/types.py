@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from typing import Final
 
 from bbops.expressions.nodes import Literal, Node
 
@@ -15,6 +16,10 @@ TEXT_COLUMNS = frozenset({"string", "text", "uuid", "time"})
 TEXT_FIELDS = TEXT_COLUMNS | {"email", "url"}
 MAX_SIZE = 5_000
 """Parts of a type; one with more is `any`, so that no check takes long."""
+
+
+SECRET: Final = "a secret of env"  # noqa: S105 - its name
+"""What a type is called whose value is a secret, so that nobody can find it out by guessing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +314,14 @@ def _find_field_misfit(found: Type | None, wanted: Type, path: str) -> Misfit | 
 
 def concealed(found: Type, *, by: Iterable[Type]) -> Type:
     """Return a type made private where something it was made from is; a boolean tells nothing."""
-    if found.kind == "boolean" or found.private or not any(one.hides for one in by):
+    if found.kind == "boolean" or found.private:
         return found
-    return replace(found, private=True)
+    hidden = [one for one in by if one.hides]
+    if not hidden:
+        return found
+    return replace(found, private=True, what=SECRET if any(map(is_secret, hidden)) else found.what)
+
+
+def is_secret(of: Type) -> bool:
+    """Return whether a value is a secret of `env`, or has one in it as it is."""
+    return of.private and of.what == SECRET

@@ -82,7 +82,12 @@ def create_environment(
         if place.index is not None:
             values["GIT_INDEX_FILE"] = str(place.index)
         if place.quarantine is not None:
-            values["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = _quoted(place.quarantine)
+            own = str(place.quarantine) if place.only_quarantine else None
+            beside = _quoted(place.quarantine)
+            values |= (
+                {"GIT_OBJECT_DIRECTORY": own} if own
+                else {"GIT_ALTERNATE_OBJECT_DIRECTORIES": beside}
+            )  # fmt: skip
         settings += [("safe.directory", str(one)) for one in (place.git_dir, place.common_dir)]
     if work_tree is not None:
         values["GIT_WORK_TREE"] = str(work_tree.absolute())

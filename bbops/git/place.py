@@ -28,6 +28,8 @@ class Place:
     is_bare: bool = False
     index: Path | None = None
     quarantine: Path | None = None
+    only_quarantine: bool = False
+    """Whether nothing but the objects of that push is looked at."""
 
 
 def find_repository(path: Path) -> Place:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -24,8 +24,20 @@ OLDEST_GIT = (2, 38)
 MAX_LISTED_BYTES = 16 << 20
 """Of the names in a commit; a tree that holds itself again and again has no end."""
 
+MAX_SIZES_BYTES = 2 << 20
+"""Of a list of sizes, one a line."""
+
 _KINDS = {b"100644": "file", b"100755": "file", b"120000": "symlink", b"160000": "submodule"}
 _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?").fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How many objects there are, and how many bytes the largest and all of them have."""
+
+    count: int
+    largest: int
+    total: int
 
 
 class Store:
@@ -54,6 +66,21 @@ class Store:
     def beside(self, quarantine: Path) -> Store:
         """Return the same repository with the objects of a push that is not accepted yet."""
         return Store(replace(self._place, quarantine=quarantine))
+
+    def sizes(self, quarantine: Path) -> Sizes:
+        """Return how large the objects of a push are once they are unpacked; O(objects).
+
+        Raises:
+            GitError: also when they are more than some 300,000.
+        """
+        alone = replace(self._place, quarantine=quarantine, only_quarantine=True)
+        form = "--batch-check=%(objectsize)"
+        arguments = ("cat-file", "--batch-all-objects", "--unordered", form)
+        answer = run(alone, arguments, limits=Limits(output_bytes=MAX_SIZES_BYTES))
+        if len(answer.output) > MAX_SIZES_BYTES:
+            raise GitError("the push has too many objects", hint="push it in parts")
+        sizes = [int(one) for one in _demand(answer, arguments).split()]
+        return Sizes(len(sizes), max(sizes, default=0), sum(sizes))
 
     def close(self) -> None:
         """Let go of the repository. No git process outlives the call that started it."""
@@ -121,6 +148,13 @@ class Store:
         if answer.status not in {0, 1} or answer.ended:
             raise failure(answer, arguments)
         return answer.status == 0
+
+    def count_between(self, old: str, new: str) -> int:
+        """Return how many commits `new` has in its history that `old` has not, merges once."""
+        told = self._ask(
+            "rev-list", "--count", "--first-parent", _checked(new), f"^{_checked(old)}"
+        )
+        return int(told)
 
     def has_commit(self, commit: str) -> bool:
         """Return whether a commit is in the repository."""

@@ -102,6 +102,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
             where nobody can say. All commits are in the repository.
         obstacles: what is in the way; empty when it can be merged.
         waits: whether others' words, or tests that run, are all that is in the way.
+        by_person: whether only a person may merge it, whatever was approved.
     """
 
     number: int
@@ -124,6 +125,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     reviews: tuple[Review, ...] = ()
     ready: bool = True
     reviewers: tuple[str, ...] = ()
+    by_person: bool = True
 
 
 class Said(msgspec.Struct, frozen=True):

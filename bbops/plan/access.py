@@ -13,6 +13,7 @@ from bbops.plan.breaking import authentication_place, webhook_paths
 from bbops.plan.changes import cors, rate_limit
 from bbops.plan.finding import Finding, finding, sort_findings
 from bbops.plan.guards import find_changed_guards
+from bbops.plan.opened import find_opened
 from bbops.plan.pairs import Pairs, address, run_by, title
 from bbops.plan.reach import find_reached
 from bbops.plan.rules import find_loosened_rules
@@ -31,6 +32,7 @@ def find_access(pairs: Pairs) -> tuple[Finding, ...]:
     for pair in pairs.routes:
         if pair.base is not None and pair.head is not None:
             found += _of_routes(pairs, pair.base, pair.head)
+    found += find_opened(pairs)
     found += _signatures(pairs)
     found += _topics(pairs)
     found += _agents(pairs)

@@ -108,6 +108,10 @@ CODES: Final[Mapping[str, Code]] = {
     "authentication-removed": _opens(
         "what needed a token or key is open to everybody", "keep the authentication"
     ),
+    "rows-opened": _opens(
+        "anybody may read values or rows that no public route gave",
+        "keep the authentication, select fewer columns, or ask for fewer rows in 'where'",
+    ),
     "rate-limit-raised": _opens(
         "clients may ask more often, or without a limit", "keep the limit"
     ),

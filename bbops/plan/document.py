@@ -46,18 +46,25 @@ class Document:
     plan: Plan
 
 
-def describe(plan: Plan, base: Tree, head: Tree, database: str = "") -> Document:
+def describe(plan: Plan, base: Tree, head: Tree) -> Document:
     """Return the document of a plan between two trees.
 
     Args:
         plan: between the projects of the trees.
         base: the old files.
         head: the new ones.
-        database: names the state of the live tables; empty where nobody looked.
     """
     before, after = Side(base.revision, tree_id(base)), Side(head.revision, tree_id(head))
-    named = digest(plan, before.tree, after.tree, database)
+    named = digest(plan, changed_files(base, head))
     return Document(1, before, after, named, not plan.is_empty, plan)
+
+
+def changed_files(base: Tree, head: Tree) -> list[tuple[str, str]]:
+    """Return the path and the new blob of each file that differs; empty of one that goes."""
+    old = {one.path: (one.blob, one.kind) for one in base.entries()}
+    new = {one.path: (one.blob, one.kind) for one in head.entries()}
+    paths = {path for path in (*old, *new) if old.get(path) != new.get(path)}
+    return [(path, new[path][0] if path in new else "") for path in sorted(paths)]
 
 
 def tree_id(tree: Tree) -> str:

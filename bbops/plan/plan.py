@@ -70,20 +70,24 @@ def plan(base: Project, head: Project, *, values: Collection[str] | None = None)
     )
 
 
-def digest(plan: Plan, base_tree: str, head_tree: str, database: str = "") -> str:
-    """Return the name of a plan between two trees: a review of it binds a merge to it.
+def digest(plan: Plan, files: Collection[tuple[str, str]]) -> str:
+    """Return the name of a plan: a review of it binds a merge to it.
 
-    Numbers of rows do not count, which change while a plan is read; what they mean does.
+    What others merge meanwhile changes it only where it changes what this plan does. So numbers of
+    rows do not count, which change while a plan is read, nor where a file says something, how large
+    the project is, and what the server has values for; what that means for the plan does.
 
     Args:
         plan: as it was read.
-        base_tree: the id of the old project's files.
-        head_tree: the id of the new project's files.
-        database: names the state of the live tables; empty where nobody looked.
+        files: the path and the new blob of each file that differs; the blob is empty of one that
+            goes.
     """
     said = msgspec.to_builtins(plan)
     for change in said["tables"]:
         del change["rows"], change["keys"]
+    for one in (*said["tables"], *said["breaks"], *said["access"]):
+        one.pop("line", None)
     said["verdict"].pop("refused")  # says numbers of rows; `tables` says what stands in the way
-    text = msgspec.json.encode([base_tree, head_tree, database, said], order="deterministic")
+    del said["rules"]["size"], said["needs"], said["looked"]
+    text = msgspec.json.encode([sorted(files), said], order="deterministic")
     return hashlib.sha256(text).hexdigest()

@@ -24,6 +24,7 @@ class Rules:
         destructive: those that one needs which loses data or loosens access.
         most: the greatest share of resources that may be removed, in percent; null for any.
         size: how many resources there are.
+        agents: `propose`, or `merge` where agents may merge, too.
     """
 
     main: str
@@ -31,6 +32,7 @@ class Rules:
     destructive: int
     most: int | None
     size: int
+    agents: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ def read_rules(base: Project) -> Rules:
     review = base.settings.model.review
     return Rules(
         review.main, review.approvals, review.destructive.approvals, review.max_removed_percent,
-        base.size,
+        base.size, review.agents,
     )  # fmt: skip
 
 
@@ -81,16 +83,23 @@ def _reasons(access: Collection[Finding], tables: Collection[TableChange]) -> It
 def _refusals(
     rules: Rules, resources: Collection[ResourceChange], tables: Collection[TableChange]
 ) -> Iterator[str]:
-    removed = sum(one.verb == "removed" for one in resources)
-    if rules.most is not None and removed * 100 > rules.most * rules.size:
-        share = removed * 100 / rules.size
-        yield (
-            f"{removed} of {rules.size} resources would be removed ({share:.0f} %),"
-            f" at most {rules.most} % may be: review.maxRemovedPercent"
-        )
+    if refused := find_removal(rules, resources):
+        yield refused
     for one in tables:
         if one.risk == "impossible":
             yield f"{one.kind} '{one.name}' cannot be made: {one.rows} {one.why}"
+
+
+def find_removal(rules: Rules, resources: Collection[ResourceChange]) -> str:
+    """Return why too much of a project would go at once; empty where it may."""
+    removed = sum(one.verb == "removed" for one in resources)
+    if rules.most is None or removed * 100 <= rules.most * rules.size:
+        return ""
+    share = removed * 100 / rules.size
+    return (
+        f"{removed} of {rules.size} resources would be removed ({share:.0f} %),"
+        f" at most {rules.most} % may be: review.maxRemovedPercent"
+    )
 
 
 def _names(tables: Collection[TableChange], risk: Risk) -> list[str]:

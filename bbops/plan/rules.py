@@ -84,5 +84,7 @@ def _review(base: Project, head: Project) -> Iterator[tuple[str, tuple[str, ...]
         allowed = "any share" if after is None else f"{after} %"
         message = f"{allowed} of the files may be removed, not {before} %"
         yield message, ("review", "maxRemovedPercent")
+    if (old.agents, new.agents) == ("propose", "merge"):
+        yield "agents may merge", ("review", "agents")
     if base.tests.gate and not head.tests.gate:
         yield "tests no longer keep a commit from being published", ("tests", "gate")

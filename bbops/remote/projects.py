@@ -88,10 +88,10 @@ class Projects(Connection):
         """
         self._demand(self._ask_about("POST", name, "reconcile"))
 
-    def accept(self, name: str, commit: str) -> None:
+    def accept(self, name: str, commit: str, base: str = "") -> None:
         """Have the server serve a commit that it holds because its history was rewritten.
 
         Raises:
             ServerError: also when it holds another commit, or none.
         """
-        self._demand(self._ask_about("POST", name, "accept", {"commit": commit}))
+        self._demand(self._ask_about("POST", name, "accept", {"commit": commit, "base": base}))

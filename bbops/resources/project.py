@@ -116,13 +116,22 @@ class DestructiveReview(Model):
     approvals: Annotated[int, Field(ge=0, le=10)] = 1
 
 
+AgentRule = Literal["propose", "merge"]
+"""What coding agents may do with a proposal that nothing stands in the way of."""
+
+
 class Review(Model):
-    """How changes come to the main branch."""
+    """How changes come to the main branch.
+
+    - `agents: propose` lets no agent merge, whoever let it in and whatever was approved: a person
+      does. With `merge` an agent may, where its person may.
+    """
 
     main: Literal["direct", "proposals"] = "direct"
     approvals: Annotated[int, Field(ge=0, le=10)] = 0
     destructive: DestructiveReview = Field(default_factory=DestructiveReview)
     max_removed_percent: Annotated[int, Field(ge=0, le=100)] | None = None
+    agents: AgentRule = "propose"
 
 
 class TestOptions(Model):

@@ -154,6 +154,9 @@ def _check_column(
         message = f"column '{column.name}' of type {column.type} cannot hold {of}"
         at.report(mark, "type", message, conversion(of, column.value_type))
         return False
+    if of.hides and not column.private:
+        message = f"column '{column.name}' is not private, and would hold a private value"
+        at.report(mark, "private-stored", message, "say 'private: true' of the column")
     if not column.nullable:
         at.refuse_null(value, of, f"column '{column.name}'", mark)
     return column.nullable or not may_be_null(of)

@@ -15,6 +15,7 @@ from typing import Any
 from bbops.yaml import places
 from bbops.yaml.builder import Builder
 from bbops.yaml.complaints import explain, problem
+from bbops.yaml.directions import find_directions
 from bbops.yaml.events import Broken, Parse, parse
 from bbops.yaml.nodes import Map, Mark, Problem, Seq, Text, Unreadable
 
@@ -38,6 +39,8 @@ class Document:
     root: Any
     source: str
     problems: tuple[Problem, ...]
+    warnings: tuple[Problem, ...] = ()
+    """What is pointed out, and keeps nobody from using the file."""
     _indents: Mapping[int, int] = field(default_factory=dict, repr=False)
 
     def position(self, mark: Mark, offset: int = 0) -> tuple[int, int]:
@@ -73,8 +76,10 @@ def load_with(data: bytes, parse_events: Parse) -> Document:
         last = (error.problem,)
     except Broken as broken:
         last = (explain(source, broken),)
-    root = None if last else builder.root
-    return Document(root, source, (*builder.problems, *last), builder.indents)
+    if last:
+        return Document(None, source, (*builder.problems, *last), (), builder.indents)
+    refused, shown = find_directions(source, parse_events)
+    return Document(builder.root, source, (*builder.problems, *refused), shown, builder.indents)
 
 
 def _decode(data: bytes) -> str:

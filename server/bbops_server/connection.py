@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
-import resource
 import struct
 import sys
 import termios
-from contextlib import suppress
 from enum import IntEnum
 from typing import Any, Final
 from urllib.parse import unquote
@@ -30,6 +28,7 @@ from uvicorn.protocols.http.httptools_impl import (
 )
 
 from bbops.runtime.flow import code_of
+from bbops_server import descriptors
 from bbops_server.wire import Corked, Corks
 
 MAX_HEAD_BYTES: Final = 256 << 10
@@ -40,9 +39,6 @@ MAX_PIPELINED: Final = 1_024
 
 _MAX_UNREAD_BYTES: Final = 2 << 20  # of a body that comes after its request was answered
 _FRAMING_PER_BYTE: Final = 16  # a chunk of one byte has five bytes around it
-_FEWEST_FREE_DESCRIPTORS: Final = 64
-_MOST_DESCRIPTORS: Final = 1 << 17
-_MOST_DESCRIPTORS_OF_MACOS: Final = 10_240
 _VERSIONS: Final = frozenset({"1.0", "1.1"})
 _ASGI: Final[Any] = {"version": "3.0", "spec_version": "2.3"}
 _encode = msgspec.json.Encoder().encode
@@ -96,7 +92,8 @@ class Connection(HttpToolsProtocol):
         if corks is None:
             corks = _corks[self.config] = Corks(self.loop)
         super().connection_made(Corked(transport, corks))  # type: ignore[arg-type]
-        if len(self.connections) > _most_connections():
+        if len(self.connections) > descriptors.most_connections():
+            descriptors.warn(self.loop.time())
             self.refuse("this server has more connections than it can hold", 503)
             self.transport.close()
 
@@ -376,21 +373,3 @@ def _held_by_kernel(transport: asyncio.Transport) -> int:
     if sys.platform != "linux":
         return 0
     return int(struct.unpack("i", fcntl.ioctl(descriptor, termios.TIOCOUTQ, bytes(4)))[0])
-
-
-def _most_connections() -> int:
-    """Return for how many connections there are descriptors, with some left for everything else."""
-    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return most - max(_FEWEST_FREE_DESCRIPTORS, most >> 3)
-
-
-def raise_descriptor_limit() -> None:
-    """Let this process open as many descriptors as it may; nothing here uses `select`."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    for most in (_MOST_DESCRIPTORS, _MOST_DESCRIPTORS_OF_MACOS):
-        wanted = most if hard == resource.RLIM_INFINITY else min(hard, most)
-        if soft == resource.RLIM_INFINITY or soft >= wanted:
-            return
-        with suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-            return

@@ -11,6 +11,7 @@ from socket import socket
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from bbops.errors import BbopsError
+from bbops_server.accounts.kept import must_hold_accounts
 from bbops_server.binding import bind, require_https
 from bbops_server.host.log import start_logging
 from bbops_server.live.plane import Plane
@@ -57,6 +58,7 @@ async def run(settings: Settings, load: Callable[[], Make]) -> None:
     """
     start_logging()
     require_https(settings)
+    must_exist = must_hold_accounts(settings.state)
     stopped = asyncio.Event()
     _on_signal(stopped.set)
     with ExitStack() as sockets:
@@ -69,7 +71,7 @@ async def run(settings: Settings, load: Callable[[], Make]) -> None:
         make, _ = await asyncio.gather(asyncio.to_thread(load), plane.start())
         following = make(plane)
         work = asyncio.create_task(following.run())  # projects answer before the control plane
-        opened = await _open(plane, following, work)
+        opened = await _open(plane, following, work, must_exist=must_exist)
         await _serve(Parts(plane, opened, work, Sockets(data, control)), stopped)
 
 
@@ -89,16 +91,18 @@ class Parts(NamedTuple):
     sockets: Sockets
 
 
-def _open_control(plane: Plane, following: Following) -> Control:
+def _open_control(plane: Plane, following: Following, *, must_exist: bool) -> Control:
     """Import Litestar and SQLAlchemy, which takes longer than a process takes to start; open it."""
     from bbops_server.control.opening import open_control  # noqa: PLC0415
 
-    return open_control(plane, following)
+    return open_control(plane, following, must_exist=must_exist)
 
 
-async def _open(plane: Plane, following: Following, work: asyncio.Task[None]) -> Control:
+async def _open(
+    plane: Plane, following: Following, work: asyncio.Task[None], *, must_exist: bool
+) -> Control:
     try:
-        control = await asyncio.to_thread(_open_control, plane, following)
+        control = await asyncio.to_thread(_open_control, plane, following, must_exist=must_exist)
     except BbopsError:
         work.cancel()
         await asyncio.wait({work})

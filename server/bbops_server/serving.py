@@ -10,8 +10,9 @@ from typing import Any
 
 import uvicorn
 
+from bbops_server import descriptors
 from bbops_server.binding import BACKLOG
-from bbops_server.connection import Connection, raise_descriptor_limit
+from bbops_server.connection import Connection
 
 _LOOKS_AT_ONCE = 500
 
@@ -39,7 +40,7 @@ class Server(uvicorn.Server):
     def start(self, bound: socket.socket) -> asyncio.Task[None]:
         """Accept connections from now on; a second time does nothing."""
         if self._serving is None:
-            raise_descriptor_limit()
+            descriptors.raise_limit()
             self._serving = asyncio.create_task(self.serve(sockets=[bound]))
         return self._serving
 

@@ -14,7 +14,8 @@ from bbops.testing.client import Client, Reply
 from bbops.testing.host import fake_host
 from bbops.tree import MemoryTree
 from bbops_server.host.clock import SystemClock
-from bbops_server.host.http import Egress, OutsideHttp
+from bbops_server.host.egress import Egress
+from bbops_server.host.http import OutsideHttp
 from bbops_server.host.run_folders import RunFolders
 from tests.conftest import Files, run, with_function
 

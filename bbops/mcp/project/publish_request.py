@@ -42,7 +42,7 @@ async def run(place: Workplace, taken: Publishing) -> Published:
 
 TOOL = Tool(
     "publish_request", "Ask to publish",
-    "Merges a pull request, if the project's rules are met; otherwise says who must approve. Call"
-    " it only when the user asked to publish.",
+    "Merges a pull request where the project lets agents merge (review.agents) and its rules are"
+    " met; otherwise says who must approve or merge. Call it only when the user asked to publish.",
     Publishing, Published, run, scope="builder", hints=Hints(destroys=True, reaches_out=True),
 )  # fmt: skip

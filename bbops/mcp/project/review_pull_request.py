@@ -34,6 +34,7 @@ class Pull(Gives, frozen=True, kw_only=True):
     draft: str
     preview: str
     mergeable: bool
+    merged_by: Literal["a person", "a person or an agent"]
     ready: bool
     reviewers: list[str]
     obstacles: list[str]
@@ -83,6 +84,7 @@ async def run(place: Workplace, taken: Looking) -> Pull:
         description=found.description[: MOST_RESULT // 4], author=found.author, state=found.state,
         head=found.head, draft=found.draft, preview=found.preview,
         mergeable=found.state == "open" and not found.obstacles, obstacles=list(found.obstacles),
+        merged_by="a person" if found.by_person else "a person or an agent",
         ready=found.ready, reviewers=list(found.reviewers),
         summary=found.summary, plan=found.plan[: MOST_RESULT // 3] if has_checks else "",
         tests=found.tests if has_checks else "",
@@ -98,7 +100,7 @@ def _next(found: Judged, end: int) -> list[Call]:
     if end:
         arguments = {"number": found.number, "include": ["diff"], "cursor": str(end)}
         calls.append(Call("review_pull_request", arguments, "read on"))
-    if found.state == "open" and not found.obstacles:
+    if found.state == "open" and not found.obstacles and not found.by_person:
         arguments = {"number": found.number, "head": found.head}
         calls.append(Call("publish_request", arguments, "only if the user asked to publish"))
     return calls

@@ -70,9 +70,12 @@ def approvals(plan: Plan) -> str:
     verdict = plan.verdict
     if verdict.refused:
         return "cannot go live as it is"
+    who = "a person or an agent" if plan.rules.agents == "merge" else "a person"
     if verdict.approvals:
-        return f"needs {plural(verdict.approvals, 'approval')}"
-    return "needs a proposal" if plan.rules.main == "proposals" else "needs no approval"
+        return f"needs {plural(verdict.approvals, 'approval')}, {who} merges it"
+    if plan.rules.main == "proposals":
+        return f"needs a proposal, {who} merges it"
+    return "needs no approval"
 
 
 def of_route(change: RouteChange) -> str:

@@ -38,19 +38,21 @@ class Book:
 
     @classmethod
     def open(
-        cls, state: Path, clock: Clock | None = None, postgres: PostgresPlace | None = None
-    ) -> Self:
+        cls, state: Path, clock: Clock | None = None, postgres: PostgresPlace | None = None,
+        *, must_exist: bool = False,
+    ) -> Self:  # fmt: skip
         """Open the book of a state folder, and make it where there is none.
 
         Args:
             state: the folder.
             clock: the system's by default.
             postgres: where its book is, if that is not in the folder.
+            must_exist: makes no new one.
 
         Raises:
             DatabaseError: it cannot be opened.
         """
-        return cls(Store.open(state, clock, postgres))
+        return cls(Store.open(state, clock, postgres, must_exist=must_exist))
 
     def close(self) -> None:
         """Close its connections."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from contextlib import closing, suppress
+from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bbops.database.place import PostgresPlace
+from bbops.errors import DatabaseError
 from bbops_server.accounts.feature_names import FEATURES
 from bbops_server.host.files import CONTROL_FILE
 from bbops_server.settings import Settings
@@ -25,20 +26,32 @@ def read_features_off(settings: Settings) -> list[str]:
         DatabaseError: the control database cannot be opened.
     """
     if settings.accounts is None:
-        with suppress(sqlite3.Error, ValueError, AttributeError):
-            return _peek(settings.state / f"{CONTROL_FILE}.sqlite")
+        return _peek(settings.state / f"{CONTROL_FILE}.sqlite")
     features = _book(settings.state, settings.accounts).workspaces.get().features
     return sorted(name for name, on in features.items() if not on)
 
 
 def _peek(path: Path) -> list[str]:
-    """Read a file without SQLAlchemy, which takes longer to import than a server has to start."""
+    """Read a file without SQLAlchemy, which takes longer to import than a server has to start.
+
+    A file that is not there, or is just being made, switches nothing off. It is only read: a new
+    one would open set-up again.
+    """
     if not path.exists():
         return []
-    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=10)) as connection:
-        row = connection.execute("SELECT features FROM workspaces WHERE id = 'main'").fetchone()
-    said = json.loads(row[0]) if row else {}
-    return sorted(name for name, on in said.items() if name in FEATURES and not on)
+    try:
+        uri = f"{path.absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True, timeout=10)) as connection:
+            row = connection.execute("SELECT features FROM workspaces WHERE id = 'main'").fetchone()
+        said = json.loads(row[0]) if row else {}
+        return sorted(name for name, on in said.items() if name in FEATURES and not on)
+    except (sqlite3.Error, ValueError, AttributeError, TypeError) as error:
+        if "no such table" in str(error):
+            return []
+        raise DatabaseError(
+            f"cannot read the features of the workspace in '{path}': {error}",
+            hint="restore it from a backup; what is live serves on",
+        ) from None
 
 
 @lru_cache(maxsize=4)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from bbops.disk import make_private
 from bbops.errors import DatabaseError
 
 FILE: Final = "control.sqlite"
@@ -25,7 +25,7 @@ def open_file(path: Path) -> sa.Engine:
         DatabaseError: it cannot be made.
     """
     try:
-        _make(path)
+        make_private(path)
     except OSError as error:
         raise cannot_open(path, error.strerror) from None
     engine = sa.create_engine(
@@ -42,17 +42,6 @@ def cannot_open(path: Path, reason: object) -> DatabaseError:
         f"cannot open the control database '{path}': {str(reason).lower()}",
         hint="it must be a file of this user, on a disk with room",
     )
-
-
-def _make(path: Path) -> None:
-    """Make an empty database for its owner alone; one that is there must not be touched.
-
-    To close a file ends every lock this process has on it: another process would take itself for
-    the last one to use the database, and remove the log under our hands.
-    Source: SQLite, "How To Corrupt An SQLite Database File" section 2.2.
-    """
-    with suppress(FileExistsError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
 def _prepare(raw: sqlite3.Connection, _: Any) -> None:

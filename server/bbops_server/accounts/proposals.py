@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from bbops.git.proposals import Proposal, Review, State, Verdict, Wish
 from bbops_server.accounts.errors import AccountError
+from bbops_server.accounts.people import People
 from bbops_server.accounts.proposal_tables import (
     TITLE_LENGTH,
     WORDS_LENGTH,
@@ -133,9 +134,10 @@ class Proposals:
             return reviewers
         return require_reviewers(self._store, project, author, reviewers)
 
-    def is_alone(self, project: str, author: str) -> bool:
-        """Return whether nobody but its author could review a proposal."""
-        return not {*find_reviewers(self._store, project)} - {author}
+    def may_review(self, project: str) -> frozenset[str] | None:
+        """Return the e-mail addresses of who may review now; None while nobody has an account."""
+        found = find_reviewers(self._store, project)
+        return frozenset(found) if found or People(self._store).list() else None
 
     def say(
         self, project: str, number: int, who: str, verdict: Verdict, text: str, plan: str

@@ -20,6 +20,7 @@ from bbops.host import Clock
 from bbops_server.accounts.errors import ControlAway
 from bbops_server.accounts.file import FILE, WRITES, cannot_open, open_file
 from bbops_server.accounts.grant_tables import TABLES as GRANT_TABLES
+from bbops_server.accounts.kept import require_file
 from bbops_server.accounts.proposal_tables import proposals, replays, reviews
 from bbops_server.accounts.schema import make_schema, open_schema
 from bbops_server.accounts.tables import METADATA, audit, schema_steps
@@ -55,6 +56,9 @@ STEPS: Final[tuple[Callable[[sa.Connection], None], ...]] = (
 )  # fmt: skip
 """Each takes the schema one version further; a step that was published never changes."""
 
+_AWAY: Final = (sa.exc.OperationalError, sa.exc.DatabaseError)
+"""What a server that is away raises, and a damaged file; not what a rule refuses."""
+
 Make = Callable[[sa.Connection], None]
 
 
@@ -81,18 +85,21 @@ class Store:
 
     @classmethod
     def open(
-        cls, state: Path, clock: Clock | None = None, postgres: PostgresPlace | None = None
-    ) -> Store:
+        cls, state: Path, clock: Clock | None = None, postgres: PostgresPlace | None = None,
+        *, must_exist: bool = False,
+    ) -> Store:  # fmt: skip
         """Open `control.sqlite` of a state folder, or a schema of PostgreSQL.
 
         A schema that is new gets what the file holds, if there is one. A server that is away is
-        asked again whenever something is asked of it.
+        asked again whenever something is asked of it. With `must_exist` no new file is made.
 
         Raises:
-            DatabaseError: it cannot be opened, or a newer bbops has written it.
+            DatabaseError: it cannot be opened, or a newer bbops has written it; or there is none.
         """
         clock = clock or SystemClock()
         if postgres is None:
+            if must_exist:
+                require_file(state)
             return _open_file(state / FILE, clock)
         place = postgres
         return cls(
@@ -184,7 +191,9 @@ class Store:
     def _telling(self) -> Iterator[None]:
         try:
             yield
-        except sa.exc.OperationalError as error:
+        except sa.exc.DatabaseError as error:
+            if type(error) not in _AWAY:
+                raise
             told = getattr(error.orig, "diag", None)
             reason = (told and told.message_primary) or type(error.orig).__name__
             raise ControlAway(

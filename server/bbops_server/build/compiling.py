@@ -15,7 +15,7 @@ from bbops.project import Project
 from bbops.tree import Tree
 from bbops_server.build.frontend import keep
 from bbops_server.build.gate import Gate
-from bbops_server.build.proposing import summarize
+from bbops_server.build.proposing import find_removed, summarize
 from bbops_server.build.sources import Sources
 from bbops_server.build.tables import TablesAtWork
 from bbops_server.build.tagged import check_tagged, find_tagged, publish
@@ -42,6 +42,7 @@ class Compiling:
         """What is done in turn."""
         return {
             "build": self._build, "check": self._check, "summary": self._summarize,
+            "removed": self._removed,
             "publish frontend": self._publish_frontend,
         }  # fmt: skip
 
@@ -111,7 +112,17 @@ class Compiling:
             "ok": project is not None,
             "diagnostics": [describe(one) for one in found],
             "follows": not old or store.is_ancestor(old, source["commit"]),
+            "removed": self._find_removed(request) if old and project is not None else "",
         }
+
+    def _find_removed(self, request: Frame) -> str:
+        source = request["source"]
+        base = {**source, "commit": request["old"]}
+        return find_removed(self._sources, base, source, request["engine"])
+
+    def _removed(self, request: Frame) -> Frame:
+        base, source = request["base"], request["source"]
+        return {"refused": find_removed(self._sources, base, source, request["engine"])}
 
     def _summarize(self, request: Frame) -> Frame:
         return summarize(self._sources, request["base"], request["source"], request["engine"])

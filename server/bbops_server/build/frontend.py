@@ -62,7 +62,8 @@ def keep(state: Path, project: Project, tree: Tree, under: str) -> str:
     folder = folder_of(state)
     settings = project.settings.model.frontend
     try:
-        (folder / "files").mkdir(mode=0o700, parents=True, exist_ok=True)
+        for one in (folder, folder / "files"):  # `parents` would take no mode
+            one.mkdir(mode=0o700, parents=True, exist_ok=True)
         files = _keep_files(folder / "files", tree, under) if settings else {}
         manifest = Manifest(
             files, _find_old(state, files), bool(settings and settings.spa),

@@ -12,11 +12,14 @@ from bbops.compile.release import check
 from bbops.database.migrate import Migration
 from bbops.database.told import as_json
 from bbops.diagnostics import Diagnostic
+from bbops.plan.changes import find_resources
 from bbops.plan.document import Document, describe, encode, tree_id
 from bbops.plan.live import complete, read_answer
+from bbops.plan.pairs import Pairs
 from bbops.plan.plan import plan
 from bbops.plan.render.text import render_text
 from bbops.plan.render.words import summary
+from bbops.plan.review import find_removal, read_rules
 from bbops.project import Project
 from bbops.resources.project import Engine, Review
 from bbops.resources.table import Table
@@ -71,11 +74,11 @@ def judge(pair: Pair, migration: Migration | None, tell: Callable[[Diagnostic], 
         return told | _judge_mistakes(pair)
     answer = read_answer(as_json(migration))
     found = complete(plan(pair.now, pair.then), answer)
-    document: Document = describe(found, pair.before, pair.after, answer.hash or "")
+    document: Document = describe(found, pair.before, pair.after)
     return told | {
         "digest": document.digest, "plan": encode(document), "text": render_text(document),
         "approvals": found.verdict.approvals, "reasons": found.verdict.reasons,
-        "refused": found.verdict.refused,
+        "refused": found.verdict.refused, "agents": found.rules.agents,
     }  # fmt: skip
 
 
@@ -85,6 +88,17 @@ def summarize(sources: Sources, base: Source, head: Source, engine: Engine) -> d
     if pair.now is None or pair.then is None:
         return {"plan": ""}
     return {"plan": summary(plan(pair.now, pair.then))}
+
+
+def find_removed(sources: Sources, base: Source, head: Source, engine: Engine) -> str:
+    """Return why a commit removes more than the rules of the one before it let; else nothing."""
+    if not sources.store(base["repository"], base.get("quarantine", "")).has_commit(base["commit"]):
+        return ""  # rewritten, which is another decision
+    now, _ = check(*sources.open(base), database=engine, off=())
+    if now is None or read_rules(now).most is None:
+        return ""
+    then, _ = check(*sources.open(head), database=engine, off=())
+    return find_removal(read_rules(now), find_resources(Pairs(now, then))) if then else ""
 
 
 def agree(state: Path, migration: Migration, who: str) -> None:
@@ -109,5 +123,5 @@ def _judge_mistakes(pair: Pair) -> dict[str, Any]:
     refused = ("the project would not work: see what is wrong",) if pair.then is None else ()
     return {
         "digest": hashlib.sha256(trees.encode()).hexdigest(), "plan": None, "text": "",
-        "approvals": rules.approvals, "reasons": (), "refused": refused,
+        "approvals": rules.approvals, "agents": rules.agents, "reasons": (), "refused": refused,
     }  # fmt: skip

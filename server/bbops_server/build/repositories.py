@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 from bbops.git.checkout import is_dirty
@@ -26,8 +27,10 @@ class Repositories:
             "resolve": self._resolve,
             "branches": self._branches,
             "descends": self._descends,
+            "count commits": self._count_commits,
             "is dirty": _is_dirty,
             "trees": self._trees,
+            "sizes": self._sizes,
             "tag": self._tag,
             "versions": self._versions,
             "frontends": self._frontends,
@@ -53,9 +56,17 @@ class Repositories:
         found = self._sources.descends(request["repository"], request["old"], request["new"])
         return {"descends": found}
 
+    def _count_commits(self, request: Frame) -> Frame:
+        store = self._sources.store(request["repository"])
+        return {"count": store.count_between(request["old"], request["new"])}
+
     def _trees(self, request: Frame) -> Frame:
         store = self._sources.store(request["repository"], request["quarantine"])
         return store.trees(request["commits"])
+
+    def _sizes(self, request: Frame) -> Frame:
+        store = self._sources.store(request["repository"])
+        return asdict(store.sizes(Path(request["quarantine"])))
 
     def _tag(self, request: Frame) -> Frame:
         return self._sources.tag(

@@ -64,7 +64,7 @@ async def save_profile(visit: Here) -> Response[Any]:
 @form("/account/password", Permission.MANAGE_ONESELF)
 async def change_password(visit: Here) -> Response[Any]:
     """Change one's password; every session ends, and this browser gets a new one."""
-    wait = take_attempt(visit, visit.caller.email)
+    wait = await take_attempt(visit, visit.caller.email)
     if wait:
         return come_again(await _show(visit, 429, error=too_many(wait)), wait)
     old, new = await visit.field("old"), await visit.field("password")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import msgspec
-from litestar.exceptions import ClientException, NotFoundException
+from litestar.exceptions import NotFoundException
 from litestar.params import Body, FromPath, QueryParameter
 
 from bbops.answers import Oneself, ProjectLine
 from bbops.errors import ServerError
 from bbops_server.accounts.rules import Permission
+from bbops_server.control.refusals import refuse
 from bbops_server.control.routes import change, read
 from bbops_server.control.visit import Here
 from bbops_server.live.history import find
@@ -18,9 +19,13 @@ from bbops_server.reconciler.status import ServerStatus, Status
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """The commit to serve: its id, or at least seven digits of it."""
+    """The commit to serve: its id, or at least seven digits of it.
+
+    `base` is the live commit, for all that is between the two; empty for one commit.
+    """
 
     commit: str
+    base: str = ""
 
 
 class Accepted(msgspec.Struct, frozen=True):
@@ -74,14 +79,15 @@ async def reconcile(visit: Here, name: FromPath[str]) -> Accepted:
 
 @change("/api/projects/{name:str}/accept", Permission.ACCEPT)
 async def accept(visit: Here, name: FromPath[str], data: Annotated[Decision, Body()]) -> Accepted:
-    """Serve a commit that is held because its history was rewritten."""
+    """Serve a commit that is held: rewritten, unreviewed, or without too much of the project."""
     try:
-        is_known = visit.desk.status.accept(name, data.commit)
+        is_known = visit.desk.status.accept(name, data.commit, data.base)
     except ServerError as error:
-        raise ClientException(error.message, status_code=409) from None
+        raise refuse(error) from None
     if not is_known:
         raise _unknown(name)
-    await visit.note("accept", object=f"{name} {data.commit}")
+    between = f"{data.base}..{data.commit}" if data.base else data.commit
+    await visit.note("accept", object=f"{name} {between}")
     return Accepted()
 
 

@@ -26,7 +26,7 @@ from bbops_server.oauth.redirects import is_here, place_of
 WORDS: Final = {
     GrantScope.PROJECT: "read projects, their drafts, proposals and history",
     GrantScope.DATA: "read the requests that people made, and what came of them",
-    GrantScope.BUILDER: "write drafts, propose changes, review and merge as your role allows",
+    GrantScope.BUILDER: "write drafts, propose changes, and merge where the project lets agents",
     GrantScope.API: "call the endpoints of projects",
     GrantScope.AI: "use the agents of projects",
 }

@@ -11,11 +11,13 @@ from typing import ParamSpec, TypeVar
 from bbops.runtime.passwords import DEFAULT_ROUNDS
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import ControlAway
+from bbops_server.accounts.kept import note_accounts
 from bbops_server.accounts.keys import make_key
 from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.logins import Logins
 from bbops_server.control.elsewhere.providers import Providers
 from bbops_server.control.elsewhere.started import Beginnings
+from bbops_server.control.known_devices import KnownDevices
 from bbops_server.githttp.serving import GitHttp
 from bbops_server.live.forwarded import Proxies
 from bbops_server.oauth.server import OAuth
@@ -33,6 +35,9 @@ class Limits:
 
     def __init__(self) -> None:
         self.account = Limit(10, 300)
+        """Of one account from one network: somebody elsewhere cannot use up the owner's."""
+        self.accounts = Limit(100, 300)
+        """Of one account from everywhere, but from browsers that it has signed in with."""
         self.address = Limit(50, 300)
         self.signup = Limit(20, 3_600)
         self.codes = Limit(10, 60)
@@ -50,17 +55,20 @@ class Desk:
     """
 
     def __init__(
-        self, status: StatusSource, book: Book, settings: Callable[[], Settings], local_key: str
-    ) -> None:
+        self, status: StatusSource, book: Book, settings: Callable[[], Settings], local_key: str,
+        *, is_set_up: bool = False,
+    ) -> None:  # fmt: skip
+        """`is_set_up` says that there are accounts, even if none can be read now."""
         self.status, self.book, self._settings = status, book, settings
         self.limits, self.logins = Limits(), Logins()
+        self.devices = KnownDevices(settings().state)
         self.beginnings, self.elsewhere = Beginnings(), Providers(settings().state)
         self.rounds = DEFAULT_ROUNDS
         self.git: GitHttp | None = None
         self.oauth = OAuth(book, settings)
         self.replaying = asyncio.Lock()
-        self._local_key, self._exist = local_key, False
-        self._setup_key = "" if _has_people(book) else make_key("bbi")
+        self._local_key, self._exist = local_key, is_set_up or _has_people(book)
+        self._setup_key = "" if self._exist else make_key("bbi")
         self._proxies: tuple[tuple[str, ...], Proxies] = ((), Proxies(()))
 
     @property
@@ -96,7 +104,9 @@ class Desk:
 
     async def is_set_up(self) -> bool:
         """Return whether somebody has an account; accounts are never deleted."""
-        self._exist = self._exist or await self.ask(self.book.people.exist)
+        if not self._exist and await self.ask(self.book.people.exist):
+            self._exist = True
+            await self.ask(note_accounts, self.settings.state)
         return self._exist
 
     async def ask(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from bbops.addresses import split
+from bbops.runtime.flow import code_of
+from bbops_server.request_bounds import find_trouble
 from bbops_server.settings import is_loopback
 
 _TAKES_FROM_ALL: Final = frozenset({"/oauth/token", "/oauth/register", "/oauth/revoke"})
@@ -54,6 +56,10 @@ class Guard:
             return
         url = scope["litestar_app"].state.desk.settings.control_url
         reason, sending = find_reason(scope, url), _adding_headers(send, scope["path"], url)
+        trouble = find_trouble(scope) if scope["type"] == "http" else None
+        if trouble is not None:
+            await _refuse(sending, *trouble)
+            return
         if reason is None and scope.get("method") == "OPTIONS" and _is_for_all(scope["path"]):
             await sending({"type": "http.response.start", "status": 204, "headers": _PREFLIGHT})
             await sending({"type": "http.response.body", "body": b""})
@@ -62,7 +68,7 @@ class Guard:
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
         else:
-            await _forbid(sending, reason)
+            await _refuse(sending, 403, reason)
 
 
 def _is_for_all(path: str) -> bool:
@@ -121,11 +127,11 @@ def is_here(host: str) -> bool:
         return False
 
 
-async def _forbid(send: Any, message: str) -> None:
-    body = msgspec.json.encode({"error": {"code": "forbidden", "message": message}})
+async def _refuse(send: Any, status: int, message: str) -> None:
+    body = msgspec.json.encode({"error": {"code": code_of(status), "message": message}})
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", b"%d" % len(body)),
     ]
-    await send({"type": "http.response.start", "status": 403, "headers": headers})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from bbops.errors import ServerError
+from bbops.database.place import PostgresPlace
+from bbops.errors import DatabaseError, ServerError
 from bbops_server.accounts.book import Book
+from bbops_server.accounts.errors import ControlAway
+from bbops_server.accounts.kept import note_accounts, refuse_nobody
 from bbops_server.control.app import create_control
+from bbops_server.control.closed import closed
 from bbops_server.control.desk import Desk
 from bbops_server.control.local import remove_local_key, write_local_key
 from bbops_server.githttp import repository
@@ -19,44 +24,74 @@ from bbops_server.live.plane import Plane
 from bbops_server.reconciler.asked import StatusSource
 from bbops_server.serving import Server
 
+_log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class Control:
     """The control plane of a server that runs; `setup_url` makes the first account."""
 
     server: Server
-    book: Book
     state: Path
-    git: GitHttp
-    setup_url: str
+    setup_url: str = ""
+    book: Book | None = None
+    git: GitHttp | None = None
 
     async def stop(self, grace_seconds: float) -> None:
         """Answer what was asked, and close the book."""
-        await self.git.stop()
+        if self.git is not None:
+            await self.git.stop()
         await self.server.stop(grace_seconds)
-        await asyncio.to_thread(self.book.close)
-        remove_local_key(self.state)
+        if self.book is not None:
+            await asyncio.to_thread(self.book.close)
+            remove_local_key(self.state)
 
 
 class Projects(StatusSource, repository.Projects, Protocol):
     """What is told of the projects, and what follows them."""
 
 
-def open_control(plane: Plane, projects: Projects) -> Control:
+def open_control(plane: Plane, projects: Projects, *, must_exist: bool = False) -> Control:
     """Return the control plane, ready to listen. Blocks.
 
+    Where its accounts cannot be used it says nothing but that: the projects go on.
+
+    Args:
+        plane: the data plane.
+        projects: what is told of, and followed.
+        must_exist: whether there are accounts already, so that set-up stays closed.
+
     Raises:
-        BbopsError: the control database or the state folder cannot be used.
+        BbopsError: the state folder cannot be used.
     """
     settings = plane.settings
     accounts = settings.accounts
-    book = Book.open(settings.state, postgres=accounts)
+    try:
+        book = _open_book(settings.state, accounts, must_exist=must_exist)
+    except DatabaseError as error:
+        _log.error("the control plane is closed: %s; %s", error.message, error.hint)
+        return Control(Server(closed), settings.state)
     note_schema(settings.state, accounts.schema if accounts else None, CONTROL_FILE)
     try:
         key = write_local_key(settings.state, settings.control_here, settings.control_url)
     except OSError as error:
         reason = (error.strerror or "no reason given").lower()
         raise ServerError(f"cannot write into '{settings.state}': {reason}") from None
-    desk = Desk(projects, book, lambda: plane.settings, key)
+    desk = Desk(projects, book, lambda: plane.settings, key, is_set_up=must_exist)
     git = desk.git = GitHttp(plane.build, projects, settings.state / "git", book.proposals)
-    return Control(Server(create_control(desk)), book, settings.state, git, desk.setup_url)
+    return Control(Server(create_control(desk)), settings.state, desk.setup_url, book, git)
+
+
+def _open_book(state: Path, accounts: PostgresPlace | None, *, must_exist: bool) -> Book:
+    book = Book.open(state, postgres=accounts, must_exist=must_exist)
+    try:
+        has_people = book.people.exist()
+    except ControlAway as error:  # of a database elsewhere, which may come back
+        _log.warning("%s; it is asked again", error.message)
+        return book
+    if has_people:
+        note_accounts(state)
+    elif must_exist:
+        book.close()
+        raise refuse_nobody()
+    return book

@@ -163,7 +163,8 @@ def describe(
     return Detail(
         proposal, desk.page(proposal.number), preview, standing.summary, standing.obstacles,
         standing.candidate.conflicts if standing.candidate else (), standing.demands.digest,
-        standing.demands.approvals, standing.voices.approved, standing.voices.outdated,
+        standing.demands.approvals, standing.voices.approved,
+        tuple(one.who for one in standing.voices.outdated),
         [dict(one) for one in standing.diagnostics],
         dict(standing.plan) if standing.plan else None, standing.text, standing.tests,
         replayed,

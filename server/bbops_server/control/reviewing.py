@@ -45,8 +45,8 @@ class Reviewing:
 
     async def look(self, number: int) -> tuple[Proposal, Standing]:
         """Return a proposal and how it stands. Raises: NotFoundException: there is none."""
-        found = await self._get(number)
-        return await self.desk.look(number, is_alone=await self._is_alone(found.author))
+        await self._get(number)
+        return await self.desk.look(number)
 
     async def open(self, branch: str, title: str, description: str, **more: Any) -> Proposal:
         """Propose what a branch holds; arguments as of `propose`.
@@ -148,11 +148,11 @@ class Reviewing:
             ClientException: something is in the way.
         """
         self._require(Permission.MERGE)
-        found = await self._get(number)
-        alone = await self._is_alone(found.author)
+        await self._get(number)
+        caller = self._visit.caller
         try:
             done = await self.desk.merge(
-                number, self._visit.caller.email, head=head, is_alone=alone
+                number, caller.email, head=head, by_agent=caller.how == "grant"
             )
         except BbopsError as error:
             await self._note("merge proposal", number, "refused")
@@ -202,10 +202,6 @@ class Reviewing:
             raise PermissionDeniedException(
                 "this repository holds other projects, too, of which you may not do so"
             )
-
-    async def _is_alone(self, author: str) -> bool:
-        """Return whether nobody but its author could review."""
-        return await self._visit.desk.ask(self._visit.book.proposals.is_alone, self._name, author)
 
     async def _note(self, action: str, number: int, outcome: str = "done") -> None:
         await self._visit.note(action, object=f"{self._name} #{number}", outcome=outcome)

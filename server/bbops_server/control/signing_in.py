@@ -37,6 +37,7 @@ async def set_up(visit: Here) -> Response[Any]:
         person = await visit.desk.ask(visit.book.people.add, new, only_first=True)
     except AccountError as error:
         return visit.page("setup", 400, error=error, token=token, email=email, name=name)
+    await visit.desk.is_set_up()  # which is remembered beside the database
     company = await visit.field("company")
     await visit.desk.ask(visit.book.workspaces.set_profile, "", company)
     await visit.note("set up", who=person.email)
@@ -128,7 +129,7 @@ async def sign_in(visit: Here) -> Response[Any]:
     """Sign in by password. An address nobody has takes as long as a wrong password."""
     email, password = await visit.field("email"), await visit.field("password")
     back = await visit.field("return_to")
-    wait = take_attempt(visit, email)
+    wait = await take_attempt(visit, email)
     if wait:
         await visit.note("sign in", object="password", outcome="too many attempts")
         answer = await _signin(visit, back, 429, email=email, error=too_many(wait))
@@ -139,7 +140,7 @@ async def sign_in(visit: Here) -> Response[Any]:
         await visit.note("sign in", object="password", outcome="refused", who=who)
         wrong = AccountError("the e-mail address or the password is wrong")
         return await _signin(visit, back, 401, email=email, error=wrong)
-    visit.desk.limits.account.forget(fold_email(email))
+    visit.desk.limits.account.forget(_key(visit, email))
     return await visit.sign_in(person, back, "password")
 
 
@@ -148,10 +149,25 @@ async def is_right(password: str, known: str | None) -> bool:
     return len(password) <= MOST_PASSWORD and await verify_password(password, known)
 
 
-def take_attempt(visit: Visit, email: str) -> int:
-    """Count an attempt at a password; return 0, or after how many seconds to come again."""
-    limits = visit.desk.limits
-    return limits.address.take(visit.network) or limits.account.take(fold_email(email))
+async def take_attempt(visit: Visit, email: str) -> int:
+    """Count an attempt at a password; return 0, or after how many seconds to come again.
+
+    A browser that the account has signed in with is counted for itself: who tries from elsewhere
+    cannot lock its owner out.
+    """
+    limits, cookie = visit.desk.limits, visit.device_cookie
+    device = await visit.desk.ask(visit.desk.devices.find, cookie, email) if cookie else ""
+    if device:
+        return limits.account.take(f"device {device}")
+    return (
+        limits.address.take(visit.network)
+        or limits.account.take(_key(visit, email))
+        or limits.accounts.take(fold_email(email))
+    )
+
+
+def _key(visit: Visit, email: str) -> str:
+    return f"{fold_email(email)} {visit.network}"
 
 
 @form("/signout", Permission.BE_ANYBODY)

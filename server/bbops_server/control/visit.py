@@ -36,6 +36,7 @@ from bbops_server.accounts.rules import (
 from bbops_server.accounts.sessions import LONGEST
 from bbops_server.control.desk import Desk
 from bbops_server.control.guard import is_here
+from bbops_server.control.known_devices import LASTS_SECONDS
 
 AnyRequest = Request[Any, Any, Any]
 Answer = TypeVar("Answer", bound=Response[Any])
@@ -80,6 +81,11 @@ class Visit:
     def cookie_name(self, end: str = "") -> str:
         """Return the name of the session's cookie; a browser takes `__Host-` by https alone."""
         return ("__Host-bbops" if self.is_secure else "bbops") + end
+
+    @property
+    def device_cookie(self) -> str:
+        """What this browser keeps of a sign-in before; nothing is known by it yet."""
+        return self.request.cookies.get(self.cookie_name("-device"), "")
 
     async def identify(self) -> None:
         """Find out who asks.
@@ -196,6 +202,8 @@ class Visit:
         await self.note("sign in", object=how, who=person.email)
         answer = self.go(local_path(return_to))
         answer.set_cookie(self._cookie("", key, int(LONGEST.total_seconds())))
+        device = await self.desk.ask(self.desk.devices.make, person.email)
+        answer.set_cookie(self._cookie("-device", device, LASTS_SECONDS))
         answer.set_cookie(self._cookie("-visit", "", 0))
         return answer
 

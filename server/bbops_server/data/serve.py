@@ -16,7 +16,8 @@ from bbops.errors import ServerError
 from bbops_server.data.keys import answer_about_keys
 from bbops_server.data.sign_in import sign_in
 from bbops_server.host.clock import SystemClock
-from bbops_server.host.http import Egress, OutsideHttp
+from bbops_server.host.egress import Egress
+from bbops_server.host.http import OutsideHttp
 from bbops_server.host.log import start_logging
 from bbops_server.host.random import SystemRandom
 from bbops_server.live.directory import Directory

@@ -14,6 +14,7 @@ from bbops.git.proposals import PREVIEW, Candidate, Proposal, State, Verdict, Wi
 from bbops.git.store import Store
 from bbops.git.writing import NOTHING, Identity, make_commit, merge_trees, move_branch
 from bbops_server.accounts.proposals import Proposals
+from bbops_server.forge.rules import Eligible
 from bbops_server.settings import WebhookEvent
 
 SAID: Final[Mapping[Verdict, WebhookEvent]] = {
@@ -62,6 +63,10 @@ class LocalForge:
             raise
         self._tell(Happened("proposal.opened", made, made.author))
         return made
+
+    def eligible(self) -> Eligible:
+        """Return who may review its proposals now."""
+        return Eligible(self._records.may_review(self._project))
 
     def find(self, wish: Wish) -> Proposal | None:
         """Return the open proposal of the same author, target and topic."""

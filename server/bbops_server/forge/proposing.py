@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from bbops.errors import GitError, ServerError
 from bbops.git.proposals import PREVIEW, Proposal, Wish
+from bbops_server.forge.rules import find_missing_person
 from bbops_server.forge.standing import Bench, Standing
 from bbops_server.forge.trials import TEST_SECONDS
 from bbops_server.reconciler.asked import DraftSource
@@ -76,24 +77,22 @@ class Proposing:
             raise ServerError(f"project '{self.forge.project}' has no proposal #{number}")
         return found
 
-    async def look(
-        self, number: int, *, is_alone: bool = False, wait_seconds: float = 0.0
-    ) -> tuple[Proposal, Standing]:
+    async def look(self, number: int, *, wait_seconds: float = 0.0) -> tuple[Proposal, Standing]:
         """Return a proposal and how it stands; one that is merged or closed stands nowhere.
 
         Whoever looks first has its tests run.
 
         Args:
             number: of it.
-            is_alone: whether its author is the only one who could review.
             wait_seconds: for its tests.
         """
         found = await self.get(number)
-        standing = await self._bench.look(found, is_alone=is_alone, wait_seconds=wait_seconds)
+        eligible = await asyncio.to_thread(self.forge.eligible)
+        standing = await self._bench.look(found, eligible, wait_seconds=wait_seconds)
         return await self.get(number), standing  # it may be found to be merged already
 
     async def merge(
-        self, number: int, who: str, *, head: str = "", is_alone: bool = False
+        self, number: int, who: str, *, head: str = "", by_agent: bool = False
     ) -> Proposal:
         """Merge a proposal as it was looked at; the target holds it then, and is not yet live.
 
@@ -101,15 +100,15 @@ class Proposing:
             number: of it.
             who: merges it.
             head: the commit that was looked at; empty where that does not matter.
-            is_alone: whether its author is the only one who could review.
+            by_agent: whether an agent merges it for them.
 
         Raises:
             ServerError: something is in the way.
             GitError: the branch has moved meanwhile, or its files have changes.
         """
-        found, standing = await self.look(number, is_alone=is_alone)
+        found, standing = await self.look(number)
         if standing.waits_for_tests and not standing.obstacles:
-            found, standing = await self.look(number, is_alone=is_alone, wait_seconds=TEST_SECONDS)
+            found, standing = await self.look(number, wait_seconds=TEST_SECONDS)
         if found.state != "open":
             raise ServerError(f"proposal #{number} is {found.state}")
         if head and not found.head.startswith(head):
@@ -121,6 +120,8 @@ class Proposing:
             raise ServerError(
                 f"proposal #{number} cannot be merged: {'; '.join(standing.obstacles)}"
             )
+        if by_agent and (why := find_missing_person(standing.demands)):
+            raise ServerError(f"proposal #{number} is not merged by an agent: {why}")
         if standing.waits_for_tests:
             raise ServerError(
                 f"the tests of proposal #{number} still run", hint="merge it when they are over"

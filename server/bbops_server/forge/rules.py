@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from bbops.git.proposals import Proposal, Review
+
+_SHOWN: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,43 +20,86 @@ class Demands:
         approvals: how many people must agree.
         reasons: why more than every change needs.
         refused: why it cannot be merged, whoever agrees.
+        agents: whether an agent may merge what people have agreed to.
     """
 
     digest: str
     approvals: int
     reasons: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
+    agents: str = "propose"
+
+
+@dataclass(frozen=True, slots=True)
+class Eligible:
+    """Who may review proposals of a project now.
+
+    Attributes:
+        people: their e-mail addresses; None while nobody has an account.
+    """
+
+    people: frozenset[str] | None = None
+
+    def counts(self, who: str, author: str) -> bool:
+        """Return whether somebody's word counts: an author's only where nobody else has one."""
+        if self.people is None:
+            return True
+        return who in self.people and (who != author or self.people == {author})
+
+
+@dataclass(frozen=True, slots=True)
+class Outdated:
+    """An approval that no longer counts, and why: as it goes on after "the approval of …"."""
+
+    who: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Voices:
-    """Who has agreed, whose word counts no more, and who objects."""
+    """Who has agreed, whose approval no longer counts, and who asks for changes."""
 
     approved: tuple[str, ...]
-    outdated: tuple[str, ...]
+    outdated: tuple[Outdated, ...]
     refused: tuple[str, ...]
 
 
-def count_voices(proposal: Proposal, digest: str, *, is_alone: bool = False) -> Voices:
+def count_voices(proposal: Proposal, digest: str, eligible: Eligible) -> Voices:
     """Return what the last words of each reviewer amount to.
+
+    Who may no longer review neither approves nor blocks.
 
     Args:
         proposal: with its reviews.
         digest: of what it would do now.
-        is_alone: whether its author is the only one who could review; then their word counts.
+        eligible: who may review it now.
     """
-    last: dict[str, Review] = {}
-    for one in proposal.reviews:
-        if one.verdict != "commented" and (one.who != proposal.author or is_alone):
-            last[one.who] = one
-    agreed = [one for one in last.values() if one.verdict == "approved"]
-    good = {one.who for one in agreed if one.head == proposal.head and one.plan == digest}
-    objects = (one.who for one in last.values() if one.verdict == "refused")
+    last = {one.who: one for one in proposal.reviews if one.verdict != "commented"}
+    counted = [one for one in last.values() if eligible.counts(one.who, proposal.author)]
+    agreed = [one for one in counted if one.verdict == "approved"]
+    why = {one.who: _why_outdated(one, proposal, digest) for one in agreed}
+    gone = [
+        Outdated(one.who, "no longer counts: they may no longer review")
+        for one in last.values()
+        if one.verdict == "approved" and one not in counted and one.who != proposal.author
+    ]
     return Voices(
-        tuple(one.who for one in agreed if one.who in good),
-        tuple(one.who for one in agreed if one.who not in good),
-        tuple(objects),
+        tuple(one.who for one in agreed if not why[one.who]),
+        (*(Outdated(one.who, why[one.who]) for one in agreed if why[one.who]), *gone),
+        tuple(one.who for one in counted if one.verdict == "refused"),
     )
+
+
+def _why_outdated(review: Review, proposal: Proposal, digest: str) -> str:
+    if review.head != proposal.head:
+        old, new = review.head[:_SHOWN], proposal.head[:_SHOWN]
+        return f"was of {old}, and {new} has been pushed since"
+    if review.plan != digest:
+        return (
+            f"no longer counts: '{proposal.target}' or the data has changed since,"
+            " and so has what a merge would do"
+        )
+    return ""
 
 
 def find_unready(proposal: Proposal) -> Iterator[str]:
@@ -71,11 +117,14 @@ def find_obstacles(demands: Demands, voices: Voices) -> Iterator[str]:
     if missing > 0:
         why = f": {'; '.join(demands.reasons)}" if demands.reasons else ""
         yield f"{missing} more approval{'s' if missing > 1 else ''} needed{why}"
-        if voices.outdated:
-            yield (
-                f"the approval of {_list(voices.outdated)} counts no more:"
-                " what it would do has changed since"
-            )
+        yield from (f"the approval of {one.who} {one.why}" for one in voices.outdated)
+
+
+def find_missing_person(demands: Demands) -> str:
+    """Return why an agent may not merge; empty where the project lets it."""
+    if demands.agents == "merge":
+        return ""
+    return "a person merges it: 'review.agents' of the project is 'propose'"
 
 
 def _list(names: Sequence[str]) -> str:

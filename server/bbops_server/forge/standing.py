@@ -10,7 +10,14 @@ from typing import Any, Final
 from bbops.errors import BbopsError
 from bbops.git.proposals import Candidate, Forge, Proposal
 from bbops_server.accounts.features import read_features_off
-from bbops_server.forge.rules import Demands, Voices, count_voices, find_obstacles, find_unready
+from bbops_server.forge.rules import (
+    Demands,
+    Eligible,
+    Voices,
+    count_voices,
+    find_obstacles,
+    find_unready,
+)
 from bbops_server.forge.trials import Tests, Trial, Trials
 from bbops_server.processes import LivingChild
 from bbops_server.reconciler.attempt import Workshop
@@ -76,28 +83,32 @@ class Bench:
         self._mine, self._others = mine, others
 
     async def look(
-        self, proposal: Proposal, *, is_alone: bool = False, wait_seconds: float = 0.0
+        self, proposal: Proposal, eligible: Eligible, *, wait_seconds: float = 0.0
     ) -> Standing:
-        """Return how a proposal stands; its tests are waited for so long."""
+        """Return how a proposal stands; its tests are waited for so long.
+
+        Args:
+            proposal: with its reviews.
+            eligible: who may review it.
+            wait_seconds: for its tests.
+        """
         if proposal.state != "open":
             self._trials.end(self._place(proposal))
-            return _stuck(proposal, None, f"it is {proposal.state}")
+            return _stuck(None, f"it is {proposal.state}")
         try:
             candidate = await asyncio.to_thread(self.forge.prepare, proposal.number)
         except BbopsError as error:
-            return _stuck(proposal, None, error.message)
+            return _stuck(None, error.message)
         if candidate.conflicts:
             files = ", ".join(candidate.conflicts[:20])
             return _stuck(
-                proposal, candidate,
+                candidate,
                 f"it conflicts with '{proposal.target}' in {files}: merge that branch into it",
             )  # fmt: skip
         try:
-            return await self._look(
-                proposal, candidate, is_alone=is_alone, wait_seconds=wait_seconds
-            )
+            return await self._look(proposal, candidate, eligible, wait_seconds)
         except BbopsError as error:
-            return _stuck(proposal, candidate, error.message)
+            return _stuck(candidate, error.message)
 
     async def agree(self, proposal: Proposal, standing: Standing, who: str) -> None:
         """Let the data lose what the plan says, as the reviewers have agreed."""
@@ -107,7 +118,7 @@ class Bench:
             await self._plan(candidate, proposal.target, **more)
 
     async def _look(
-        self, proposal: Proposal, candidate: Candidate, *, is_alone: bool, wait_seconds: float
+        self, proposal: Proposal, candidate: Candidate, eligible: Eligible, wait_seconds: float
     ) -> Standing:
         answer = await self._plan(candidate, proposal.target)
         broken = [one.name for one in self._others if not await self._works(one, candidate)]
@@ -115,8 +126,11 @@ class Bench:
             *answer["refused"],
             *(f"project '{name}' of this repository would not work" for name in broken),
         )
-        demands = Demands(answer["digest"], answer["approvals"], tuple(answer["reasons"]), refused)
-        voices = count_voices(proposal, demands.digest, is_alone=is_alone)
+        demands = Demands(
+            answer["digest"], answer["approvals"], tuple(answer["reasons"]), refused,
+            answer["agents"],
+        )  # fmt: skip
+        voices = count_voices(proposal, demands.digest, eligible)
         tests = None
         if answer["tree"]:
             trial = await self._prepare(proposal, candidate, answer["tree"])
@@ -163,5 +177,5 @@ class Bench:
         return dict(describe(one.source.repository, commit, branch, one.source.path)[1])
 
 
-def _stuck(proposal: Proposal, candidate: Candidate | None, why: str) -> Standing:
-    return Standing(candidate, Demands("", 0), count_voices(proposal, ""), obstacles=(why,))
+def _stuck(candidate: Candidate | None, why: str) -> Standing:
+    return Standing(candidate, Demands("", 0), Voices((), (), ()), obstacles=(why,))

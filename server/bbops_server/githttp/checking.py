@@ -12,9 +12,11 @@ from bbops_server.accounts.features import read_features_off
 from bbops_server.githttp.hooks import Say
 from bbops_server.githttp.refs import (
     COMPLAINT_OF_CHANGES,
+    Complaint,
     Rights,
     Update,
     complain_of_rewriting,
+    complain_of_size,
     find_complaint,
 )
 from bbops_server.githttp.repository import Follower, Repository
@@ -45,11 +47,24 @@ class Check:
             await self._say(printable(str(one)))
         if complaints:
             return False
+        if complaint := await self._find_too_large():
+            await self._say(str(complaint))
+            return False
         live = [one for one in updates if one.branch in rights.live]
         verdicts = [await self._check_live(one) for one in live]
         if all(verdicts):
             await self._check_drafts([one for one in updates if _is_draft(one, rights)])
         return all(verdicts)
+
+    async def _find_too_large(self) -> Complaint | None:
+        """Return why the objects of the push are too many or too large, unpacked."""
+        if not self._quarantine:
+            return None
+        asked = {
+            "do": "sizes", "quarantine": self._quarantine,
+            "repository": str(self._repository.followers[0].source.repository),
+        }  # fmt: skip
+        return complain_of_size(await self._build.ask(asked, timeout_seconds=CHECK_SECONDS))
 
     # ---- what would be served
     async def _check_live(self, update: Update) -> bool:
@@ -65,6 +80,9 @@ class Check:
             if not verdict["ok"]:
                 await self._say(f"'{update.branch}' of '{follower.name}' would not work:")
                 await self._say(render_found(verdict["diagnostics"], follower.source.path))
+                return False
+            if verdict["removed"]:
+                await self._say(f"'{update.branch}' of '{follower.name}': {verdict['removed']}")
                 return False
         return True
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
+
+MOST_OBJECTS: Final = 100_000
+LARGEST_OBJECT_BYTES: Final = 64 << 20
+MOST_OBJECT_BYTES: Final = 512 << 20
+"""Of all objects of a push, unpacked: a few kilobytes of a pack may hold gigabytes of zeros."""
 
 _HEADS: Final = "refs/heads/"
 _FOR: Final = "refs/for/"
@@ -140,6 +145,20 @@ COMPLAINT_OF_CHANGES: Final = Complaint(
     "the server's working folder has changes of this branch that are not committed",
     "commit or stash them there, then push again",
 )
+
+
+def complain_of_size(sizes: Mapping[str, int]) -> Complaint | None:
+    """Return why the objects of a push, unpacked, are not taken; None where they are."""
+    if sizes["count"] > MOST_OBJECTS:
+        found = f"{sizes['count']:,} objects, at most {MOST_OBJECTS:,} are taken"
+        return Complaint(f"this push has {found}", "push it in parts")
+    if sizes["largest"] > LARGEST_OBJECT_BYTES:
+        found = f"{sizes['largest']:,} bytes, at most {LARGEST_OBJECT_BYTES:,} are taken"
+        return Complaint(f"an object of this push has {found}", "keep large files elsewhere")
+    if sizes["total"] > MOST_OBJECT_BYTES:
+        found = f"{sizes['total']:,} bytes unpacked, at most {MOST_OBJECT_BYTES:,} are taken"
+        return Complaint(f"this push has {found}", "push it in parts")
+    return None
 
 
 def complain_of_rewriting(update: Update) -> Complaint:

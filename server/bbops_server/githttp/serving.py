@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import ExitStack
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -59,7 +59,8 @@ class GitHttp:
         """
         if int(asked.variables.get("CONTENT_LENGTH", 0)) > MAX_BODY_BYTES:
             raise TOO_LARGE
-        with self._room.take(asked, caller.person or caller.how), ExitStack() as open_until:
+        person = caller.person or caller.how
+        async with self._room.take(asked, person), AsyncExitStack() as open_until:
             push, more = None, {}
             if asked.is_push and not asked.is_greeting:
                 await self._hooks.open()

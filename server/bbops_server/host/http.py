@@ -6,7 +6,6 @@ import asyncio
 import socket
 import zlib
 from collections.abc import Iterable, Sequence
-from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any, Final
 from urllib.parse import quote, urljoin, urlsplit
 
@@ -15,6 +14,7 @@ import httpcore
 from bbops.addresses import split
 from bbops.host import HttpRequest, HttpResponse
 from bbops.runtime.failures import HttpFailure
+from bbops_server.host.egress import Egress
 
 MAX_BODY_BYTES: Final = 10_000_000
 MAX_REDIRECTS: Final = 5
@@ -22,37 +22,6 @@ _TRIED: Final = 4
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _FOR_ONE_SERVER: Final = frozenset({"authorization", "cookie"})
 _SAFE: Final = "/%:@!$&'()*+,;=~-._?"
-
-
-class Egress:
-    """Which addresses may be asked: public ones, and those that the server's settings allow."""
-
-    def __init__(self, allow: Iterable[str] = ()) -> None:
-        """Args: `allow`: addresses, networks such as 10.0.0.0/8, names of hosts."""
-        self.networks, self.names = [], set()
-        for one in allow:
-            try:
-                self.networks.append(ip_network(one))
-            except ValueError:
-                self.names.add(one.lower())
-
-    def allows(self, host: str, address: str) -> bool:
-        """Return whether `host` may be asked at an address that its name stands for."""
-        ip = ip_address(address.partition("%")[0])
-        if host.lower() in self.names or any(ip in network for network in self.networks):
-            return True
-        return is_public(address)
-
-
-def is_public(address: str) -> bool:
-    """Return whether an address belongs to the internet, also where it wraps another one."""
-    ip = ip_address(address.partition("%")[0])
-    if isinstance(ip, IPv6Address):
-        if ip.ipv4_mapped is not None:
-            return is_public(str(ip.ipv4_mapped))
-        if ip.sixtofour is not None or ip.teredo is not None:
-            return False
-    return ip.is_global and not (ip.is_multicast or ip.is_reserved or ip.is_unspecified)
 
 
 class _Refused(Exception):
@@ -126,7 +95,10 @@ class OutsideHttp:
         except (TimeoutError, httpcore.TimeoutException):
             raise HttpFailure("httpTimeout", f"'{host}' did not answer in time") from None
         except _Refused as refused:
-            message = f"'{refused}' is no address that may be asked"
+            message = (
+                f"address not allowed: '{refused}' is not public"
+                " (the server's 'egress.allow' in server.yaml can allow it)"
+            )
             raise HttpFailure("httpRefused", message) from None
         except (httpcore.NetworkError, httpcore.RemoteProtocolError, OSError):
             raise HttpFailure("httpUnreachable", f"'{host}' cannot be reached") from None

@@ -18,11 +18,7 @@ from bbops_server.live.drafts import Drafts
 from bbops_server.live.forwarded import Proxies
 from bbops_server.live.frontend import CONFIG
 from bbops_server.live.swap import Live
-
-MAX_HEADERS = 100
-MAX_HEADERS_BYTES = 32 << 10
-"""Names, values and the query string together."""
-MAX_PATH_BYTES = 8 << 10
+from bbops_server.request_bounds import Trouble, find_trouble
 
 _OF_PROJECTS = frozenset((CONFIG, JWKS))
 _JSON = (b"content-type", b"application/json")
@@ -31,7 +27,6 @@ _NOT_READY = b'{"error":{"code":"notReady","message":"no release is live yet"}}'
 _NO_PROJECT = b'{"error":{"code":"notFound","message":"no project answers here"}}'
 
 Headers = list[tuple[bytes, bytes]]
-Trouble = tuple[int, str]
 
 
 class DataPlane(Application):
@@ -76,28 +71,6 @@ class DataPlane(Application):
             await _send(scope, send, 503, _NOT_READY, [_NO_STORE, (b"retry-after", b"1")])
         else:
             await live.release(scope, receive, send)
-
-
-def find_trouble(scope: Any) -> Trouble | None:
-    """Return a status and a message for a request that no route should have to look at.
-
-    Two Host headers are how requests are smuggled past a proxy: RFC 9112 section 3.2.
-    """
-    headers = scope["headers"]
-    if len(headers) > MAX_HEADERS:
-        return 431, f"more than {MAX_HEADERS} headers"
-    hosts, size = 0, len(scope["query_string"])
-    for name, value in headers:
-        size += len(name) + len(value)
-        if name == b"host":
-            hosts += 1
-    if hosts != 1:
-        return 400, f"expected one Host header, found {hosts}"
-    if size > MAX_HEADERS_BYTES:
-        return 431, f"the headers are larger than {MAX_HEADERS_BYTES:,} bytes"
-    if len(scope.get("raw_path") or b"") > MAX_PATH_BYTES:
-        return 400, f"the path is longer than {MAX_PATH_BYTES:,} bytes"
-    return None
 
 
 def _readiness(directory: Directory) -> Any:

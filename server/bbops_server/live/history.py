@@ -23,6 +23,7 @@ from typing import Any, Final
 
 import msgspec
 
+from bbops.disk import make_private
 from bbops.runtime.answering import ANSWERED, Answered
 
 RING: Final = 50_000
@@ -125,6 +126,8 @@ class History:
 
 def connect(path: Path) -> sqlite3.Connection:
     """Return a connection to the history, which is made if it is not there."""
+    with suppress(OSError):  # SQLite says it better
+        make_private(path)
     connection = sqlite3.connect(path, timeout=5, isolation_level=None)
     connection.execute("PRAGMA journal_mode = wal")
     connection.execute("PRAGMA synchronous = normal")

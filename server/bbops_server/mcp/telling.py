@@ -43,7 +43,7 @@ def tell_judged(one: Proposal, standing: Standing, page: str, preview: str) -> J
     return Judged(
         number=one.number, url=page, title=one.title, description=one.description,
         author=one.author, draft=one.topic, state=one.state, head=one.head, ready=one.ready,
-        reviewers=one.reviewers,
+        reviewers=one.reviewers, by_person=standing.demands.agents != "merge",
         base=candidate.base if candidate and candidate.commit else "", result=result,
         preview=preview if is_open else "", waits=is_waiting(standing),
         obstacles=standing.obstacles if is_open else (),

@@ -273,15 +273,10 @@ class ServedWorkplace:
         """Look at a proposal."""
         await self._at.require(Permission.READ_PROJECT)
         desk = self._at.proposing()
-        found, standing = await desk.look(number, is_alone=await self._is_alone(number))
+        found, standing = await desk.look(number)
         drafts = self._at.desk.status.drafts(self._at.project)
         preview = drafts.url_of(desk.preview_branch(number)) if drafts is not None else ""
         return tell_judged(found, standing, desk.page(number), preview)
-
-    async def _is_alone(self, number: int) -> bool:
-        found = await self._at.proposing().get(number)
-        book = self._at.desk.book
-        return await ask(book.proposals.is_alone, self._at.project, found.author)
 
     async def comment(self, number: int, text: str) -> str:
         """Say something of it as it is now; it is no approval."""
@@ -308,17 +303,17 @@ class ServedWorkplace:
             raise Refused(message, next=(again,))
         if found.obstacles:
             return Merged("waiting" if found.waits else "refused", found.obstacles)
-        if not self._at.may(Permission.MERGE):
+        if found.by_person or not self._at.may(Permission.MERGE):
             await self._at.note("merge proposal", f"#{number}", "refused")
-            return Merged("waiting", (f"a maintainer, who merges it: {found.url}",))
+            who = "a person" if found.by_person else "a maintainer"
+            return Merged("waiting", (f"{who}, who merges it: {found.url}",))
         await self._at.require(Permission.MERGE, everywhere=True)
         return await self._merge(number, head)
 
     async def _merge(self, number: int, head: str) -> Merged:
-        alone = await self._is_alone(number)
         try:
             done = await self._at.proposing().merge(
-                number, self._at.caller.email, head=head, is_alone=alone
+                number, self._at.caller.email, head=head, by_agent=True
             )
         except BbopsError as error:
             await self._at.note("merge proposal", f"#{number}", "refused")

@@ -11,7 +11,7 @@ import msgspec
 from authlib.oauth2 import OAuth2Error
 
 from bbops_server.accounts.grants import Approval
-from bbops_server.host.http import Egress
+from bbops_server.host.egress import Egress
 from bbops_server.oauth.asked import Answer, Asked, Sender
 from bbops_server.oauth.client import Client, OddClient
 from bbops_server.oauth.core import Core

@@ -16,7 +16,8 @@ from bbops.addresses import split
 from bbops.host import HttpRequest
 from bbops.runtime.failures import HttpFailure
 from bbops_server.accounts.grant_tables import CLIENT_LENGTH
-from bbops_server.host.http import Egress, OutsideHttp
+from bbops_server.host.egress import Egress
+from bbops_server.host.http import OutsideHttp
 from bbops_server.oauth.client import Metadata, OddClient, read_metadata
 
 MOST_BYTES: Final = 5 << 10

@@ -165,8 +165,10 @@ class StatusSource(Protocol):
         """Ask for an attempt now; False when no project has that name."""
         ...
 
-    def accept(self, name: str, commit: str) -> bool:
+    def accept(self, name: str, commit: str, base: str = "") -> bool:
         """Decide that a held commit is served; False when no project has that name.
+
+        `base` is the live commit, where all that is between the two is accepted.
 
         Raises:
             ServerError: another commit is held, or none.

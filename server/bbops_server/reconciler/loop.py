@@ -15,11 +15,13 @@ from bbops_server.freezes import Frozen
 from bbops_server.reconciler.attempt import Attempt, Stage, Workshop
 from bbops_server.reconciler.events import Event, Found, Published, Report
 from bbops_server.reconciler.freezing import exempt, find_freeze, keep_frozen
-from bbops_server.reconciler.history import accept, missing_branch
+from bbops_server.reconciler.held import accept
+from bbops_server.reconciler.history import missing_branch
 from bbops_server.reconciler.narrowing import Narrowing
 from bbops_server.reconciler.pace import Pace
 from bbops_server.reconciler.publications import add_publication, read_publications
 from bbops_server.reconciler.record import read_live, record
+from bbops_server.reconciler.reviews import warn_of_reviews
 from bbops_server.reconciler.stages import BUILDING, CHANGING, RESTORING, TESTING
 from bbops_server.reconciler.status import Publication, Stalled, StatusBoard, now
 from bbops_server.reconciler.suspension import read_suspension, stalled_by, stamp_suspension
@@ -71,9 +73,9 @@ class Reconciler:
         add_publication(self.workshop.project.state, publication)
         self.ended(publication)
 
-    def accept(self, commit: str) -> None:
-        """Let a held commit be served. Raises as `history.accept`."""
-        accept(self.board.stalled, commit, self.workshop)
+    def accept(self, commit: str, base: str = "") -> None:
+        """Let a held commit be served. Arguments and errors as of `held.accept`."""
+        accept(self.board.stalled, commit, self.workshop, base=base)
         self.asked.set()
 
     def exempt(self, who: str) -> str:
@@ -160,6 +162,7 @@ class Reconciler:
                 for _, stage in RESTORING:
                     await stage(attempt, self.workshop)
             self.review = data.get("review", {})
+            warn_of_reviews(data, self.workshop)
             attempt.version = data.get("version", "") or await tag_again(attempt, self.workshop)
             self.board.restored(data["project"], data["revision"], attempt.release, attempt.version)
 

@@ -103,11 +103,11 @@ class Projects:
             found.reconcile()
         return found is not None
 
-    def accept(self, name: str, commit: str) -> bool:
+    def accept(self, name: str, commit: str, base: str = "") -> bool:
         """Let a held commit be served; False when no project has that name."""
         found = self._find(name)
         if found is not None:
-            found.accept(commit)
+            found.accept(commit, base)
         return found is not None
 
     def history(self, name: str) -> Path | None:

@@ -29,6 +29,7 @@ class RemoteSource:
     """
 
     poll_seconds = 0.1  # of what is known here; see `every_seconds`
+    is_elsewhere = True
 
     def __init__(
         self, address: Address, branch: str, mirror: Path, *, path: str = "",

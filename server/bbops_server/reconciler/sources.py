@@ -24,6 +24,9 @@ class Source(Protocol):
     shown: str
     """How people are told of it, without anything secret."""
 
+    is_elsewhere: bool
+    """Whether the repository is somebody else's, which takes pushes by rules of its own."""
+
     has_own_frontends: bool
     """Whether a frontend that was tagged elsewhere is not taken: it would pass reviews by."""
 
@@ -74,6 +77,7 @@ class BranchSource:
     """A branch of a local repository; its blobs are read, it is never checked out."""
 
     poll_seconds = 0.05
+    is_elsewhere = False
     has_own_frontends, frontend_trouble = False, ""
 
     def __init__(
@@ -148,7 +152,7 @@ class FolderSource:
     """A working tree, saved or not committed: `bbops dev`."""
 
     poll_seconds = 0.2
-    holds_rewrites = False
+    holds_rewrites = is_elsewhere = False
     has_own_frontends, frontend_trouble = False, ""
 
     def __init__(self, folder: Path) -> None:

@@ -21,6 +21,7 @@ from bbops_server.reconciler.attempt import Attempt, Stage, Workshop
 from bbops_server.reconciler.freezing import keep_frontend_frozen
 from bbops_server.reconciler.history import keep_history
 from bbops_server.reconciler.record import intend, read_live_commit
+from bbops_server.reconciler.reviews import keep_reviews
 from bbops_server.reconciler.status import Stalled
 
 BUILD_SECONDS = 120
@@ -218,7 +219,8 @@ async def _switch(link: Link, attempt: Attempt, at: Workshop) -> None:
 
 
 BUILDING: tuple[tuple[str, Stage], ...] = (
-    ("Comparing", keep_history), ("Building", build), ("Comparing", keep_frontend_frozen),
+    ("Comparing", keep_history), ("Building", build), ("Comparing", keep_reviews),
+    ("Comparing", keep_frontend_frozen),
 )  # fmt: skip
 TESTING: tuple[tuple[str, Stage], ...] = (
     ("Testing", test), ("Environment", fill_env), ("Searching", guard_frontend),

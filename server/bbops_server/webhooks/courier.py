@@ -12,7 +12,8 @@ import msgspec
 
 from bbops.errors import BbopsError, ServerError
 from bbops.host import HttpRequest
-from bbops_server.host.http import Egress, OutsideHttp
+from bbops_server.host.egress import Egress
+from bbops_server.host.http import OutsideHttp
 from bbops_server.host.secrets import Secrets
 from bbops_server.settings import Settings, Webhook
 from bbops_server.webhooks.deliveries import Delivery, tell_error

@@ -13,7 +13,8 @@ import msgspec
 from bbops.host import HttpRequest
 from bbops.runtime.failures import HttpFailure
 from bbops_server.accounts.errors import AccountError
-from bbops_server.host.http import Egress, OutsideHttp
+from bbops_server.host.egress import Egress
+from bbops_server.host.http import OutsideHttp
 
 TIMEOUT_SECONDS: Final = 10.0
 

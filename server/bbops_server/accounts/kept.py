@@ -1,0 +1,67 @@
+"""Whether a state folder must hold accounts already: set-up never opens a second time.
+
+A control database that is lost, or was restored from before the first account, must not let whoever
+comes first become the owner of projects and data that are there.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from bbops.disk import make_private
+from bbops.errors import DatabaseError
+from bbops_server.host.files import CONTROL_FILE
+
+MARK: Final = "accounts-exist"
+"""An empty file in the state folder: somebody has had an account."""
+
+FILE: Final = f"{CONTROL_FILE}.sqlite"
+_LIVE: Final = ("publication.json", "data.sqlite")
+_CURE: Final = (
+    "restore 'control.sqlite' from a backup, or begin with new accounts by"
+    " 'bbops users add EMAIL --role owner'; then start the server again"
+)
+
+
+def must_hold_accounts(state: Path) -> bool:
+    """Return whether set-up stays closed: accounts were there, or projects are and no database.
+
+    To be asked before anything of a server that starts makes a file.
+    """
+    if (state / MARK).exists():
+        return True
+    return not _is_there(state) and any(
+        (folder / name).exists()
+        for folder in (state, *(state / "projects").glob("*"))
+        for name in _LIVE
+    )
+
+
+def note_accounts(state: Path) -> None:
+    """Remember that somebody has an account."""
+    with suppress(OSError):  # a full disk is told of by who needs it
+        make_private(state / MARK)
+
+
+def require_file(state: Path) -> None:
+    """Refuse to make a new control database where there must be one.
+
+    Raises:
+        DatabaseError: there is none, or an empty file.
+    """
+    if not _is_there(state):
+        raise DatabaseError(f"the control database '{state / FILE}' is gone", hint=_CURE)
+
+
+def _is_there(state: Path) -> bool:
+    """Return whether there is a file; an empty one is as good as none."""
+    return (state / FILE).exists() and (state / FILE).stat().st_size > 0
+
+
+def refuse_nobody() -> DatabaseError:
+    """Return why a control database without accounts is not used."""
+    return DatabaseError(
+        "the control database holds no account, though there were some", hint=_CURE
+    )

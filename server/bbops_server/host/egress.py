@@ -1,0 +1,78 @@
+"""Which addresses a project may reach: public ones, and those that the settings allow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Final
+
+SPECIAL: Final[tuple[tuple[str, str], ...]] = (
+    ("0.0.0.0/8", "RFC 791: this network"),
+    ("10.0.0.0/8", "RFC 1918: private"),
+    ("100.64.0.0/10", "RFC 6598: shared with a provider"),
+    ("127.0.0.0/8", "RFC 1122: loopback"),
+    ("169.254.0.0/16", "RFC 3927: link-local, where clouds serve credentials"),
+    ("172.16.0.0/12", "RFC 1918: private"),
+    ("192.0.0.0/24", "RFC 6890: protocol assignments, metadata of some clouds"),
+    ("192.0.2.0/24", "RFC 5737: documentation"),
+    ("192.88.99.0/24", "RFC 7526: relays of 6to4, deprecated"),
+    ("192.168.0.0/16", "RFC 1918: private"),
+    ("198.18.0.0/15", "RFC 2544: benchmarks"),
+    ("198.51.100.0/24", "RFC 5737: documentation"),
+    ("203.0.113.0/24", "RFC 5737: documentation"),
+    ("224.0.0.0/4", "RFC 5771: multicast"),
+    ("240.0.0.0/4", "RFC 1112: reserved, and the limited broadcast of RFC 919"),
+    ("2001::/23", "RFC 2928: protocol assignments, Teredo, benchmarks, ORCHID"),
+    ("2001:db8::/32", "RFC 3849: documentation"),
+    ("2002::/16", "RFC 7526: 6to4, which wraps an IPv4 address"),
+    ("3fff::/20", "RFC 9637: documentation"),
+)
+"""What is not public, with the source that says so.
+
+Of IPv6 also all that is not `GLOBAL_UNICAST`: loopback, unique local (RFC 4193), link-local,
+site-local (RFC 3879), discard-only (RFC 6666), segment routing (RFC 9602), local-use translation
+(RFC 8215), multicast. Python's `ipaddress` is not asked: what it calls global differs between its
+versions.
+"""
+
+GLOBAL_UNICAST: Final = IPv6Network("2000::/3")
+"""RFC 4291 section 2.4, and all that IANA has ever assigned of it."""
+
+TRANSLATED: Final = IPv6Network("64:ff9b::/96")
+"""RFC 6052: an IPv4 address in its last 32 bits, public when that one is."""
+
+_NETWORKS: Final = tuple(ip_network(network) for network, _ in SPECIAL)
+
+
+class Egress:
+    """Which addresses may be connected to: public ones, and those that the settings allow."""
+
+    def __init__(self, allow: Iterable[str] = ()) -> None:
+        """Args: `allow`: addresses, networks such as 10.0.0.0/8, names of hosts."""
+        self.networks: list[IPv4Network | IPv6Network] = []
+        self.names: set[str] = set()
+        for one in allow:
+            try:
+                self.networks.append(ip_network(one))
+            except ValueError:
+                self.names.add(one.lower())
+
+    def allows(self, host: str, address: str) -> bool:
+        """Return whether `host` may be connected to at an address that its name stands for."""
+        ip = ip_address(address.partition("%")[0])
+        if host.lower() in self.names or any(ip in network for network in self.networks):
+            return True
+        return is_public(address)
+
+
+def is_public(address: str) -> bool:
+    """Return whether an address belongs to the internet, also where it wraps another one."""
+    ip = ip_address(address.partition("%")[0])
+    if isinstance(ip, IPv6Address):
+        if ip.ipv4_mapped is not None:
+            return is_public(str(ip.ipv4_mapped))
+        if ip in TRANSLATED:
+            return is_public(str(IPv4Address(int(ip) & 0xFFFF_FFFF)))
+        if ip not in GLOBAL_UNICAST:
+            return False
+    return not any(ip in network for network in _NETWORKS)
