@@ -104,9 +104,12 @@ def _key(resource: Resource[Any], key: str) -> Iterator[Unsupported]:
 
 
 def _steps(function: Resource[Function]) -> Iterator[Unsupported]:
-    wanted = [step for step in function.model.every_step if not step.is_supported()]
-    written = dict(_maps(function.document.root)) if wanted else {}
-    for step in wanted:
+    steps = function.model.every_step
+    absent = {kind for kind in set(map(type, steps)) if not kind.is_supported()}
+    if not absent:
+        return
+    written = dict(_maps(function.document.root))
+    for step in (one for one in steps if type(one) in absent):
         hint = "leave the step out until a version does: nothing would happen"
         if isinstance(step, AddonStep):
             hint = "call the service with the step 'http' instead"

@@ -32,7 +32,7 @@ class Parameter(msgspec.Struct, frozen=True):
     description: str
 
 
-class Step(msgspec.Struct, frozen=True, omit_defaults=True):
+class Step(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     """One step; its parameters and the example only where one addon was asked for.
 
     Attributes:
@@ -46,7 +46,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     example: str = ""
 
 
-class Addon(msgspec.Struct, frozen=True, omit_defaults=True):
+class Addon(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     """One addon: what `addons/<id>.yaml` must hold, and which of it are secrets.
 
     Attributes:
