@@ -339,7 +339,9 @@ def test_a_project_with_mistakes_is_not_run(tmp_path: Path) -> None:
 
 
 def test_a_project_without_tests_says_so(tmp_path: Path) -> None:
-    result = bbops_test(write(tmp_path, sample()))
+    folder = write(tmp_path, sample())
+    (folder / "tests/double.yaml").unlink()
+    result = bbops_test(folder)
     assert (result.exit_code, result.stdout[:18]) == (0, "there are no tests")
 
 
