@@ -143,6 +143,8 @@ class AddonKind:
     config: type[Model]
     actions: Mapping[str, Action]
     config_example: str = ""
+    hosts: tuple[str, ...] = ()
+    """What its steps reach, where no `endpoint` is set; `*.` stands for all below a name."""
 
     @property
     def needs_config(self) -> tuple[str, ...]:

@@ -105,7 +105,7 @@ def _key(resource: Resource[Any], key: str) -> Iterator[Unsupported]:
 
 def _steps(function: Resource[Function]) -> Iterator[Unsupported]:
     steps = function.model.every_step
-    absent = {kind for kind in set(map(type, steps)) if not kind.is_supported()}
+    absent = {kind for kind in {type(step) for step in steps} if not kind.is_supported()}
     if not absent:
         return
     written = dict(_maps(function.document.root))

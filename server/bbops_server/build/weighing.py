@@ -66,8 +66,8 @@ class Weighing:
 
     async def _try(self, request: Frame) -> Frame:
         """Run the tests of a commit that is not to be served, whether or not they are a gate."""
-        built = await self._turns.take(partial(self._compiling.compile, request))
-        return await self._gate.run(Path(request["state"]), built)
+        handed = await self._turns.take(partial(self._compiling.hand_over, request))
+        return await self._gate.run(Path(request["state"]), handed)
 
     async def _copy(self, request: Frame) -> Frame:
         """Copy rows of what is live into a draft, whose commit says which tables there are."""

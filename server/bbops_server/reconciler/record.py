@@ -74,7 +74,8 @@ def _describe(attempt: Attempt, at: Workshop) -> dict[str, Any]:
         "revision": attempt.revision, "release": attempt.release, "digest": built["digest"],
         "artifact": built["artifact"], "env": built["env"], "durability": built["durability"],
         "signs": built["signs"], "project": built["project"], "source": at.source.shown,
-        "review": built.get("review", {}), "holds_reviews": True, "version": attempt.version,
+        "review": built.get("review", {}), "holds_reviews": True,
+        "reaches": built.get("reaches", {}), "version": attempt.version,
         "frontend": built.get("frontend", ""), "tagged": built.get("tagged", ""),
     }  # fmt: skip
 

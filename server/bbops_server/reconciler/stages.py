@@ -16,7 +16,8 @@ from bbops.errors import BbopsError, DatabaseError, MigrationRefused
 from bbops_server.accounts.features import read_features_off
 from bbops_server.approvals import read_waiting
 from bbops_server.live.assets import folder_of
-from bbops_server.live.plane import HOLD_SECONDS, Link
+from bbops_server.live.link import Link
+from bbops_server.live.plane import HOLD_SECONDS
 from bbops_server.reconciler.attempt import Attempt, Stage, Workshop
 from bbops_server.reconciler.freezing import keep_frontend_frozen
 from bbops_server.reconciler.history import keep_history
@@ -140,6 +141,7 @@ async def link(attempt: Attempt, at: Workshop) -> None:
         attempt.env,
         folder_of(at.project.state) / built["frontend"] if built.get("frontend") else None,
         at.url,
+        None if at.hosts is None else await asyncio.to_thread(at.hosts, attempt.commit),
     )
     try:
         await at.plane.link(attempt.link)
