@@ -62,9 +62,16 @@ class Workshop:
     source: Source
     plane: Plane
     secrets: Secrets
-    is_draft: bool = False
+    draft_of: ProjectSettings | None = None
+    """The project that a draft is of; None of what is live itself."""
+
     hosts: Callable[[str], tuple[str, ...]] | None = None
     """The hosts that a draft may reach at a commit; None of what is live, which may reach all."""
+
+    @property
+    def is_draft(self) -> bool:
+        """Whether it is a branch that is previewed."""
+        return self.draft_of is not None
 
     @property
     def url(self) -> str:

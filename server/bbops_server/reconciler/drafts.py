@@ -328,7 +328,7 @@ class Drafts:
         one.asked_at = monotonic()
         if one.task is None:
             workshop = replace(
-                self.workshop, project=one.settings, is_draft=True,
+                self.workshop, project=one.settings, draft_of=self.workshop.project,
                 source=self.workshop.source.of_branch(one.branch),
                 secrets=Secrets(self.folder, environment={}),
                 hosts=partial(find_allowed, self.workshop, one.settings.state),

@@ -92,6 +92,14 @@ def _read(path: Path) -> dict[str, Any] | None:
         return None
 
 
+def read_live_commit(at: Workshop) -> str:
+    """Return the commit that is live of a project, also for its drafts; empty without one."""
+    state = (at.draft_of or at.project).state
+    found = _read(state / at.record.name) or {}
+    _, mark, commit = str(found.get("revision", "")).rpartition("@sha1:")
+    return commit if mark else ""
+
+
 def applied_commit(at: Workshop) -> str | None:
     """Return the commit that was live last, if it is of the branch and repository now served."""
     found = read_record(at) or {}
