@@ -17,6 +17,7 @@ from bbops.database.gate import Gate
 from bbops.database.limits import LONGEST_STATEMENT_SECONDS, OPERATIONS_PER_LOOK, Deadline
 from bbops.database.results import Rows
 from bbops.database.violations import ERRORS, failure_of, is_interrupted, is_passing
+from bbops.render import plural
 from bbops.runtime.failures import FlowError, StatementTimeout
 
 Statements = Sequence[tuple[str, Sequence[object]]]
@@ -63,7 +64,8 @@ def _run(connection: sqlite3.Connection, statements: Statements, at_most: int | 
                 raise
             raise failure_of(error, connection, sql, parameters) from None
         if at_most is not None and len(rows) > at_most:
-            raise FlowError(f"expected at most {at_most} rows to change, found {len(rows)}")
+            most = plural(at_most, "row")
+            raise FlowError(f"expected at most {most} to change, found {len(rows)}")
         results.append(rows)
     return results
 

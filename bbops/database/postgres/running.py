@@ -10,6 +10,7 @@ from bbops.database.postgres.connection import LONGEST_STATEMENT_SECONDS, Connec
 from bbops.database.postgres.parameters import fit
 from bbops.database.postgres.text import Text
 from bbops.database.results import Maps, Rows, Taken
+from bbops.render import plural
 from bbops.runtime.failures import FlowError
 
 T = TypeVar("T")
@@ -50,7 +51,8 @@ async def run(
     else:
         rows = [(_count(await connection.execute(text.sql, *parameters)),)]
     if at_most is not None and len(rows) > at_most:
-        raise FlowError(f"expected at most {at_most} rows to change, found {len(rows)}")
+        most = plural(at_most, "row")
+        raise FlowError(f"expected at most {most} to change, found {len(rows)}")
     return rows
 
 
