@@ -112,13 +112,20 @@ class Project:
     """What `bbops.check.flows` found, so that compiling need not check again."""
 
     @property
-    def size(self) -> int:
-        """How many resources there are, the project itself among them."""
-        kinds = (
+    def every(self) -> Iterator[Resource[Any]]:
+        """Every resource, the project itself first."""
+        kinds: tuple[Mapping[str, Resource[Any]], ...] = (
             self.tables, self.functions, self.endpoints, self.channels, self.tasks, self.triggers,
             self.realtime, self.agents, self.addons, self.tests,
         )  # fmt: skip
-        return 1 + sum(map(len, kinds))
+        yield self.settings
+        for resources in kinds:
+            yield from resources.values()
+
+    @property
+    def size(self) -> int:
+        """How many resources there are, the project itself among them."""
+        return sum(1 for _ in self.every)
 
     def named(self, kind: str) -> Mapping[str, Resource[Any]]:
         """Return the resources of one of the kinds that steps name, by their names."""

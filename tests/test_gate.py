@@ -12,7 +12,7 @@ import pytest
 from bbops.compile.release import build
 from bbops.git import store
 from bbops.tree import MemoryTree
-from bbops_server.build.gate import Trial
+from bbops_server.build.trial import Trial
 from tests.served import Served, git, wait_for
 from tests.small_project import FILES, hello
 

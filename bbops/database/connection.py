@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bbops.database.limits import set_limits
+from bbops.database.quota import set_quota
 from bbops.database.text_functions import find_text, replace_text
 from bbops.database.values import Stored
 from bbops.disk import make_private
@@ -96,6 +97,8 @@ def _configure(connection: sqlite3.Connection, durability: str, *, reads: bool) 
     # only who holds the gate checkpoints, see gate.py
     connection.execute("PRAGMA wal_autocheckpoint = 0")
     connection.execute(f"PRAGMA query_only = {'ON' if reads else 'OFF'}")
+    if not reads:
+        set_quota(connection)
     add_functions(connection)
 
 

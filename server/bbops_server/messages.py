@@ -41,6 +41,11 @@ class Channel:
         """Take over one end of a `socket.socketpair()`."""
         return cls(*await asyncio.open_unix_connection(sock=end))
 
+    @classmethod
+    async def connect(cls, path: str) -> Channel:
+        """Connect to a process that listens there. Raises: OSError: none does."""
+        return cls(*await asyncio.open_unix_connection(path))
+
     async def read(self) -> Frame | None:
         """Return the next frame, None when the other process is gone.
 
@@ -64,10 +69,7 @@ class Channel:
             ServerError: it is larger than MAX_FRAME_BYTES; nothing was sent.
             ConnectionError: the other process is gone.
         """
-        data = _encode(frame)
-        if len(data) > MAX_FRAME_BYTES:
-            raise _too_large(len(data))
-        self._writer.write(len(data).to_bytes(_LENGTH_BYTES, "big") + data)
+        self._writer.write(pack(frame))
         await self._writer.drain()
 
     def tell(self, event: Frame) -> None:
@@ -85,6 +87,24 @@ class Channel:
         self._writer.close()
         with suppress(ConnectionError):
             await self._writer.wait_closed()
+
+
+def pack(frame: Frame) -> bytes:
+    """Return a frame with its length before it. Raises: ServerError: it is too large."""
+    data = _encode(frame)
+    if len(data) > MAX_FRAME_BYTES:
+        raise _too_large(len(data))
+    return len(data).to_bytes(_LENGTH_BYTES, "big") + data
+
+
+def read_now(end: socket.socket) -> Frame | None:
+    """Return the next frame, None when the other process is gone. Blocks: for no event loop."""
+    head = end.recv(_LENGTH_BYTES, socket.MSG_WAITALL)
+    size = int.from_bytes(head, "big")
+    if len(head) < _LENGTH_BYTES or size > MAX_FRAME_BYTES:
+        return None
+    data = end.recv(size, socket.MSG_WAITALL)
+    return _decode(data) if len(data) == size else None
 
 
 def _too_large(size: int) -> ServerError:

@@ -7,11 +7,12 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import Protocol
 
 from bbops.errors import BbopsError, ServerError
 from bbops_server.host.secrets import KEY_VARIABLE
@@ -43,6 +44,23 @@ class Health:
     grace_seconds: float = 10.0
 
 
+class Running(Protocol):
+    """A process, whoever has started it."""
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        ...
+
+    def kill(self) -> None:
+        """End it at once."""
+        ...
+
+    async def wait(self) -> int:
+        """Return the exit status once it has ended."""
+        ...
+
+
 def _hear_nothing(event: Frame) -> None:
     del event
 
@@ -53,7 +71,7 @@ class Child:
     `hear` takes what it says unasked.
     """
 
-    def __init__(self, module: str, process: asyncio.subprocess.Process, channel: Channel) -> None:
+    def __init__(self, module: str, process: Running, channel: Channel) -> None:
         """Use `start`."""
         self._module, self._process, self._channel = module, process, channel
         self._numbers = count(1)
@@ -64,11 +82,13 @@ class Child:
 
     @classmethod
     async def start(
-        cls, module: str, *, fds: Sequence[int] = (), words: Sequence[str] = (), nice: int = 0
-    ) -> Child:
+        cls, module: str, *, fds: Sequence[int] = (), words: Sequence[str] = (), nice: int = 0,
+        env: Mapping[str, str] | None = None,
+    ) -> Child:  # fmt: skip
         """Start `python -m module CONTROL_FD *fds *words`; it inherits these descriptors.
 
-        It gets a session of its own, so Ctrl-C in a terminal reaches only the parent, who decides.
+        It gets a session of its own, so Ctrl-C in a terminal reaches only the parent, who decides;
+        and the environment, without what opens the stored secrets, unless `env` is given.
 
         Raises:
             ServerError: the system starts no more processes.
@@ -83,7 +103,7 @@ class Child:
                     stdin=asyncio.subprocess.DEVNULL,
                     pass_fds=passed,
                     start_new_session=True,
-                    env={name: text for name, text in os.environ.items() if name != KEY_VARIABLE},
+                    env=_environment() if env is None else env,
                 )
             except OSError as error:
                 ours.close()
@@ -174,6 +194,11 @@ class Child:
             async with asyncio.timeout(_EXIT_SECONDS):
                 return await self.wait()
         self.kill()
+        return await self.wait()
+
+    async def leave(self) -> int:
+        """Let the process read an end, which is its own; return its exit status."""
+        await self._channel.close()
         return await self.wait()
 
     async def _listen(self) -> None:
@@ -344,6 +369,10 @@ class LivingChild:
             except BbopsError as error:
                 _log.error("cannot replace a process: %s", error)
             pause_seconds = min(2 * pause_seconds + 0.1, _LONGEST_PAUSE_SECONDS)
+
+
+def _environment() -> dict[str, str]:
+    return {name: text for name, text in os.environ.items() if name != KEY_VARIABLE}
 
 
 def _memory_bytes(pid: int) -> int:

@@ -79,10 +79,18 @@ class DraftSettings:
     Attributes:
         idle_seconds: one that nobody asks for so long sleeps again; its database stays.
         most: the branches committed to last; others are not previewed.
+        hosts: `*.preview.example.com`: each has a host of its own; empty: the host of its project.
+        awake: how many of all projects have a process at a time.
     """
 
     idle_seconds: float = 900.0
     most: int = 200
+    hosts: str = ""
+    awake: int = 64
+
+    def host_of(self, label: str) -> str:
+        """Return the host of one draft; empty where drafts have none of their own."""
+        return self.hosts.replace("*", label, 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,99 +1,72 @@
-"""Run a project's tests before it goes live: on a thread of its own, bounded, ended when asked.
+"""Have a project's tests run before it goes live: each run in a process of its own, ended by us.
 
-What a test runs is what `bbops test` runs: an empty database, a fake world. Nothing that is served
-is touched.
+This process never runs them: whatever they do, it goes on, and so does what is served.
 """
 
 from __future__ import annotations
 
 import asyncio
+import shutil
+import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
+from typing import Any, Final
 
-from bbops.compile.release import Built
-from bbops.diagnostics import Diagnostic
-from bbops.errors import ServerError
-from bbops.testing.report import as_diagnostics
-from bbops.testing.running import Chosen, Runner, choose
+from bbops.diagnostics import Diagnostic, Place
+from bbops.errors import BbopsError, ServerError
+from bbops_server.build.handed import Handed
 from bbops_server.build.telling import describe
 from bbops_server.build.turns import Verb
+from bbops_server.forks.keeper import Zygotes
+from bbops_server.forks.limits import TRIAL
 from bbops_server.messages import Frame
+from bbops_server.processes import Child, ChildGone, ChildSilent
 
-TEST_SECONDS = 120
+TEST_SECONDS: Final = 120
 """What all tests of a project may take."""
-CLOSE_SECONDS = 2
-MOST_TOLD = 50
+LATE_SECONDS: Final = 5
+"""How much more the process has to say that itself."""
+IDLE_SECONDS: Final = 300.0
+"""What processes are forked from ends when nothing was tested for so long."""
+
+_NOTHING: Final[Frame] = {"cases": 0, "failed": 0, "diagnostics": []}
 
 
-class Trial:
-    """One run of a project's tests."""
+@dataclass(slots=True)
+class Run:
+    """One run under way; `at` is the case that it has come to."""
 
-    def __init__(self, built: Built, seconds: float = TEST_SECONDS) -> None:
-        self.built, self.seconds = built, seconds
-        self.cases = self.failed = 0
-        self.found: list[Diagnostic] = []
-        self._ended = False
-        self._running: tuple[asyncio.AbstractEventLoop, asyncio.Task[None]] | None = None
-
-    def run(self) -> None:
-        """Run every case, until the time is over or `end` is called. Blocks its thread."""
-        if self.built.project is None or not choose(self.built.project):
-            return
-        with Runner(self.built) as runner:
-            asyncio.run(self._run(runner))
+    child: Child | None = None
+    is_ended: bool = False
+    at: list[Any] = field(default_factory=lambda: ["project.yaml", 1, 1])
 
     def end(self) -> None:
-        """Stop the run, from any thread."""
-        self._ended = True
-        if self._running is not None:
-            loop, task = self._running
-            with suppress(RuntimeError):  # it has just come to its end
-                loop.call_soon_threadsafe(task.cancel)
-
-    async def _run(self, runner: Runner) -> None:
-        task = asyncio.create_task(self._run_all(runner))
-        self._running = asyncio.get_running_loop(), task
-        if self._ended:
-            task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-
-    async def _run_all(self, runner: Runner) -> None:
-        until = asyncio.get_running_loop().time() + self.seconds
-        for chosen in choose(runner.project):
-            try:
-                async with asyncio.timeout_at(until):
-                    outcome = await runner.run(chosen)
-            except TimeoutError:
-                self.found.append(self._late(chosen))
-                return
-            self.cases += 1
-            self.failed += bool(outcome.wrong)
-            self.found += as_diagnostics(outcome)
-
-    def _late(self, chosen: Chosen) -> Diagnostic:
-        message = f"the tests take longer than {self.seconds:g} seconds; this case was running"
-        place = chosen.test.place("cases", chosen.at)
-        return Diagnostic(place, "test-failed", message, "make them faster, or leave some out")
+        """Stop it at once."""
+        self.is_ended = True
+        if self.child is not None:
+            self.child.kill()
 
 
 class Gate:
     """The newest build of each project that wants to be tested, and the tests under way."""
 
-    def __init__(self) -> None:
-        self._built: dict[Path, Built] = {}
-        self._trials: dict[Path, Trial] = {}
-        self._threads: set[asyncio.Future[None]] = set()
+    def __init__(self, seconds: float = TEST_SECONDS) -> None:
+        self._seconds = seconds
+        self._handed: dict[Path, tuple[str, Handed]] = {}
+        self._runs: dict[Path, Run] = {}
+        self._under_way: set[asyncio.Task[Any]] = set()
+        self._zygotes = Zygotes("bbops_server.build.zygote", nice=TRIAL.session_nice)
+        self._resting: asyncio.TimerHandle | None = None
 
-    def keep(self, state: Path, built: Built) -> bool:
-        """Remember a build until it is tested; return whether its project asks for that."""
-        self._built.pop(state, None)
-        if built.project is None or not built.project.settings.model.tests.gate:
-            return False
-        self._built[state] = built
-        return True
+    def keep(self, state: Path, digest: str, handed: Handed | None) -> bool:
+        """Remember what is to be tested, None where nothing is; return whether it is something."""
+        self._handed.pop(state, None)
+        if handed is not None:
+            self._handed[state] = digest, handed
+        return handed is not None
 
     @property
     def verbs(self) -> Mapping[str, Verb]:
@@ -103,48 +76,95 @@ class Gate:
     async def _test(self, request: Frame) -> Frame:
         """Run the tests of a build. Raises: ServerError: another build, or none, was kept."""
         state, digest = Path(request["state"]), request["digest"]
-        built = self._built.get(state)
-        if built is None or built.digest != digest:
+        known, handed = self._handed.get(state, ("", None))
+        if handed is None or known != digest:
             raise ServerError(f"release '{digest[:12]}' was not built here", hint="build it again")
-        return await self.run(state, built)
+        return await self.run(state, handed)
 
     async def _end_test(self, request: Frame) -> Frame:
         self.end(Path(request["state"]))
         return {}
 
-    async def run(self, state: Path, built: Built) -> Frame:
-        """Run the tests of a build, and end those that run for the same state folder.
+    async def run(self, state: Path, handed: Handed) -> Frame:
+        """Run the tests of a project, and end those that run for the same state folder.
 
         Returns:
             How many `cases` ran and `failed`, in how many `seconds`, and their `diagnostics`.
+
+        Raises:
+            ServerError: no process can be started.
         """
         self.end(state)
-        trial, began = Trial(built), perf_counter()
-        self._trials[state] = trial
+        run, began = Run(), perf_counter()
+        self._runs[state] = run
+        task = asyncio.current_task()
+        if task is not None:
+            self._under_way.add(task)
+            task.add_done_callback(self._under_way.discard)
         try:
-            await self._run(trial)
+            found = await self._run(run, handed)
         finally:
-            if self._trials.get(state) is trial:
-                del self._trials[state]
-        return {
-            "cases": trial.cases, "failed": trial.failed, "seconds": perf_counter() - began,
-            "diagnostics": [describe(one) for one in trial.found[:MOST_TOLD]],
-        }  # fmt: skip
+            if self._runs.get(state) is run:
+                del self._runs[state]
+            self._rest_later()
+        return {**found, "seconds": perf_counter() - began}
 
-    async def _run(self, trial: Trial) -> None:
-        thread = asyncio.get_running_loop().run_in_executor(None, trial.run)
-        self._threads.add(thread)
-        thread.add_done_callback(self._threads.discard)
-        await thread
+    async def _run(self, run: Run, handed: Handed) -> Frame:
+        scratch = await asyncio.to_thread(tempfile.mkdtemp, prefix="bbops-test-")
+        try:
+            child = run.child = await self._zygotes.fork({"scratch": scratch})
+            child.hear = lambda at: run.at.__setitem__(slice(None), at)
+            try:
+                return await self._ask(run, child, handed)
+            finally:
+                child.kill()
+                await child.wait()
+        finally:
+            await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
+
+    async def _ask(self, run: Run, child: Child, handed: Handed) -> Frame:
+        if run.is_ended:
+            return _NOTHING
+        asked: Frame = {"do": "test", "project": handed.pack(), "seconds": self._seconds}
+        try:
+            return await child.ask(asked, timeout_seconds=self._seconds + LATE_SECONDS)
+        except ChildSilent:
+            message = f"the tests take longer than {self._seconds:g} seconds; this case was running"
+            hint = "make them faster, or leave some out"
+        except ChildGone:
+            if run.is_ended:
+                return _NOTHING
+            message = "the tests took more memory or time than they may; this case was running"
+            hint = f"{TRIAL.memory_bytes >> 20} MiB are there for all of them"
+        place = Place(*run.at)
+        told = describe(Diagnostic(place, "test-failed", message, hint))
+        return {"cases": 1, "failed": 1, "diagnostics": [told]}
 
     async def close(self) -> None:
-        """Stop all tests, and wait a moment for them to clear up."""
-        for trial in self._trials.values():
-            trial.end()
-        if self._threads:
-            await asyncio.wait(self._threads, timeout=CLOSE_SECONDS)
+        """Stop all tests, and wait until they have left nothing behind."""
+        for run in self._runs.values():
+            run.end()
+        others = {one for one in self._under_way if one is not asyncio.current_task()}
+        if others:
+            await asyncio.wait(others, timeout=LATE_SECONDS)
+        if self._resting is not None:
+            self._resting.cancel()
+        with suppress(BbopsError):
+            await self._zygotes.stop()
 
     def end(self, state: Path) -> None:
         """Stop the tests of a project, if any run."""
-        if state in self._trials:
-            self._trials[state].end()
+        if state in self._runs:
+            self._runs[state].end()
+
+    def _rest_later(self) -> None:
+        if self._resting is not None:
+            self._resting.cancel()
+        loop = asyncio.get_running_loop()
+        self._resting = loop.call_later(IDLE_SECONDS, self._rest)
+
+    def _rest(self) -> None:
+        if not self._runs:
+            task = asyncio.get_running_loop().create_task(self._zygotes.stop())
+            self._under_way.add(task)
+            task.add_done_callback(self._under_way.discard)

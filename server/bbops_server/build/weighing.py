@@ -57,7 +57,7 @@ class Weighing:
     async def _weigh(self, request: Frame) -> Frame:
         """Say what tables that are in no commit would do to the data."""
         tree = make_tree(Question(request["tables"]))
-        look = partial(check, tree, Cache(), database=request["engine"], off=())
+        look = partial(check, tree, Cache(), database=request["engine"], off=(), base=tree)
         project, found = await self._turns.take(look)
         if project is None:
             raise ServerError(f"the tables have mistakes: {found[0].message}")
@@ -66,8 +66,8 @@ class Weighing:
 
     async def _try(self, request: Frame) -> Frame:
         """Run the tests of a commit that is not to be served, whether or not they are a gate."""
-        built = await self._turns.take(partial(self._compiling.compile, request))
-        return await self._gate.run(Path(request["state"]), built)
+        handed = await self._turns.take(partial(self._compiling.hand_over, request))
+        return await self._gate.run(Path(request["state"]), handed)
 
     async def _copy(self, request: Frame) -> Frame:
         """Copy rows of what is live into a draft, whose commit says which tables there are."""

@@ -14,7 +14,6 @@ import uvloop
 from bbops.database.place import read_place
 from bbops.errors import ServerError
 from bbops_server.data.keys import answer_about_keys
-from bbops_server.data.sign_in import sign_in
 from bbops_server.host.clock import SystemClock
 from bbops_server.host.egress import Egress
 from bbops_server.host.http import OutsideHttp
@@ -68,17 +67,12 @@ class DataProcess:
         elif verb == "arrange":
             self._arrange(request)
         elif verb == "arrange drafts":
-            drafts = request["drafts"]
-            self._drafts.arrange({name: DraftPlace(**one) for name, one in drafts.items()})
-        elif verb == "rest":
-            self._drafts.rest(request["project"])
+            drafts = {name: DraftPlace(**one) for name, one in request["drafts"].items()}
+            self._drafts.arrange(drafts, request["hosts"])
+        elif verb == "draft":
+            self._be(request)
         elif verb == "keys":
             return await answer_about_keys(self._live(request), request)
-        elif verb == "sign in":
-            draft = self._drafts.live(request["project"])
-            if draft is None:
-                raise ServerError("only a draft signs somebody in")
-            return await sign_in(draft, request)
         elif verb == "listen":
             self._server.start(self._listening)
         elif verb == "stop":
@@ -97,7 +91,6 @@ class DataProcess:
         await self._server.stop(grace_seconds)
         self._listening.close()
         await self._directory.close()
-        await self._drafts.close()
         await self._http.close()
 
     async def _link(self, request: Frame) -> None:
@@ -122,9 +115,15 @@ class DataProcess:
         self._http.allow(Egress(request["egress"]))
         self._plane.proxies = Proxies(request["proxies"]) if request["proxies"] else None
 
+    def _be(self, request: Frame) -> None:
+        """Take note of what becomes of a draft; of one that has just gone, nothing is known."""
+        draft = self._drafts.find(request["project"])
+        if draft is not None:
+            draft.be(request["socket"], request["refusal"], is_busy=request["is_busy"])
+
     def _live(self, request: Frame) -> Live:
         name = request.get("project", "")
-        live = self._directory.projects.get(name) or self._drafts.live(name)
+        live = self._directory.projects.get(name)
         if live is None:
             raise ServerError(f"no project '{name}' is served")
         return live
@@ -159,7 +158,7 @@ async def _run(control: int, listening: int, shared: Sequence[int]) -> None:
         return Live(clock=SystemClock(), random=SystemRandom(), log=log, lanes=lanes, http=http)
 
     channel = await Channel.open(_adopt(control))
-    drafts = Drafts(make, lambda name: channel.tell({"asked for": name}))
+    drafts = Drafts(lambda name: channel.tell({"asked for": name}))
     process = DataProcess(Directory(make), drafts, _adopt(listening), http)
     # a full collection over all that was imported would stop requests for tens of milliseconds
     gc.collect()

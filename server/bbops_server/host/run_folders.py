@@ -23,11 +23,26 @@ from bbops.runtime.failures import Unavailable
 class RunFolders:
     """The folders of a process, below `root`; nothing is made before it is needed."""
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    def __init__(self, root: Path, most_bytes: int | None = None) -> None:
+        """Bytes of all runs together beyond `most_bytes` are refused, where that is given."""
+        self._root, self._most, self._used = root, most_bytes, 0
         self._own: Path | None = None
         self._lock = -1
         self._making = threading.Lock()
+
+    def take(self, size_bytes: int) -> None:
+        """Count bytes that are about to be written, or negative ones that were removed.
+
+        Raises:
+            Unavailable: there are too many.
+        """
+        with self._making:
+            if self._most is not None and size_bytes > 0 and self._used + size_bytes > self._most:
+                raise Unavailable(
+                    "storageFull", f"uploads take more than {self._most >> 20} MiB here",
+                    hint="drafts have a quota", retry_seconds=30,
+                )  # fmt: skip
+            self._used += size_bytes
 
     def open(self) -> RunFolder:
         """Return the folder of a run."""
@@ -65,6 +80,7 @@ class RunFolder:
     def __init__(self, folders: RunFolders) -> None:
         self._folders = folders
         self._path: Path | None = None
+        self._used = 0
 
     async def append(self, name: str, data: bytes) -> None:
         """Write behind what a file holds, off the event loop.
@@ -92,12 +108,16 @@ class RunFolder:
 
     def remove(self) -> None:
         """Remove the files, soon."""
+        self._folders.take(-self._used)
+        self._used = 0
         if self._path is not None:
             path, self._path = self._path, None
             with suppress(RuntimeError):  # the process ends, and removes them all
                 asyncio.get_running_loop().run_in_executor(None, _remove, path)
 
     def _put(self, name: str, data: bytes, mode: str) -> None:
+        self._folders.take(len(data))  # what is written over counts on, which no run notices
+        self._used += len(data)
         with _told():
             if self._path is None:
                 self._path = self._folders.make()

@@ -1,7 +1,8 @@
-"""The drafts of a data-plane process: branches that nobody has reviewed, served to members alone.
+"""The drafts of a data-plane process: who is let in, and where each one answers.
 
-A draft sleeps until it is asked for: the first request tells the parent, which makes its release
-and its database, and waits for that.
+The code of a draft never runs here: it has a process of its own, which a request is passed on to.
+A draft sleeps until it is asked for: the first request tells the parent, which makes its release,
+its database and its process, and waits for that.
 """
 
 from __future__ import annotations
@@ -9,155 +10,210 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs
 
 import msgspec
 
+from bbops_server.forks.limits import MOST_REQUESTS
 from bbops_server.live import draft_pages
 from bbops_server.live.directory import read_host
-from bbops_server.live.draft_cookies import Headers, as_own, only_own, read_token, token_cookie
+from bbops_server.live.draft_cookies import Headers, only_own, read_token, token_cookie
 from bbops_server.live.draft_keys import is_good
+from bbops_server.live.draft_origin import drop_passwords, guard, keep_passing
+from bbops_server.live.draft_passing import pass_on
+from bbops_server.live.frontend import wants_page
 from bbops_server.live.place import DraftPlace
-from bbops_server.live.swap import Live
 
 MARK: Final = "/~drafts/"
 TOKEN_HEADER: Final = b"x-draft-token"
 WAKING_SECONDS: Final = 25.0
 """How long a request waits for a draft that sleeps."""
 
-_LOOK_SECONDS = 0.01
 _ENTER: Final = "/~enter"
 _MAX_FORM_BYTES = 4 << 10
 _COOKIE_SECONDS = 12 * 3600
-_SANDBOX: Final = b"sandbox allow-forms allow-scripts allow-popups"
-"""Of a page: what it runs must not read what the live project's pages keep in the browser."""
+_FEWEST_STATUS, _MOST_STATUS = 200, 599
+_BUSY_SECONDS: Final = 5
+_GONE: Final = b'{"error":{"code":"draftGone","message":"the branch of this draft is gone"}}'
+"""To what waited for it."""
 
 
 class Draft:
-    """One draft; `live` has no release while it sleeps."""
+    """One draft; it sleeps while it has neither a `socket` to ask nor a `refusal`."""
 
-    def __init__(self, place: DraftPlace, live: Live) -> None:
-        self.place, self.live = place, live
+    def __init__(self, place: DraftPlace) -> None:
+        self.place = place
+        self.socket = ""
+        self.refusal: bytes | None = None
+        self.is_busy = False
+        self.in_flight = 0
         self.told_at = 0.0
+        self.is_ready = asyncio.Event()
+
+    def be(self, socket: str, refusal: bytes | None, *, is_busy: bool) -> None:
+        """Answer from there from now on, or with that."""
+        self.socket, self.refusal, self.is_busy = socket, refusal, is_busy
+        if socket or refusal is not None:
+            self.is_ready.set()
+        else:
+            self.is_ready.clear()
+            self.told_at = 0.0
+
+
+class Asked(NamedTuple):
+    """A request for a draft: `prefix` leads to it, empty on a host of its own."""
+
+    name: str
+    draft: Draft
+    prefix: str
+
+    @property
+    def is_own_host(self) -> bool:
+        """Whether nothing live answers on this host."""
+        return not self.prefix
 
 
 class Drafts:
-    """All drafts of a process, by their prefix."""
+    """All drafts of a process, by their host or their prefix."""
 
-    def __init__(self, make: Callable[[], Live], tell: Callable[[str], None]) -> None:
+    def __init__(self, tell: Callable[[str], None]) -> None:
         """`tell` says to the parent that a draft of this name was asked for."""
-        self._make, self._tell = make, tell
+        self._tell = tell
         self._by_name: dict[str, Draft] = {}
         self._by_prefix: dict[bytes, list[tuple[str, Draft]]] = {}
-        self._leaving: set[asyncio.Task[None]] = set()
+        self._by_host: dict[bytes, tuple[str, Draft]] = {}
+        self._suffix = b""
 
-    def arrange(self, places: Mapping[str, DraftPlace]) -> None:
-        """Let these drafts answer, and no others."""
+    def arrange(self, places: Mapping[str, DraftPlace], hosts: str = "") -> None:
+        """Let these drafts answer, and no others; `hosts` is the wildcard that is for drafts."""
         for name in self._by_name.keys() - places.keys():
-            self._retire(self._by_name.pop(name))
+            self._by_name.pop(name).be("", _GONE, is_busy=False)
         for name, place in places.items():
-            known = self._by_name.get(name)
-            if known is None:
-                self._by_name[name] = Draft(place, self._make())
-            else:
-                known.place = place
-        self._by_prefix = {}
+            self._by_name.setdefault(name, Draft(place)).place = place
+        self._by_prefix, self._by_host, self._suffix = {}, {}, hosts[1:].encode()
         for name, draft in self._by_name.items():
             self._by_prefix.setdefault(draft.place.prefix.encode(), []).append((name, draft))
+            if draft.place.own_host:
+                self._by_host[draft.place.own_host.encode()] = name, draft
 
-    def live(self, name: str) -> Live | None:
-        """Return a draft's releases, None when there is no draft of that name."""
-        draft = self._by_name.get(name)
-        return draft.live if draft else None
+    def find(self, name: str) -> Draft | None:
+        """Return a draft; None when there is none of that name."""
+        return self._by_name.get(name)
 
-    def rest(self, name: str) -> None:
-        """Let a draft sleep: close what it has open once its last request is answered."""
-        draft = self._by_name.get(name)
-        if draft is not None:
-            self._retire(Draft(draft.place, draft.live))
-            draft.live, draft.told_at = self._make(), 0.0
-
-    async def close(self) -> None:
-        """Close what every draft has open."""
-        for task in self._leaving:
-            task.cancel()
-        await asyncio.gather(*(draft.live.close() for draft in self._by_name.values()))
+    @property
+    def have_hosts(self) -> bool:
+        """Whether drafts answer on hosts of their own: then every request may be for one."""
+        return bool(self._suffix)
 
     async def answer(self, scope: Any, receive: Any, send: Any) -> bool:
         """Answer a request for a draft; return False, with nothing sent, when it is for none."""
-        found = self._find(scope)
-        if found is None:
-            return False
-        name, draft = found
-        cut = len(draft.place.prefix)  # plain ASCII: as long decoded as it was sent
+        asked = self._find(scope)
+        if asked is None:
+            # what was a draft's host once must not become one of what is live
+            if not self._suffix or not read_host(scope).endswith(self._suffix):
+                return False
+            gone = _say("notFound", "there is no draft at this host")
+            await _send(send, 404, gone, [], is_own_host=True)
+            return True
+        if asked.draft.place.own_host and not asked.is_own_host:
+            await _send(send, 307, b"", [(b"location", _move(asked, scope))])
+            return True
+        draft, cut = asked.draft, len(asked.prefix)  # plain ASCII: as long decoded as it was sent
         path = scope["path"][cut:] or "/"
         key, now = bytes.fromhex(draft.place.key), time.time()  # noqa: TID251 - expiry
+        end = 0 if asked.is_own_host else draft_pages.find_end(path, key, now)
         if path == _ENTER and scope["method"] == "POST":
-            await _enter(draft, receive, send)
-        elif end := draft_pages.find_end(path, key, now):
-            self._use(name, draft)
-            sending = draft_pages.opening(_marking(draft.place, send))
+            await _enter(asked, receive, send)
+        elif end:
+            self._use(asked)
+            sending = draft_pages.opening(_marking(asked, send))
             if _is_preflight(scope):
                 await draft_pages.answer_preflight(sending)
             else:
-                await self._pass_on(draft, _cut(scope, cut + end), receive, sending)
+                await self._pass_on(asked, _cut(scope, asked, cut + end), receive, sending)
         elif not (_is_preflight(scope) or _is_let_in(scope, draft)):
-            await _send(send, 401, _say("draftClosed", _how_to_enter(draft)), [])
+            closed = _say("draftClosed", _how_to_enter(draft))
+            await _send(send, 401, closed, [], is_own_host=asked.is_own_host)
         else:
-            self._use(name, draft)
-            inner, sending = _cut(scope, cut), _marking(draft.place, send)
-            await _wait(draft)
-            if draft_pages.is_of_frontend(inner, draft.live):
+            self._use(asked)
+            inner, sending = _cut(scope, asked, cut), _marking(asked, send)
+            leads = not asked.is_own_host and wants_page(inner)
+            if await self._pass_on(asked, inner, receive, sending, leads=leads) == "leads":
                 await _send(sending, 303, b"", [(b"location", _address(draft, inner, now))])
-            else:
-                await self._pass_on(draft, inner, receive, sending)
         return True
 
-    def _find(self, scope: Any) -> tuple[str, Draft] | None:
+    def _find(self, scope: Any) -> Asked | None:
+        host = read_host(scope)
+        if found := self._by_host.get(host):
+            return Asked(*found, "")
         path: bytes = scope.get("raw_path") or scope["path"].encode()
         at = path.find(MARK.encode())
         end = path.find(b"/", at + len(MARK))
         prefix = path if end < 0 else path[:end]
-        host = read_host(scope).decode("latin-1")
         for name, draft in self._by_prefix.get(prefix, ()) if at >= 0 else ():
-            if not draft.place.hosts or host in draft.place.hosts:
-                return name, draft
+            if not draft.place.hosts or host.decode("latin-1") in draft.place.hosts:
+                return Asked(name, draft, draft.place.prefix)
         return None
 
-    def _use(self, name: str, draft: Draft) -> None:
-        now = time.monotonic()
+    def _use(self, asked: Asked) -> None:
+        now, draft = time.monotonic(), asked.draft
         if now - draft.told_at > draft.place.tell_seconds:
             draft.told_at = now
-            self._tell(name)
+            self._tell(asked.name)
 
-    async def _pass_on(self, draft: Draft, scope: Any, receive: Any, sending: Any) -> None:
-        live = await _wait(draft)
-        if live.refusal is not None:
+    async def _pass_on(
+        self, asked: Asked, scope: Any, receive: Any, sending: Any, *, leads: bool = False
+    ) -> str:
+        """Let the draft answer, or say why it does not; return `leads` where nothing was sent."""
+        draft = asked.draft
+        await _wait(draft)
+        if draft.refusal is not None:
             draft.told_at = 0.0
-            await _send(sending, 503, live.refusal, [])
-        elif live.release is None:
+            await _send(sending, 503, draft.refusal, [])
+        elif not draft.socket:
             draft.told_at = 0.0
             message = "this draft is being made; ask again in a moment"
             await _send(sending, 503, _say("draftSleeps", message), [(b"retry-after", b"1")])
+        elif draft.is_busy or draft.in_flight >= MOST_REQUESTS:
+            message = "this draft takes more than its share of the server; ask again later"
+            later = (b"retry-after", b"%d" % _BUSY_SECONDS)
+            await _send(sending, 429, _say("draftBusy", message), [later])
         else:
-            if live.held is not None:
-                await live.held.wait()
-            await live.release(scope, receive, sending)
+            return await self._answer(asked, scope, receive, sending, leads=leads)
+        return "answered"
 
-    def _retire(self, draft: Draft) -> None:
-        task = asyncio.create_task(draft.live.retire())
-        self._leaving.add(task)
-        task.add_done_callback(self._leaving.discard)
+    async def _answer(
+        self, asked: Asked, scope: Any, receive: Any, sending: Any, *, leads: bool
+    ) -> str:
+        draft, socket = asked.draft, asked.draft.socket
+        draft.in_flight += 1
+        try:
+            outcome = await pass_on(socket, scope, receive, sending, leads=leads)
+        finally:
+            draft.in_flight -= 1
+        if outcome == "absent":
+            if draft.socket == socket:  # its process has just ended, which we were not told yet
+                draft.be("", None, is_busy=False)
+                self._use(asked)
+            return await self._pass_on(asked, scope, receive, sending, leads=leads)
+        if outcome == "gone":
+            message = "the process of this draft ended before it answered: it may use too much"
+            await _send(sending, 502, _say("draftEnded", message), [(b"retry-after", b"1")])
+        return outcome
 
 
-def _cut(scope: Any, end: int) -> Any:
+def _cut(scope: Any, asked: Asked, end: int) -> Any:
     """Return a request as the project sees it: without what leads to the draft, and its token."""
+    headers = only_own(scope["headers"])
+    if not asked.is_own_host:
+        headers = drop_passwords(headers)
     return {
         **scope, "path": scope["path"][end:] or "/",
         "raw_path": (scope.get("raw_path") or b"")[end:] or b"/",
         "root_path": scope["path"][:end],
-        "headers": _without_token(scope["headers"]),
+        "headers": [one for one in headers if one[0] != TOKEN_HEADER],
     }  # fmt: skip
 
 
@@ -167,15 +223,12 @@ def _address(draft: Draft, inner: Any, now: float) -> bytes:
     return draft.place.prefix.encode() + path.encode("latin-1") + (b"?" + query if query else b"")
 
 
-async def _wait(draft: Draft) -> Live:
-    """Return the draft's releases once one of them can answer, or nobody waits any longer."""
-    until = time.monotonic() + WAKING_SECONDS
-    while time.monotonic() < until:
-        live = draft.live  # another one, once it has slept
-        if live.release is not None or live.refusal is not None:
-            return live
-        await asyncio.sleep(_LOOK_SECONDS)
-    return draft.live
+async def _wait(draft: Draft) -> None:
+    """Return once the draft can answer, or nobody waits any longer."""
+    if not draft.is_ready.is_set():
+        with suppress(TimeoutError):
+            async with asyncio.timeout(WAKING_SECONDS):
+                await draft.is_ready.wait()
 
 
 def _is_let_in(scope: Any, draft: Draft) -> bool:
@@ -193,21 +246,18 @@ def _is_preflight(scope: Any) -> bool:
     )
 
 
-def _without_token(headers: Headers) -> Headers:
-    return [one for one in only_own(headers) if one[0] != TOKEN_HEADER]
-
-
-async def _enter(draft: Draft, receive: Any, send: Any) -> None:
+async def _enter(asked: Asked, receive: Any, send: Any) -> None:
     """Take the token of a form that the control plane's page sent, and keep it in a cookie."""
-    place = draft.place
+    place, is_own_host = asked.draft.place, asked.is_own_host
     fields = parse_qs((await _read_body(receive)).decode("latin-1"))
     token = fields.get("token", [""])[0]
     if not is_good(token, bytes.fromhex(place.key), time.time()):  # noqa: TID251 - expiry
-        await _send(send, 401, _say("draftClosed", _how_to_enter(draft)), [])
+        closed = _say("draftClosed", _how_to_enter(asked.draft))
+        await _send(send, 401, closed, [], is_own_host=is_own_host)
         return
-    cookie = token_cookie(token, place.prefix, seconds=_COOKIE_SECONDS, is_secure=place.is_secure)
-    headers = [(b"location", place.prefix.encode() + b"/"), (b"set-cookie", cookie.encode())]
-    await _send(send, 303, b"", headers)
+    cookie = token_cookie(token, asked.prefix, seconds=_COOKIE_SECONDS, is_secure=place.is_secure)
+    headers = [(b"location", asked.prefix.encode() + b"/"), (b"set-cookie", cookie.encode())]
+    await _send(send, 303, b"", headers, is_own_host=is_own_host)
 
 
 async def _read_body(receive: Any) -> bytes:
@@ -220,24 +270,33 @@ async def _read_body(receive: Any) -> bytes:
     return b""
 
 
-def _marking(place: DraftPlace, send: Any) -> Any:
-    """Return a `send` that says of each answer whose it is, and keeps its cookies and pages in."""
-    prefix = place.prefix.encode()
-    marks = [
-        (b"x-draft", place.branch.encode("ascii", "backslashreplace")),
-        (b"x-robots-tag", b"noindex, nofollow"),
-    ]
+def _move(asked: Asked, scope: Any) -> bytes:
+    """Return where a draft with a host of its own answers what was asked on the live host."""
+    path = (scope.get("raw_path") or b"")[len(asked.prefix) :] or b"/"
+    query: bytes = scope["query_string"]
+    return asked.draft.place.url.encode() + path + (b"?" + query if query else b"")
+
+
+def _marking(asked: Asked, send: Any) -> Any:
+    """Return a `send` that lets an answer of a draft through: whose it is, and nothing beyond it.
+
+    Informational answers and trailers stay behind.
+    """
+    prefix, is_own_host = asked.prefix.encode(), asked.is_own_host
+    mark = (b"x-draft", asked.draft.place.branch.encode("ascii", "backslashreplace"))
 
     async def sending(message: Any) -> None:
         if message["type"] == "http.response.start":
-            headers = [
-                (name, as_own(value, prefix) if name == b"set-cookie" else value)
-                for name, value in message.get("headers", [])
-            ]
-            if any(one[0] == b"content-type" and b"html" in one[1].lower() for one in headers):
-                headers.append((b"content-security-policy", _SANDBOX))
-            message = {**message, "headers": [*headers, *marks]}
-        await send(message)
+            status = message["status"]
+            if not _FEWEST_STATUS <= status <= _MOST_STATUS:
+                status = 502
+            headers = keep_passing(message.get("headers", ()), prefix)
+            await send({
+                "type": "http.response.start", "status": status,
+                "headers": guard([*headers, mark], is_own_host=is_own_host),
+            })  # fmt: skip
+        elif message["type"] == "http.response.body":
+            await send(message)
 
     return sending
 
@@ -253,12 +312,14 @@ def _say(code: str, message: str) -> bytes:
     return msgspec.json.encode({"error": {"code": code, "message": message}})
 
 
-async def _send(send: Any, status: int, body: bytes, headers: Headers) -> None:
+async def _send(
+    send: Any, status: int, body: bytes, headers: Headers, *, is_own_host: bool = False
+) -> None:
     await send({
         "type": "http.response.start", "status": status,
         "headers": [
             (b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)),
-            (b"cache-control", b"no-store"), (b"x-robots-tag", b"noindex, nofollow"), *headers,
+            *guard([(b"cache-control", b"no-store"), *headers], is_own_host=is_own_host),
         ],
     })  # fmt: skip
     await send({"type": "http.response.body", "body": body})

@@ -54,7 +54,7 @@ class DataPlane(Application):
             return
         if self.proxies is not None:
             self.proxies.apply(scope)
-        if "/~" in scope["path"]:
+        if "/~" in scope["path"] or (self._drafts is not None and self._drafts.have_hosts):
             if self._drafts is not None and await self._drafts.answer(scope, receive, send):
                 return
             if scope["path"].startswith("/~") and scope["path"] not in _OF_PROJECTS:

@@ -37,6 +37,7 @@ MANY_WAITING: Final = 5_000
 """With so many in the ring no more is kept of a request than its line."""
 _BATCH: Final = 2_000
 _TRIM_SECONDS: Final = 60.0
+_FLUSHES_PER_TRIM: Final = 20
 # `began` is what the monotonic clock showed when the time was 1970.
 _CREATE: Final = """
 CREATE TABLE IF NOT EXISTS answered (
@@ -64,9 +65,9 @@ _decode = msgspec.msgpack.Decoder(list[tuple[Any, ...]]).decode
 class History:
     """Takes what was answered, and writes it behind the requests' back."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, keep_bytes: int = KEEP_BYTES) -> None:
         """Start the writer; a file that cannot be written costs the history, not the server."""
-        self.path = path
+        self.path, self._keep_bytes = path, keep_bytes
         self.ring: deque[bytes] = deque(maxlen=RING)
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._write, name="bbops-history", daemon=True)
@@ -120,8 +121,41 @@ class History:
                 " (SELECT first FROM answered WHERE written >= ? ORDER BY first LIMIT 1)",
                 (KEEP_ROWS, oldest),
             )
-            if _used_bytes(connection) > KEEP_BYTES:
+            if _used_bytes(connection) > self._keep_bytes:
                 connection.execute(_DROP_TENTH)
+
+
+class RestingHistory(History):
+    """The same for a process that must not wake while nobody asks: its writer sleeps till then."""
+
+    def __init__(self, path: Path, keep_bytes: int) -> None:
+        self._asked = threading.Event()
+        super().__init__(path, keep_bytes)
+
+    def remember(self, answered: Answered) -> None:
+        """Take what was answered to one request."""
+        super().remember(answered)
+        self._asked.set()
+
+    def close(self) -> None:
+        """Write what is left and end the thread. Blocks for one batch."""
+        self._stopped.set()
+        self._asked.set()
+        super().close()
+
+    def _write(self) -> None:
+        trimmed = 0
+        while not self._stopped.is_set():
+            self._asked.wait()
+            self._stopped.wait(FLUSH_SECONDS)  # for those that come together
+            self._asked.clear()
+            with suppress(sqlite3.Error, OSError):
+                self._flush()
+                trimmed += 1
+                if trimmed % _FLUSHES_PER_TRIM == 0:
+                    self._trim()
+        with suppress(sqlite3.Error, OSError):
+            self._flush()
 
 
 def connect(path: Path) -> sqlite3.Connection:

@@ -26,6 +26,8 @@ class DraftPlace(NamedTuple):
         branch: as git has it.
         hosts: those of its project; any when that names none.
         prefix: of its paths, the project's own included.
+        own_host: the host that is its alone; empty where drafts have none.
+        url: where it is reached, without a slash at the end.
         key: of its tokens, in hex.
         tells: where people open it.
         is_secure: whether browsers reach it by https.
@@ -39,3 +41,5 @@ class DraftPlace(NamedTuple):
     tells: str
     is_secure: bool = False
     tell_seconds: float = 20.0
+    own_host: str = ""
+    url: str = ""

@@ -9,14 +9,14 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bbops.database.place import Place as Data
-from bbops.database.place import write_place
 from bbops.errors import BbopsError, ServerError
+from bbops_server.live.awake import AwakeDrafts
+from bbops_server.live.link import Link
 from bbops_server.live.place import EVERYWHERE, DraftPlace, Place
 from bbops_server.live.shared import Shared
 from bbops_server.messages import Frame
@@ -36,41 +36,7 @@ HOLD_DRAIN_SECONDS = 3.0
 
 _log = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """What a data process needs to link a release. Its text never shows the environment."""
-
-    artifact: Path
-    name: str
-    project: str
-    database: Data
-    history: Path
-    durability: Durability
-    detailed: bool
-    env: Mapping[str, str | None] = field(repr=False)
-    frontend: Path | None = None
-    url: str = ""
-
-    def request(self) -> Frame:
-        """Return it as a request."""
-        return {
-            "do": "link",
-            "project": self.project,
-            "artifact": str(self.artifact),
-            "name": self.name,
-            "database": write_place(self.database),
-            "history": str(self.history),
-            "durability": self.durability,
-            "detailed": self.detailed,
-            "env": dict(self.env),
-            "frontend": str(self.frontend or ""),
-            "url": self.url,
-        }
-
-    def swap(self) -> Frame:
-        """Return the request that follows once every process has linked it."""
-        return {"do": "swap", "project": self.project, "name": self.name}
+Ask = Callable[..., Awaitable[Frame]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +78,7 @@ class Plane:
         self._shared = Shared(settings.workers) if settings.workers > 1 else None
         starts = [partial(_start_data, listening, self._shared, n) for n in range(settings.workers)]
         self._data = [LivingChild(start, self._prepare) for start in starts]
+        self.awake = AwakeDrafts(self._tell_all, lambda: self.settings.drafts.awake)
 
     @property
     def build(self) -> LivingChild:
@@ -137,41 +104,58 @@ class Plane:
             BbopsError: a process does not answer; it is arranged so when it does.
         """
         self._arrangement = arrangement
-        self._forget(set())
-        await _all(_tell(child, arrangement.request()) for child in self._data)
+        await self._forget(set())
+        self.awake.egress = arrangement.egress
+        await self._tell_all(arrangement.request())
+        await self.awake.tell({"do": "egress", "egress": arrangement.egress})
 
     async def arrange_drafts(self, project: str, drafts: Mapping[str, DraftPlace]) -> None:
         """Let these drafts of a project answer, and no others. Raises as `arrange`."""
         self._drafts[project] = dict(drafts)
-        self._forget(set())
-        await _all(_tell(child, self._draft_request()) for child in self._data)
+        await self._tell_all(self._draft_request())
+        await self._forget(set())
+        if drafts:
+            self.awake.warm()
 
     async def rest(self, draft: str) -> None:
         """Let a draft sleep until it is asked for again. Raises as `arrange`."""
-        self._forget({draft})
-        await _all(_tell(child, {"do": "rest", "project": draft}) for child in self._data)
+        await self._forget({draft})
 
     def _draft_places(self) -> dict[str, DraftPlace]:
         return {name: one for drafts in self._drafts.values() for name, one in drafts.items()}
 
     def _draft_request(self) -> Frame:
         told = {name: place._asdict() for name, place in self._draft_places().items()}
-        return {"do": "arrange drafts", "drafts": told}
+        return {"do": "arrange drafts", "drafts": told, "hosts": self.settings.drafts.hosts}
 
-    def _forget(self, resting: AbstractSet[str]) -> None:
+    async def _tell_all(self, request: Frame) -> None:
+        await _all(_tell(child, request) for child in self._data)
+
+    async def _forget(self, resting: AbstractSet[str]) -> None:
         """Forget what was live of projects and drafts that do not answer, or rest."""
-        answering = self._arrangement.places.keys() | self._draft_places().keys()
+        drafts = self._draft_places().keys()
+        answering = self._arrangement.places.keys() | drafts
         for kept in (self._links, self._refusals, self._publishing):
             for name in kept.keys() - (answering - resting):
                 del kept[name]
+        await self.awake.forget(self.awake.names - (drafts - resting))
+
+    @property
+    def is_of_one(self) -> bool:
+        """Whether one project answers, and no other."""
+        return len(self._arrangement.places) == 1
 
     def is_live(self, project: str) -> bool:
         """Return whether a release of a project answers."""
-        return project in self._links
+        return self._find_link(project) is not None
 
     def find_live(self, project: str) -> str:
         """Return the digest of the release of a project that answers; empty without one."""
-        return self._links[project].artifact.name if project in self._links else ""
+        link = self._find_link(project)
+        return link.artifact.name if link else ""
+
+    def _find_link(self, project: str) -> Link | None:
+        return self._links.get(project) or self.awake.find_link(project)
 
     async def publish(
         self,
@@ -201,8 +185,10 @@ class Plane:
             BbopsError: a process cannot link it.
         """
         async with self._publishing[link.project]:
-            self._require(link.project)
-            await _all(_tell(child, link.request()) for child in self._data)
+            if self._is_draft(link.project):
+                await self.awake.link(link)
+            else:
+                await self._tell_all(link.request())
 
     async def swap(self, link: Link) -> None:
         """Let the linked release answer in every data process; returns when it is live.
@@ -211,7 +197,9 @@ class Plane:
             BbopsError: a process does not answer; one that is new links and swaps by itself.
         """
         async with self._publishing[link.project]:
-            self._require(link.project)
+            if self._is_draft(link.project):
+                await self.awake.swap(link)
+                return
             # from here on, a process that takes the place of a dead one begins with this release
             self._links[link.project] = link
             self._refusals.pop(link.project, None)
@@ -227,15 +215,17 @@ class Plane:
         Raises:
             BbopsError: a process does not answer; in all of them requests go on.
         """
-        until = asyncio.get_running_loop().time() + HOLD_SECONDS
-        self._held[project] = until
+        until, drafts = asyncio.get_running_loop().time() + HOLD_SECONDS, self._draft_places()
+        asking = [partial(self.awake.ask, project)] if project in drafts else self._askings
+        if project not in drafts:
+            self._held[project] = until
         try:
-            await _all(_hold(child, project, until) for child in self._data)
+            await _all(_hold(ask, project, until) for ask in asking)
             yield until
         finally:
             self._held.pop(project, None)
             going_on = {"do": "go on", "project": project}
-            asked = (child.ask(going_on, timeout_seconds=WORD_SECONDS) for child in self._data)
+            asked = (ask(going_on, timeout_seconds=WORD_SECONDS) for ask in asking)
             await asyncio.gather(*asked, return_exceptions=True)
 
     async def drain(self, project: str) -> None:
@@ -245,7 +235,10 @@ class Plane:
             BbopsError: a process does not answer.
         """
         asking = {"do": "drain", "project": project}
-        await _all(_tell(child, asking) for child in self._data)
+        if self._is_draft(project):
+            await self.awake.ask(project, asking, timeout_seconds=LINK_SECONDS)
+        else:
+            await self._tell_all(asking)
 
     async def ask_about_keys(self, project: str, request: Frame) -> Frame:
         """Return what a data process answers about the API keys of a project.
@@ -254,6 +247,8 @@ class Plane:
             BbopsError: it does not answer, nothing is live, or what is asked cannot be done.
         """
         asking = {"do": "keys", "project": project, **request}
+        if self._is_draft(project):
+            return await self.awake.ask(project, asking, timeout_seconds=WORD_SECONDS)
         return await self._data[0].ask(asking, timeout_seconds=WORD_SECONDS)
 
     async def sign_in(self, draft: str, request: Frame) -> str:
@@ -263,14 +258,17 @@ class Plane:
             BbopsError: it does not answer, or this is no draft.
         """
         asking = {"do": "sign in", "project": draft, **request}
-        found = await self._data[0].ask(asking, timeout_seconds=WORD_SECONDS)
+        found = await self.awake.ask(draft, asking, timeout_seconds=WORD_SECONDS)
         return str(found["token"])
 
     async def refuse(self, diagnostics: Sequence[Mapping[str, Any]], project: str = "") -> None:
         """Answer every route of a project with these until its next `publish`; for `dev`."""
         async with self._publishing[project]:
+            if project in self._draft_places():
+                await self.awake.refuse(project, diagnostics)
+                return
             told = self._refusals[project] = list(diagnostics)
-            await _all(_tell(child, _refusal(project, told)) for child in self._data)
+            await self._tell_all(_refusal(project, told))
 
     async def status(self) -> Frame:
         """Return {"release", "replaced", "processes": [{"pid", "release", "in_flight"}]}.
@@ -280,21 +278,29 @@ class Plane:
         """
         asked = (child.ask({"do": "status"}, timeout_seconds=WORD_SECONDS) for child in self._data)
         answers = await asyncio.gather(*asked, return_exceptions=True)
-        drafts = self._draft_places()
-        names = [link.name for name, link in self._links.items() if name not in drafts]
+        names = [link.name for link in self._links.values()]
         return {
             "release": names[0] if len(names) == 1 else None,
             "replaced": sum(child.replaced for child in self._data),
             "processes": [answer for answer in answers if isinstance(answer, dict)],
         }
 
-    def _require(self, project: str) -> None:
-        if project not in self._arrangement.places and project not in self._draft_places():
-            raise ServerError(f"project '{project}' is no longer served")
+    def _is_draft(self, project: str) -> bool:
+        """Return whether it is a draft. Raises: ServerError: nothing of that name is served."""
+        if project in self._arrangement.places:
+            return False
+        if project in self._draft_places():
+            return True
+        raise ServerError(f"project '{project}' is no longer served")
+
+    @property
+    def _askings(self) -> list[Ask]:
+        return [child.ask for child in self._data]
 
     async def stop(self, grace_seconds: float) -> None:
         """Stop accepting, wait for requests under way, end every process."""
         await asyncio.gather(*(child.stop(grace_seconds) for child in self._data))
+        await self.awake.stop(grace_seconds)
         await self._build.stop(min(grace_seconds, WORD_SECONDS))
         if self._shared is not None:
             self._shared.close()
@@ -305,15 +311,18 @@ class Plane:
         child.hear = self._hear
         await child.ask(self._arrangement.request(), timeout_seconds=WORD_SECONDS)
         await child.ask(self._draft_request(), timeout_seconds=WORD_SECONDS)
+        for told in self.awake.told():
+            await child.ask(told, timeout_seconds=WORD_SECONDS)
         for link in tuple(self._links.values()):
             await self._begin_with(child, link)
         for project, diagnostics in tuple(self._refusals.items()):
             await child.ask(_refusal(project, diagnostics), timeout_seconds=WORD_SECONDS)
         for project, until in tuple(self._held.items()):
-            await _hold(child, project, until)
+            await _hold(child.ask, project, until)
         await child.ask({"do": "listen"}, timeout_seconds=LINK_SECONDS)
 
     def _hear(self, event: Frame) -> None:
+        self.awake.use(event["asked for"])
         self.wake(event["asked for"])
 
     async def _begin_with(self, child: Child, link: Link) -> None:
@@ -346,12 +355,12 @@ def _refusal(project: str, diagnostics: Sequence[Mapping[str, Any]]) -> Frame:
     return {"do": "refuse", "project": project, "diagnostics": list(diagnostics)}
 
 
-async def _hold(child: Child | LivingChild, project: str, until: float) -> None:
+async def _hold(ask: Ask, project: str, until: float) -> None:
     seconds = until - asyncio.get_running_loop().time()
     request = {
         "do": "hold", "project": project, "seconds": seconds, "drain_seconds": HOLD_DRAIN_SECONDS,
     }  # fmt: skip
-    await child.ask(request, timeout_seconds=WORD_SECONDS)
+    await ask(request, timeout_seconds=WORD_SECONDS)
 
 
 async def _tell(child: LivingChild, request: Frame) -> None:

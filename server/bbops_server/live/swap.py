@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -13,10 +14,12 @@ import msgspec
 
 from bbops.database.open import Opened, open_database
 from bbops.database.place import Place
+from bbops.database.quota import limit_size
 from bbops.errors import ServerError
 from bbops.host import Clock, Host, Http, Log, Random
 from bbops.runtime.answering import Record
 from bbops.runtime.failures import Failure
+from bbops.runtime.flights import Flights
 from bbops.runtime.lanes import Lanes
 from bbops.runtime.lasting import Lasting
 from bbops.runtime.release import Release, link_in_slices
@@ -24,7 +27,7 @@ from bbops_server.host.run_folders import RunFolders
 from bbops_server.live.artifact import read_artifact
 from bbops_server.live.assets import read_manifest
 from bbops_server.live.frontend import Contents, Frontend
-from bbops_server.live.history import History
+from bbops_server.live.history import History, RestingHistory
 from bbops_server.settings import Durability
 from bbops_server.wire import send_whole
 
@@ -39,13 +42,28 @@ _LOOK_SECONDS = 0.05
 _HOLD_LOOK_SECONDS = 0.002
 
 
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What a draft may keep; of uploads, those of all runs under way."""
+
+    database_bytes: int
+    uploads_bytes: int
+    history_bytes: int
+
+
 class Live:
-    """One project in a data-plane process. Its databases stay open across releases."""
+    """One project in a data-plane process. Its databases stay open across releases.
+
+    With a `quota` it is a draft's, alone in its process: no timer runs, so its process sweeps.
+    """
 
     def __init__(
         self, *, clock: Clock, random: Random, log: Log, lanes: Lanes | None = None,
-        http: Http | None = None,
+        http: Http | None = None, quota: Quota | None = None,
     ) -> None:  # fmt: skip
+        if quota is not None:
+            limit_size(quota.database_bytes)
+        self._quota = quota
         self.release: Release | None = None
         self.project = ""
         self.refusal: bytes | None = None
@@ -81,7 +99,7 @@ class Live:
             ServerError: the artifact is gone or damaged, or an env value does not fit.
             DatabaseError: the database cannot be opened.
         """
-        if self._sweeping is None:
+        if self._sweeping is None and self._quota is None:
             self._sweeping = asyncio.create_task(self._lasting.flights.keep_sweeping())
             self._noting = asyncio.create_task(self._keep_noting())
         async with self._one_at_a_time:
@@ -164,20 +182,18 @@ class Live:
             await asyncio.wait(self._drains)
 
     @property
+    def flights(self) -> Flights:
+        """Every request under way."""
+        return self._lasting.flights
+
+    @property
     def in_flight(self) -> int:
         """How many requests are under way, of this release and those before."""
         return sum(one.in_flight for one in (*self._old, *filter(None, [self.release])))
 
     def refuse(self, diagnostics: Sequence[Mapping[str, Any]]) -> None:
         """Answer every project route with these diagnostics until the next swap; for `dev`."""
-        errors = [one for one in diagnostics if one.get("severity") == "error"]
-        first = next(iter(errors or diagnostics), {})
-        message = "{file}:{line}:{column}: {severity}: {message} [{code}]".format_map(
-            {"file": "project.yaml", "line": 1, "column": 1, "severity": "error",
-             "message": "the project is not valid", "code": "invalid", **first}
-        )  # fmt: skip
-        error = {"code": "projectInvalid", "message": message, "diagnostics": list(diagnostics)}
-        self.refusal = msgspec.json.encode({"error": error})
+        self.refusal = tell_mistakes(diagnostics)
 
     async def retire(self) -> None:
         """Close once every request under way has ended: no new one comes here."""
@@ -221,13 +237,16 @@ class Live:
     def _remember(self, file: Path) -> Record:
         """Return what takes the answers of a project whose history is this file."""
         if file not in self._histories:
-            self._histories[file] = History(file)
+            quota = self._quota
+            made = RestingHistory(file, quota.history_bytes) if quota else History(file)
+            self._histories[file] = made
         return self._histories[file].remember
 
     async def _keep_files(self, state: Path) -> RunFolders:
         """Return where runs keep files; what a process that died has left there is removed."""
         if state not in self._files:
-            self._files[state] = RunFolders(state / "runs")
+            most = self._quota.uploads_bytes if self._quota else None
+            self._files[state] = RunFolders(state / "runs", most)
             await asyncio.to_thread(self._files[state].sweep)
         return self._files[state]
 
@@ -244,3 +263,15 @@ async def _drain(release: Release) -> None:
         await asyncio.sleep(_LOOK_SECONDS)
     if not release.in_flight:
         release.close()
+
+
+def tell_mistakes(diagnostics: Sequence[Mapping[str, Any]]) -> bytes:
+    """Return what is answered instead of a project that has these mistakes."""
+    errors = [one for one in diagnostics if one.get("severity") == "error"]
+    first = next(iter(errors or diagnostics), {})
+    message = "{file}:{line}:{column}: {severity}: {message} [{code}]".format_map(
+        {"file": "project.yaml", "line": 1, "column": 1, "severity": "error",
+         "message": "the project is not valid", "code": "invalid", **first}
+    )  # fmt: skip
+    error = {"code": "projectInvalid", "message": message, "diagnostics": list(diagnostics)}
+    return msgspec.json.encode({"error": error})

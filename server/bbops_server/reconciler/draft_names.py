@@ -13,6 +13,8 @@ from bbops_server.live.draft_keys import derive_key
 
 MOST_LETTERS: Final = 40
 _MARK_LETTERS = 6
+_MOST_OF_LABEL = 63
+"""Letters between two dots of a host: RFC 1035 section 2.3.4."""
 _KEY_BYTES = 32
 
 
@@ -26,6 +28,18 @@ def slug_of(branch: str) -> str:
         return words
     mark = hashlib.sha256(branch.encode(errors="surrogateescape")).hexdigest()[:_MARK_LETTERS]
     return f"{words or 'draft'}-{mark}"
+
+
+def host_label(slug: str, project: str) -> str:
+    """Return what stands for `*` in the host of a draft; `project` where a server has several.
+
+    No slug holds two hyphens in a row, so no two drafts share one.
+    """
+    label = f"{slug}--{project}" if project else slug
+    if len(label) <= _MOST_OF_LABEL:
+        return label
+    mark = hashlib.sha256(label.encode()).hexdigest()[:_MARK_LETTERS]
+    return f"{label[: _MOST_OF_LABEL - _MARK_LETTERS - 1].rstrip('-')}-{mark}"
 
 
 def draft_name(project: str, slug: str) -> str:

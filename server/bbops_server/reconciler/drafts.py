@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final
@@ -24,41 +25,26 @@ from bbops_server.live.place import DraftPlace
 from bbops_server.reconciler.api_keys import ApiKeys
 from bbops_server.reconciler.attempt import Workshop
 from bbops_server.reconciler.contracts import write_contract
-from bbops_server.reconciler.draft_names import draft_name, key_of, slug_of
-from bbops_server.reconciler.draft_status import DraftStatus, State
+from bbops_server.reconciler.draft_following import Draft, follow, state_of
+from bbops_server.reconciler.draft_hosts import allow, find_allowed
+from bbops_server.reconciler.draft_names import slug_of
+from bbops_server.reconciler.draft_places import make_key, make_place, make_settings
+from bbops_server.reconciler.draft_status import DraftStatus
 from bbops_server.reconciler.events import Event, Published
 from bbops_server.reconciler.loop import Reconciler
 from bbops_server.reconciler.status import Stalled, Written
 from bbops_server.settings import ProjectSettings, WebhookEvent
 
 LOOK_SECONDS: Final = 0.5
-TELL_SECONDS: Final = 20.0
-"""Processes tell of a draft's use at most once in so long."""
-
 COPY_SECONDS: Final = 600.0
 WAKING_SECONDS: Final = 30.0
+SHORTEST: Final = 7
+"""Digits that name a commit."""
 _WAIT_SECONDS: Final = 0.02
 
 Inform = Callable[[WebhookEvent, Mapping[str, Any]], None]
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class _Draft:
-    """One branch; `reconciler` follows it while it is awake.
-
-    Others were `told` last of this commit, and this.
-    """
-
-    branch: str
-    commit: str
-    settings: ProjectSettings
-    reconciler: Reconciler | None = None
-    task: asyncio.Task[None] | None = None
-    asked_at: float = 0.0
-    renewed: str = ""
-    told: tuple[str, WebhookEvent] | None = None
 
 
 class Drafts:
@@ -68,11 +54,11 @@ class Drafts:
         """`inform` lets others know what becomes of drafts."""
         self.workshop, self._inform = workshop, inform
         self.asked = asyncio.Event()
-        self._drafts: dict[str, _Draft] = {}
+        self._drafts: dict[str, Draft] = {}
         self._branches: Mapping[str, str] = {}
-        self._arranged: Mapping[str, DraftPlace] = {}
+        self._arranged: tuple[Mapping[str, DraftPlace], str] | None = None
         self._one_at_a_time = asyncio.Lock()
-        self._renewing: set[asyncio.Task[None]] = set()
+        self._working: set[asyncio.Task[None]] = set()
         self._expected: set[str] = set()
         self._taken: tuple[object, ...] | None = None
 
@@ -100,9 +86,7 @@ class Drafts:
         """Take over where the project answers from now on."""
         self.workshop = replace(self.workshop, project=project)
         for slug, one in self._drafts.items():
-            one.settings = self._settings(slug, one.branch)
-            if one.reconciler is not None:
-                one.reconciler.move(one.settings)
+            self._place_anew(slug, one)
         self.asked.set()
 
     # ---- what is known
@@ -119,22 +103,24 @@ class Drafts:
 
     def key(self, slug: str) -> bytes:
         """Return what the tokens of a draft are made with. Raises: ServerError: no key file."""
-        state = self.workshop.plane.settings.state
-        return key_of(state, draft_name(self.workshop.project.name, slug), self._branch(slug))
+        return make_key(self.workshop, slug, self._branch(slug))
 
     def url_of(self, branch: str) -> str:
         """Return where a branch is previewed, whether or not it is there yet."""
-        settings = self._settings(slug_of(branch), branch)
+        settings = make_settings(self.workshop, slug_of(branch), branch)
         return self.workshop.plane.settings.url_of(settings) + "/"
 
     def here(self, slug: str) -> tuple[str, str]:
         """Return where this machine itself reaches a draft, and the Host that it is asked as."""
-        settings, mine = self.workshop.plane.settings, self._settings(slug, self._branch(slug))
+        settings, mine = (
+            self.workshop.plane.settings,
+            make_settings(self.workshop, slug, self._branch(slug)),
+        )
         return settings.data_here + mine.prefix, urlsplit(settings.url_of(mine)).netloc
 
     def history(self, slug: str) -> Path:
         """Return where a draft's requests are remembered."""
-        return self._settings(slug, self._branch(slug)).history
+        return make_settings(self.workshop, slug, self._branch(slug)).history
 
     def hurry(self) -> None:
         """Look at the branches now."""
@@ -154,6 +140,23 @@ class Drafts:
                 return True
         return False
 
+    def fail(self, name: str, reason: str) -> bool:
+        """Say that a draft's process ended too often; False when it is none of ours."""
+        for one in self._drafts.values():
+            if one.settings.name == name and one.reconciler is not None:
+                stalled = Stalled(
+                    "DraftEnded", f"the process of the draft ended too often: {reason}",
+                    "push a commit that takes less, or empty it by 'bbops drafts renew'",
+                )  # fmt: skip
+                self._do(one.reconciler.refuse(stalled))
+                return True
+        return False
+
+    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._working.add(task)
+        task.add_done_callback(self._working.discard)
+
     async def renew(self, slug: str) -> bool:
         """Let a draft begin anew with an empty database; False when there is none."""
         one = self._drafts.get(slug)
@@ -166,6 +169,24 @@ class Drafts:
         if was_awake:
             self._wake(slug, one)
         return True
+
+    async def allow(self, slug: str, commit: str, hosts: Sequence[str]) -> tuple[str, ...]:
+        """Let a draft reach hosts at its newest commit alone; return all that were allowed for it.
+
+        Raises:
+            ServerError: it is at another commit, or one is no name of a host.
+        """
+        one = self._drafts[slug]
+        if len(commit) < SHORTEST or not one.commit.startswith(commit.lower()):
+            raise ServerError(
+                f"draft '{one.branch}' is at {one.commit[:12]}, not {commit[:12]}",
+                hint="look at what it would send there, then allow it for that commit",
+            )
+        made = await asyncio.to_thread(allow, one.settings.state, one.commit, hosts)
+        async with self._one_at_a_time:
+            if one.task is not None:
+                await self._sleep(one)
+        return made.hosts
 
     async def copy_rows(
         self, slug: str, tables: Sequence[str], *, limit: int, masked: Sequence[str]
@@ -198,13 +219,13 @@ class Drafts:
         workshop = replace(self.workshop, project=one.settings)
         return await write_contract(workshop, await self._source_of(one), form)
 
-    async def _source_of(self, one: _Draft) -> Mapping[str, Any]:
+    async def _source_of(self, one: Draft) -> Mapping[str, Any]:
         found = await self.workshop.source.of_branch(one.branch).revision(self.workshop.plane.build)
         if found is None:
             raise ServerError(f"branch '{one.branch}' is gone")
         return found[1]
 
-    async def _ready(self, slug: str, one: _Draft) -> None:
+    async def _ready(self, slug: str, one: Draft) -> None:
         self._wake(slug, one)
         until = monotonic() + WAKING_SECONDS
         while monotonic() < until and one.reconciler is not None:
@@ -235,7 +256,10 @@ class Drafts:
     def _surroundings(self) -> tuple[object, ...]:
         """Return what decides about drafts beside their branches."""
         settings = self.workshop.plane.settings
-        return self.workshop.project, settings.drafts, settings.control_url, settings.data_url
+        return (
+            self.workshop.project, settings.drafts, settings.control_url, settings.data_url,
+            self.workshop.plane.is_of_one,
+        )  # fmt: skip
 
     async def _take(self) -> bool:
         """Make the drafts those of the branches there are; False: there is something left to do."""
@@ -256,21 +280,33 @@ class Drafts:
                 self._wake(slug, one)
         return is_clear
 
-    def _kept(self, slug: str, branch: str) -> _Draft:
+    def _kept(self, slug: str, branch: str) -> Draft:
         one = self._drafts.get(slug)
         commit = self._branches[branch]
         if one is None:
-            return _Draft(branch, commit, self._settings(slug, branch))
+            return Draft(branch, commit, make_settings(self.workshop, slug, branch))
         if one.commit != commit and one.reconciler is not None:
             one.reconciler.look()
         one.commit = commit
+        self._place_anew(slug, one)
         return one
 
+    def _place_anew(self, slug: str, one: Draft) -> None:
+        settings = make_settings(self.workshop, slug, one.branch)
+        if one.settings != settings:
+            one.settings = settings
+            if one.reconciler is not None:
+                one.reconciler.move(settings)
+
     async def _arrange(self) -> None:
-        places = {one.settings.name: self._place(slug, one) for slug, one in self._drafts.items()}
-        if places != self._arranged:
+        places = {
+            one.settings.name: make_place(self.workshop, slug, one.branch)
+            for slug, one in self._drafts.items()
+        }
+        told = places, self.workshop.plane.settings.drafts.hosts
+        if told != self._arranged:
             await self.workshop.plane.arrange_drafts(self.workshop.project.name, places)
-            self._arranged = places
+            self._arranged = told
 
     def _clear(self) -> bool:
         """Remove what drafts have left whose branch is gone; False: somebody writes there."""
@@ -285,19 +321,20 @@ class Drafts:
         idle = self.workshop.plane.settings.drafts.idle_seconds
         for one in self._drafts.values():
             is_idle = one.task is not None and monotonic() - one.asked_at > idle
-            if is_idle and _state(one.reconciler) != "waking":
+            if is_idle and state_of(one.reconciler) != "waking":
                 await self._sleep(one)
 
-    def _wake(self, slug: str, one: _Draft) -> None:
+    def _wake(self, slug: str, one: Draft) -> None:
         one.asked_at = monotonic()
         if one.task is None:
             workshop = replace(
-                self.workshop, project=one.settings, is_draft=True,
+                self.workshop, project=one.settings, draft_of=self.workshop.project,
                 source=self.workshop.source.of_branch(one.branch),
                 secrets=Secrets(self.folder, environment={}),
+                hosts=partial(find_allowed, self.workshop, one.settings.state),
             )  # fmt: skip
             one.reconciler = Reconciler(workshop, lambda event: self._hear(slug, event))
-            one.task = asyncio.create_task(_follow(one.reconciler, one.settings.state))
+            one.task = asyncio.create_task(follow(one.reconciler, one.settings.state))
 
     def _hear(self, slug: str, event: Event) -> None:
         """Begin anew where rows stand in the way of a new commit: nothing in a draft is dear."""
@@ -310,13 +347,11 @@ class Drafts:
             return
         elif event.reason == "MigrationRefused" and one.renewed != one.commit:
             one.renewed = one.commit
-            task = asyncio.create_task(self._renew(slug))
-            self._renewing.add(task)
-            task.add_done_callback(self._renewing.discard)
+            self._do(self._renew(slug))
         else:
             self._tell("draft.failed", one, event.as_sentence())
 
-    def _tell(self, event: WebhookEvent, one: _Draft, message: str = "") -> None:
+    def _tell(self, event: WebhookEvent, one: Draft, message: str = "") -> None:
         """Let others know, once of each commit: it may sleep and wake many times."""
         if one.told == (one.commit, event):
             return
@@ -330,11 +365,11 @@ class Drafts:
         with suppress(BbopsError):
             await self.renew(slug)
 
-    async def _sleep(self, one: _Draft) -> None:
+    async def _sleep(self, one: Draft) -> None:
         await self._end(one)
         await self.workshop.plane.rest(one.settings.name)
 
-    async def _end(self, one: _Draft) -> None:
+    async def _end(self, one: Draft) -> None:
         task, reconciler = one.task, one.reconciler
         one.task = one.reconciler = None
         if task is not None and reconciler is not None:
@@ -347,22 +382,7 @@ class Drafts:
         one = self._drafts.get(slug)
         return one.branch if one is not None else ""
 
-    def _settings(self, slug: str, branch: str) -> ProjectSettings:
-        project = self.workshop.project
-        return replace(
-            project, state=self.folder / slug, name=draft_name(project.name, slug),
-            branch=branch, prefix=f"{project.prefix}/~drafts/{slug}", postgres=None,
-        )  # fmt: skip
-
-    def _place(self, slug: str, one: _Draft) -> DraftPlace:
-        settings = self.workshop.plane.settings
-        return DraftPlace(
-            one.branch, one.settings.hosts, one.settings.prefix, self.key(slug).hex(),
-            settings.control_url, settings.url_of(one.settings).startswith("https:"),
-            min(TELL_SECONDS, settings.drafts.idle_seconds / 4),
-        )  # fmt: skip
-
-    def _status(self, slug: str, one: _Draft) -> DraftStatus:
+    def _status(self, slug: str, one: Draft) -> DraftStatus:
         url = self.workshop.plane.settings.url_of(one.settings) + "/"
         board = one.reconciler.board if one.reconciler is not None else None
         stalled = board.stalled if board else None
@@ -370,27 +390,8 @@ class Drafts:
         found: list[dict[str, Any]] = board.diagnostics if board else []
         release = board.release if board else None
         return DraftStatus(
-            one.branch, slug, one.commit, url, _state(one.reconciler), release, message, found
+            one.branch, slug, one.commit, url, state_of(one.reconciler), release, message, found
         )
-
-
-def _state(reconciler: Reconciler | None) -> State:
-    if reconciler is None:
-        return "asleep"
-    if reconciler.board.stalled:
-        return "stalled"
-    return "live" if reconciler.board.release else "waking"
-
-
-async def _follow(reconciler: Reconciler, state: Path) -> None:
-    try:
-        Secrets.open(state)  # makes the folder
-        await reconciler.run()
-    except BbopsError as error:
-        reconciler.stall(Stalled("StateNotWritable", error.message, error.hint))
-    except Exception as error:  # noqa: BLE001 - the others serve on
-        _log.exception("the draft '%s' failed", reconciler.board.branch)
-        reconciler.stall(Stalled("InternalError", f"unexpected {type(error).__name__}"))
 
 
 def _remove(path: Path) -> None:

@@ -157,6 +157,12 @@ class Projects:
             if entry.drafts.wake(draft):
                 return
 
+    def fail(self, draft: str, reason: str) -> None:
+        """Tell a draft as failed whose process ended too often."""
+        for entry in self._entries.values():
+            if entry.drafts.fail(draft, reason):
+                return
+
     # ---- their loops
     async def run(self) -> None:
         """Work until cancelled."""
@@ -177,7 +183,7 @@ class Projects:
         task = asyncio.create_task(self._run(reconciler, self._ending.get(name)))
         drafts = Drafts(workshop, lambda event, told: self.inform(reconciler, event, told))
         work = drafts.run() if workshop.mode == "serve" else asyncio.sleep(0)
-        workshop.plane.wake = self.wake
+        workshop.plane.wake, workshop.plane.awake.failed = self.wake, self.fail
         self._entries[name] = _Entry(reconciler, task, drafts, asyncio.create_task(work))
 
     def move(self, project: ProjectSettings) -> None:

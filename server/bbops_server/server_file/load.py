@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
@@ -89,7 +90,10 @@ def _validate(
 
         found = sorted(explain(name, document, form, error))
         return Read(None, tuple(found), document)
-    found = [*_check_places(name, document, file), *_check_https(name, document, file)]
+    found = [
+        *_check_places(name, document, file), *_check_https(name, document, file),
+        *_check_draft_hosts(name, document, file),
+    ]  # fmt: skip
     return Read(None if has_errors(found) else file, tuple(found), document)
 
 
@@ -156,6 +160,20 @@ def _check_https(name: str, document: Document, file: ServerFile) -> Iterator[Di
             f"the control plane would listen on '{host}' without https",
             "let a proxy answer https, and say its address: 'urls: {control: https://…}'",
         )  # fmt: skip
+
+
+def _check_draft_hosts(name: str, document: Document, file: ServerFile) -> Iterator[Diagnostic]:
+    """Find hosts of projects and of the control plane among those that drafts answer on."""
+    hosts = {host for one in file.projects.values() for host in one.hosts}
+    hosts |= {urlsplit(url).hostname or "" for url in (file.urls.data, file.urls.control) if url}
+    suffix = file.drafts.hosts[1:]
+    for host in sorted(hosts) if suffix else ():
+        if host.endswith(suffix) or host == suffix[1:]:
+            yield Diagnostic(
+                place_of(name, document, ("drafts", "hosts")), "duplicate-address",
+                f"'{host}' answers what is live, and would share cookies with drafts",
+                "give drafts a domain on which nothing else answers",
+            )  # fmt: skip
 
 
 def _taken(

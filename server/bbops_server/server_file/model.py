@@ -89,6 +89,15 @@ def _check_host(text: str) -> str:
     return text
 
 
+def _check_wildcard(text: str) -> str:
+    if text and not (text.startswith("*.") and _HOST(text[2:])):
+        raise _wrong(
+            f"expected a wildcard in lower case, got '{text}'",
+            "such as *.preview.example.net: each draft answers under a name in place of '*'",
+        )
+    return text
+
+
 def _check_prefix(text: str) -> str:
     if not _PREFIX(text) or any(part in {".", ".."} for part in text.split("/")):
         raise _wrong(
@@ -208,10 +217,12 @@ class SignIn(Model):
 
 
 class Drafts(Model):
-    """How long a draft that nobody asks for stays awake, and how many each project has."""
+    """How long a draft that nobody asks for stays awake, how many each project has, and where."""
 
     idle_seconds: Annotated[int, BeforeValidator(_number), Field(ge=1, le=MOST_IDLE)] = 900
     most: Annotated[int, BeforeValidator(_number), Field(ge=0, le=MOST_DRAFTS)] = 200
+    hosts: Annotated[str, AfterValidator(_check_wildcard)] = ""
+    awake: Annotated[int, BeforeValidator(_number), Field(ge=1, le=MOST_DRAFTS)] = 64
 
 
 class ServedProject(Model):

@@ -74,7 +74,8 @@ def access_settings(file: ServerFile) -> Access:
 
 def draft_settings(file: ServerFile) -> DraftSettings:
     """Return how many drafts there are, and how long they stay awake."""
-    return DraftSettings(file.drafts.idle_seconds, file.drafts.most)
+    said = file.drafts
+    return DraftSettings(said.idle_seconds, said.most, said.hosts, said.awake)
 
 
 def project_settings(file: ServerFile, server: Settings) -> dict[str, ProjectSettings]:

@@ -1,0 +1,106 @@
+"""How a request crosses to the process of a draft, and its answer back: frames, each bounded.
+
+What comes from there is not trusted: it is one of these frames, or nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta, Struct
+
+PIECE_BYTES: Final = 64 << 10
+"""Of a body that cross together."""
+
+MOST_FRAME_BYTES: Final = 256 << 10
+"""Of a frame; a head is smaller, and its headers were counted."""
+
+_LENGTH_BYTES: Final = 4
+
+Pairs = Annotated[list[tuple[bytes, bytes]], Meta(max_length=200)]
+
+
+class Head(Struct, frozen=True, array_like=True, tag="head"):
+    """What is asked.
+
+    Attributes:
+        leads: whether a page of the frontend is to be opened elsewhere: then `Lead` answers.
+    """
+
+    method: str
+    path: str
+    raw_path: bytes
+    query: bytes
+    root_path: str
+    headers: Pairs
+    client: tuple[str, int] | None
+    scheme: str
+    leads: bool
+
+
+class Part(Struct, frozen=True, array_like=True, tag="part"):
+    """A part of a body; nothing follows where there is no `more`."""
+
+    data: bytes
+    more: bool
+
+
+class Start(Struct, frozen=True, array_like=True, tag="start"):
+    """Status and headers of an answer."""
+
+    status: Annotated[int, Meta(ge=200, le=599)]
+    headers: Pairs
+
+
+class Lead(Struct, frozen=True, array_like=True, tag="lead"):
+    """Instead of an answer: this is a page of the frontend."""
+
+
+Frame = Head | Part | Start | Lead
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Frame).decode
+
+
+class Wire:
+    """One end of the connection of one request."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    @classmethod
+    async def connect(cls, path: str) -> Wire:
+        """Connect to the process that listens there. Raises: OSError: none does."""
+        return cls(*await asyncio.open_unix_connection(path))
+
+    async def read(self) -> Any:
+        """Return the next frame; None at the end, and where what comes is no frame."""
+        try:
+            size = int.from_bytes(await self._reader.readexactly(_LENGTH_BYTES), "big")
+            if size <= MOST_FRAME_BYTES:
+                return _decode(await self._reader.readexactly(size))
+        except (asyncio.IncompleteReadError, ConnectionError, msgspec.MsgspecError):
+            pass
+        return None
+
+    async def write(self, frame: Frame) -> None:
+        """Send a frame. Raises: ConnectionError: the other end is gone."""
+        data = _encode(frame)
+        self._writer.write(len(data).to_bytes(_LENGTH_BYTES, "big") + data)
+        await self._writer.drain()
+
+    async def write_body(self, data: bytes, *, more: bool) -> None:
+        """Send a part of a body in pieces. Raises as `write`."""
+        last = max(0, len(data) - 1) // PIECE_BYTES * PIECE_BYTES
+        for at in range(0, last, PIECE_BYTES):
+            await self.write(Part(data[at : at + PIECE_BYTES], more=True))
+        await self.write(Part(data[last:], more=more))
+
+    def close(self) -> None:
+        """Let the other end read an end, behind what was written."""
+        self._writer.close()
+
+    def abort(self) -> None:
+        """End at once."""
+        self._writer.transport.abort()

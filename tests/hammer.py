@@ -1,0 +1,57 @@
+"""`python -m tests.hammer`: ask drafts what they do harm with, again and again; for a test.
+
+Reads `{"drafts": [[url, token]], "clients": 8}` from its input, and asks until that ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+import httpx
+
+PATIENCE_SECONDS = 4.0
+
+
+def main() -> None:
+    """Ask until nobody listens."""
+    os.nice(19)
+    with suppress(OSError):
+        Path("/proc/self/autogroup").write_text("19")
+    told = json.loads(sys.stdin.readline())
+    seen: Counter[str] = Counter()
+    ended = threading.Event()
+    threads = [
+        threading.Thread(target=ask, args=(told["drafts"][at :: told["clients"]], seen, ended))
+        for at in range(told["clients"])
+    ]
+    for thread in threads:
+        thread.start()
+    sys.stdin.read()
+    ended.set()
+    for thread in threads:
+        thread.join()
+    print(json.dumps(seen))
+
+
+def ask(drafts: list[tuple[str, str]], seen: Counter[str], ended: threading.Event) -> None:
+    """Ask each of the drafts in turn, until the end."""
+    with httpx.Client(timeout=PATIENCE_SECONDS) as client:
+        while drafts and not ended.is_set():
+            for url, token in drafts:
+                if ended.is_set():
+                    return
+                try:
+                    reply = client.post(f"{url}bad", headers={"x-draft-token": token})
+                    seen[str(reply.status_code)] += 1
+                except httpx.HTTPError as error:
+                    seen[type(error).__name__] += 1
+
+
+if __name__ == "__main__":
+    main()
