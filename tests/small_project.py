@@ -20,7 +20,7 @@ FILES = {
     ),
     "tables/notes.yaml": (
         "columns:\n  id: { type: integer, primaryKey: true, auto: increment }\n"
-        "  title: { type: text, maxLength: 1000000 }\n"
+        "  title: { type: string }\n"
     ),
     "functions/hello.yaml": (
         "steps:\n  - return: { value: { text: '${ env.GREETING }', version: 1 } }\n"

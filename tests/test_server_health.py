@@ -171,6 +171,8 @@ def test_while_a_data_process_hangs_the_others_answer_and_it_is_replaced_once(
 
 
 SEARCH = {
+    "tables/notes.yaml": "columns:\n  id: { type: integer, primaryKey: true, auto: increment }\n"
+    "  title: { type: text, maxLength: 1000000 }\n",
     "functions/add.yaml": "input:\n  title: string\nsteps:\n"
     "  - insert: { table: notes, data: { title: '${ input.title }' } }\n"
     "  - return: { status: 201 }\n",
