@@ -224,10 +224,10 @@ def _children(tables: Mapping[str, Resource[Table]]) -> dict[str, dict[str, Chil
 def _sql_table(name: str, table: Table) -> SqlTable:
     columns = {
         column: SqlColumn(
-            column, c.type, c.nullable, c.private, c.auto, c.default, tuple(c.enum or ())
-        )
-        for column, c in table.columns.items()
-    }
+            column, c.type, c.nullable, c.private, c.auto, c.default, tuple(c.enum or ()),
+            c.max_length,
+        ) for column, c in table.columns.items()
+    }  # fmt: skip
     uniques = [table.key, *([column] for column, c in table.columns.items() if c.unique)]
     uniques += [index.columns for index in table.indexes.values() if index.unique]
     return SqlTable(name, columns, table.key, frozenset(map(frozenset, uniques)))

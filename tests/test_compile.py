@@ -223,12 +223,9 @@ def test_a_failure_points_at_the_line_of_its_value(serving: Serving) -> None:
 @pytest.mark.parametrize(
     ("steps", "line"),
     [
-        ("  - find:\n      table: notes\n      limit: ${ input.x }\n    as: a\n", 5),
-        ("  - insert:\n      table: notes\n      data:\n        title: ${ input.x }\n", 6),
         ("  - find:\n      table: notes\n      where: >-\n        title == input.x\n", 3),
         ("  - return:\n      status: ${ input.x }\n      value: a\n", 0),
         ("  - set:\n      a: |\n        text\n        ${ input.x }\n", 4),
-        ("  - call: { function: double, input: '${ input.x }' }\n", 3),
         ("  - if: input.x\n    then: [ { log: { message: a } } ]\n", 3),
     ],
 )

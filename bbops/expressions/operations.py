@@ -8,6 +8,7 @@ from bbops.diagnostics import suggest
 from bbops.expressions import nodes as s
 from bbops.expressions import types as t
 from bbops.expressions.checks import Checks
+from bbops.expressions.constants import check_divisor
 from bbops.expressions.conversions import cure
 from bbops.expressions.doubts import warn_of_null, warn_of_role, warn_of_same
 from bbops.expressions.narrow import path_of, reads_row, spelt
@@ -39,6 +40,7 @@ def check_binary(at: Checks, node: s.Binary) -> Type:
             cure(left, right), hides=left.hides or right.hides,
         )  # fmt: skip
     left, right = _both(at, node, left, right)
+    check_divisor(at, node)
     if are_times:
         return t.concealed(t.NUMBER, by=[left, right])
     if "decimal" in found:

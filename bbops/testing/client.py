@@ -73,7 +73,7 @@ class Client:
 
         await self.release(scope, receive, send)
         start, *pieces = messages
-        found = {name.decode(): value.decode() for name, value in start["headers"]}
+        found = {name.decode(): value.decode("latin-1") for name, value in start["headers"]}
         return Reply(start["status"], found, b"".join(one["body"] for one in pieces))
 
 

@@ -26,7 +26,7 @@ MOST_HOURS: Final = 30 * 24
 MOST_ROWS: Final = 100_000
 
 
-class Wish(msgspec.Struct, frozen=True):
+class Wish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """For how many hours a token is to be good."""
 
     hours: Annotated[int, msgspec.Meta(ge=1, le=MOST_HOURS)] = PAGE_HOURS
@@ -46,7 +46,7 @@ class Renewed(msgspec.Struct, frozen=True):
     status: str = "renewed"
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Rows to copy: the newest, of these tables or all; `masked` are columns to hide as well."""
 
     tables: Annotated[list[str], msgspec.Meta(max_length=1_000)] = []
