@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import PurePosixPath
 from typing import Any
@@ -112,6 +112,7 @@ def load(tree: Tree, cache: Cache | None = None) -> Loaded:
     texts = tree.read([file.entry.blob for file in new if file.is_unread])
     read = {file.entry: file.read(texts) for file in new}
     loaded = _put_together(known.get(entry) or read[entry] for entry in entries)
+    loaded = replace(loaded, diagnostics=judge_strays(loaded, entries))
     # one that vanished between listing and reading may be there next time
     known |= {file.entry: read[file.entry] for file in new if not file.is_gone}
     cache.forget(entries)
@@ -142,6 +143,41 @@ def _put_together(outcomes: Iterable[Outcome]) -> Loaded:
         tests=found["tests"],
     )  # fmt: skip
     return Loaded(project, tuple(sorted(wrong)))
+
+
+STRAY = "unknown-folder"
+_OWN = ("package.json", "project.yaml")
+"""What says that a folder is a thing of its own: a frontend's sources, another project."""
+
+
+def judge_strays(loaded: Loaded, entries: Iterable[Entry]) -> tuple[Diagnostic, ...]:
+    """Return what was found, with each unknown folder once, and none that is a thing of its own.
+
+    The folder of a frontend is one too, whatever files are in it.
+    """
+    if not any(one.code == STRAY for one in loaded.diagnostics):
+        return loaded.diagnostics
+    own = {
+        one.path.partition("/")[0] for one in entries
+        if "/" in one.path and PurePosixPath(one.path).name in _OWN
+    }  # fmt: skip
+    frontend = loaded.project.settings.model.frontend if loaded.project else None
+    if frontend is not None:
+        own.add(frontend.directory.partition("/")[0])
+    kept, seen = list[Diagnostic](), own
+    for one in loaded.diagnostics:
+        top = one.place.file.partition("/")[0]
+        if one.code != STRAY or top not in seen:
+            kept.append(one)
+        if one.code == STRAY:
+            seen.add(top)
+    return tuple(kept)
+
+
+def _as_file(near: str) -> str:
+    """Return `did you mean 'tables/<name>.yaml'?` for `did you mean 'tables'?`."""
+    is_project = near.endswith("'project'?")
+    return f"{near[:-2]}{'.yaml' if is_project else '/<name>.yaml'}'?"
 
 
 class _File:
@@ -207,11 +243,15 @@ class _File:
             self._wrong("file-name", "resources end with '.yaml'", "rename it")
         elif depth > 1:
             known = [*filter(None, kinds())]
+            where = f"resources are in {', '.join(known)}; others may be in docs/ or .{top}/"
             self._wrong(
-                "unknown-folder", f"'{top}' is not a folder of resources",
-                suggest(top, known) or "resources are in " + ", ".join(known),
-                severity="warning",
+                STRAY, f"'{top}' is not a folder of resources, so nothing reads its YAML",
+                suggest(top, known) or where,
             )  # fmt: skip
+        elif near := suggest(path.rpartition(".")[0], ["project", *filter(None, kinds())]):
+            self._wrong(
+                "file-name", f"'{path}' is no resource, so nothing reads it", _as_file(near)
+            )
 
     def _check_name(self, folder: str, name: str) -> bool:
         flat = folder in _FLAT

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from types import NoneType
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, ClassVar, get_args
 
 from pydantic import BaseModel, ConfigDict, PlainValidator, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
+from bbops.registry import is_there
+
+
+@dataclass(frozen=True, slots=True)
+class RunBy:
+    """Marks a key that only does something once a module exists, as `run_by` marks a model."""
+
+    module: str
+
 
 class Model(BaseModel):
-    """Frozen, strict about keys; `base_path` here is `basePath` in YAML."""
+    """Frozen, strict about keys; `base_path` here is `basePath` in YAML.
+
+    Attributes:
+        run_by: the module that carries out what it says, where that is not the code beside it.
+            While a version does not have the module, `bbops.check` says so where it is written,
+            and every page and list marks it.
+    """
+
+    run_by: ClassVar[str] = ""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -33,6 +51,26 @@ class Model(BaseModel):
                 if value is None and key in _never_empty(cls):
                     raise PydanticCustomError("empty", "'{key}' has no value", {"key": key})
         return data
+
+    @classmethod
+    def is_supported(cls) -> bool:
+        """Return whether this version runs what it says."""
+        return not cls.run_by or is_there(cls.run_by)
+
+    @classmethod
+    def unsupported_keys(cls) -> frozenset[str]:
+        """Return its keys that this version checks, but does not run."""
+        return _unsupported_keys(cls)
+
+
+@cache
+def _unsupported_keys(model: type[Model]) -> frozenset[str]:
+    return frozenset(
+        field.alias or name
+        for name, field in model.model_fields.items()
+        for mark in field.metadata
+        if isinstance(mark, RunBy) and not is_there(mark.module)
+    )
 
 
 NULL_IS_A_VALUE = "null is a value"

@@ -112,13 +112,20 @@ class Project:
     """What `bbops.check.flows` found, so that compiling need not check again."""
 
     @property
-    def size(self) -> int:
-        """How many resources there are, the project itself among them."""
-        kinds = (
+    def every(self) -> Iterator[Resource[Any]]:
+        """Every resource, the project itself first."""
+        kinds: tuple[Mapping[str, Resource[Any]], ...] = (
             self.tables, self.functions, self.endpoints, self.channels, self.tasks, self.triggers,
             self.realtime, self.agents, self.addons, self.tests,
         )  # fmt: skip
-        return 1 + sum(map(len, kinds))
+        yield self.settings
+        for resources in kinds:
+            yield from resources.values()
+
+    @property
+    def size(self) -> int:
+        """How many resources there are, the project itself among them."""
+        return sum(1 for _ in self.every)
 
     def named(self, kind: str) -> Mapping[str, Resource[Any]]:
         """Return the resources of one of the kinds that steps name, by their names."""
@@ -217,10 +224,10 @@ def _children(tables: Mapping[str, Resource[Table]]) -> dict[str, dict[str, Chil
 def _sql_table(name: str, table: Table) -> SqlTable:
     columns = {
         column: SqlColumn(
-            column, c.type, c.nullable, c.private, c.auto, c.default, tuple(c.enum or ())
-        )
-        for column, c in table.columns.items()
-    }
+            column, c.type, c.nullable, c.private, c.auto, c.default, tuple(c.enum or ()),
+            c.max_length,
+        ) for column, c in table.columns.items()
+    }  # fmt: skip
     uniques = [table.key, *([column] for column, c in table.columns.items() if c.unique)]
     uniques += [index.columns for index in table.indexes.values() if index.unique]
     return SqlTable(name, columns, table.key, frozenset(map(frozenset, uniques)))

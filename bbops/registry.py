@@ -7,6 +7,7 @@ underscore is not a member; a trailing one keeps clear of Python's words (`if_.p
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import pkgutil
 from collections.abc import Sequence
 from functools import cache
@@ -36,3 +37,12 @@ def camel(file_name: str) -> str:
 def file_name(name: str) -> str:
     """Return `chat_model` for `chatModel`: what `camel` makes of it is the name again."""
     return "".join(f"_{char.lower()}" if char.isupper() else char for char in name)
+
+
+@cache
+def is_there(module: str) -> bool:
+    """Return whether a module of this version exists. Imports the packages around it only."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # a package around it does not exist either
+        return False

@@ -72,9 +72,20 @@ def count(diagnostics: Sequence[Diagnostic]) -> str:
     return ", ".join(plural(number, word) for word, number in numbers.items() if number)
 
 
+_PLURAL_VERB = re.compile(r"^rows (get|hold|break|refer|share)\b")
+
+
 def plural(number: int, word: str) -> str:
     """Return `1 error` or `2 errors`."""
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def counted_rows(number: int, words: str) -> str:
+    """Return `3 rows hold null` or `1 row holds null`; `words` speak of several rows."""
+    if number != 1:
+        return f"{number} {words}"
+    single = _PLURAL_VERB.sub(lambda found: f"row {found[1]}s", words)
+    return f"1 {single.replace('rows ', 'row ', 1).replace(' their ', ' its ')}"
 
 
 def printable(text: str) -> str:

@@ -37,19 +37,14 @@ steps:
 MAIL = """
 input: { to: email }
 steps:
-  - email.sendEmail:
-      to: ${ input.to }
-      subject: Hello
-      text: Hi
+  - payments.createCustomer:
+      email: ${ input.to }
     as: sent
 
   - return:
       value: { sent: true }
 """
-ADDON = (
-    "enabled: true\n"
-    "config: { apiKey: '${ env.MAIL_KEY }', senderEmail: a@example.com, senderName: A }\n"
-)
+ADDON = "enabled: true\nconfig: { secretKey: '${ env.PAYMENTS_KEY }' }\n"
 
 
 def write(folder: Path, files: Files) -> Path:
@@ -61,9 +56,10 @@ def write(folder: Path, files: Files) -> Path:
 
 
 def project(folder: Path, cases: str, head: str = "function: board\n", **files: str) -> Path:
-    every = sample(functions__board=BOARD, functions__mail=MAIL, addons__email=ADDON, **files)
+    every = sample(functions__board=BOARD, functions__mail=MAIL, addons__payments=ADDON, **files)
+    del every["tests/double.yaml"]
     every["project.yaml"] = PROJECT.replace(
-        "  GREETING", "  MAIL_KEY: { secret: true }\n  GREETING"
+        "  GREETING", "  PAYMENTS_KEY: { secret: true }\n  GREETING"
     )
     return write(folder, every | {"tests/one.yaml": f"{head}cases:{cases}"})
 

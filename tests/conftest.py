@@ -16,7 +16,7 @@ import httpx._transports.default as httpx_default
 import pytest
 
 from bbops.testing.client import Client, serve
-from bbops.tree import MemoryTree
+from bbops.tree import MemoryTree, Tree
 
 pytest_plugins = ["tests.postgres", "tests.browser", "tests.vendors.fixtures"]
 
@@ -62,7 +62,17 @@ steps:
       value: ${ input.number * 2 }
 """
 
+DOUBLED = """
+description: So that something uses the function, and env.GREETING.
+function: double
+cases:
+  - { name: twice, input: { number: 2 }, expect: { value: 4 } }
+"""
+
 ENV = {"JWT_SECRET": "a-test-key-of-more-than-32-characters"}
+
+FRAGMENTS = frozenset({"unused-env", "unused-function"})
+"""Codes of what nothing uses: a small project here has more than each test of it needs."""
 
 Files = dict[str, str]
 Serving = Callable[..., AbstractAsyncContextManager[Client]]
@@ -87,7 +97,7 @@ def no_cache_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 def sample(**files: str) -> Files:
     """Return a small project; keywords are paths with `__` for `/`."""
     out = {"project.yaml": PROJECT, "tables/notes.yaml": NOTES, "functions/double.yaml": DOUBLE}
-    out["realtime/board.yaml"] = BOARD
+    out["tests/double.yaml"] = DOUBLED
     out |= {path.replace("__", "/") + ".yaml": text for path, text in files.items()}
     return out
 
@@ -115,9 +125,12 @@ def serving(tmp_path: Path) -> Serving:
 def ask(serving: Serving) -> Callable[..., Any]:
     """Answer one request to a project of files, and close it again."""
 
-    def once(files: Files, method: str, path: str, body: Any = None, **options: Any) -> Any:
+    def once(
+        files: Files, method: str, path: str, body: Any = None, base: Tree | None = None,
+        **options: Any,
+    ) -> Any:  # fmt: skip
         async def answer() -> Any:
-            async with serving(files) as client:
+            async with serving(files, base=base) as client:
                 return await client.ask(method, path, body, **options)
 
         return run(answer())

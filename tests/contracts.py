@@ -17,9 +17,9 @@ PROJECTS: tuple[Path, ...] = (
 
 
 def contract_of(source: Path | Mapping[str, str]) -> Contract:
-    """Return the contract of a project that has no mistakes."""
+    """Return the contract of a project that has no mistakes, and was live before."""
     tree: Tree = FolderTree(source) if isinstance(source, Path) else MemoryTree(source)
-    project, found = validate(tree)
+    project, found = validate(tree, base=tree)
     assert project is not None, found
     return describe(project, read_pages(tree))
 

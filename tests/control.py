@@ -59,7 +59,7 @@ class OneProject:
         self.asked.append(name)
         return name == "small"
 
-    def accept(self, name: str, commit: str) -> bool:
+    def accept(self, name: str, commit: str, base: str = "") -> bool:
         if commit != "b" * 7:
             raise ServerError(f"commit '{commit}' does not wait")
         self.asked.append(f"{name} {commit}")

@@ -136,6 +136,15 @@ def address(listener: Listener) -> str:
     return f"http://127.0.0.1:{listener.server_port}/"
 
 
+def allow_host(served: Served, name: str, host: str) -> None:
+    """Let a draft reach a host at its newest commit."""
+    wait_for(lambda: name in {one["branch"] for one in drafts(served)})
+    head = git(served.repository, "rev-parse", name)
+    wait_for(lambda: find(served, name)["commit"] == head)
+    done = served.bbops("drafts", "allow", name, host)
+    assert done.returncode == 0, done.stderr
+
+
 def write_flow(served: Served, name: str, steps: str) -> None:
     """Add a public endpoint `POST /leak` with these steps."""
     functions, endpoints = served.repository / "functions", served.repository / "endpoints"

@@ -58,8 +58,9 @@ def without_empty(files: Files) -> Files:
 
 
 def project(files: Files) -> Project:
-    """Return the project of files that have no mistakes."""
-    found, diagnostics = validate(MemoryTree(files), _CACHE)
+    """Return the project of files that have no mistakes, and that were live before."""
+    tree = MemoryTree(files)
+    found, diagnostics = validate(tree, _CACHE, base=tree)
     assert found is not None, [str(one) for one in diagnostics]
     assert not has_errors(diagnostics)
     return found

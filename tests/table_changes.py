@@ -287,7 +287,7 @@ DESTRUCTIVE: dict[str, tuple[Edit, str]] = {
     ),
     "null gives way to a default": (
         people("nick", nullable=None, default="none"),
-        "forbid null in column 'people.nick' (1 rows hold null and would get 'none': id 3)",
+        "forbid null in column 'people.nick' (1 row holds null and would get 'none': id 3)",
     ),
 }
 IMPOSSIBLE: dict[str, tuple[Edit, str]] = {
@@ -321,7 +321,7 @@ IMPOSSIBLE: dict[str, tuple[Edit, str]] = {
     "time becomes datetime": (to("at", "datetime"), "(3 rows hold time that is no datetime"),
     "null is forbidden": (
         people("age", nullable=None),
-        "forbid null in column 'people.age' (1 rows hold null: id 3)",
+        "forbid null in column 'people.age' (1 row holds null: id 3)",
     ),
     "unique over duplicates": (
         people("nick", unique=True),
@@ -337,7 +337,7 @@ IMPOSSIBLE: dict[str, tuple[Edit, str]] = {
     ),
     "a rule that rows break": (
         people("age", minimum=35),
-        "change the rules of column 'people.age' (1 rows break the new rule: id 1)",
+        "change the rules of column 'people.age' (1 row breaks the new rule: id 1)",
     ),
     "an enum that rows break": (
         people("code", enum=["10"]),

@@ -23,7 +23,11 @@ Ask = Callable[..., Any]
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
     files = {"tables/notes.yaml": NOTES.replace("maxLength: 40", "maxLength: 40, unique: true")}
-    files["functions/loop-back.yaml"] = "steps:\n  - call: { function: loop-back }\n"
+    files["functions/loop-back.yaml"] = """
+steps:
+  - if: random(1, 2) > 0
+    then: [{ call: { function: loop-back } }]
+"""
     files["functions/refuse.yaml"] = "steps:\n  - throw: { status: 418, message: No }\n"
     with Bench(tmp_path, files) as found:
         yield found

@@ -11,15 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbops.authoring.changing import Change
+from bbops.authoring.folder import Folder
+from bbops.authoring.making import make
 from bbops.authoring.moving import move
 from bbops.authoring.naming import Name
 from bbops.authoring.setting import as_yaml
 from bbops.check import validate
+from bbops.check._language import find_unsupported_parts
 from bbops.cli._group import Commands
 from bbops.tree import FolderTree
 from bbops.yaml.document import load
 from bbops.yaml.edit import CannotEdit, remove_key, set_value, splice
-from tests.conftest import ROOT, TEMPLATE
+from tests.conftest import FRAGMENTS, ROOT, TEMPLATE
+from tests.unsupported import others, told_of
 
 SAMPLES = sorted(path.parent for path in (ROOT / "tests/samples").glob("*/project.yaml"))
 
@@ -41,7 +45,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def is_right(folder: Path) -> bool:
-    return validate(FolderTree(folder))[1] == ()
+    return {one.code for one in validate(FolderTree(folder))[1]} <= FRAGMENTS
 
 
 # ---- mv
@@ -263,8 +267,7 @@ def test_any_words_of_the_command_line_become_one_value(text: str) -> None:
     ("kind", "name"),
     [
         ("endpoint", "notes/archive"), ("function", "notes/count"), ("table", "tags"),
-        ("channel", "web-v1"), ("task", "nightly"), ("trigger", "note-made"),
-        ("realtime", "board"), ("test", "notes/list"), ("tests", "auth/me"), ("addon", "email"),
+        ("channel", "web-v1"), ("test", "notes/list"), ("tests", "auth/me"), ("addon", "payments"),
     ],
 )  # fmt: skip
 def test_what_is_made_is_right_and_in_our_style(folder: Path, kind: str, name: str) -> None:
@@ -275,10 +278,26 @@ def test_what_is_made_is_right_and_in_our_style(folder: Path, kind: str, name: s
     assert CliRunner().invoke(Commands("bbops"), ["fmt", "--check", str(folder)]).exit_code == 0
 
 
-def test_an_agent_takes_the_addon_that_is_there(folder: Path) -> None:
-    assert bbops(folder, "new", "addon", "chatModel").exit_code == 0
-    assert bbops(folder, "new", "agent", "helper").exit_code == 0
+@pytest.mark.parametrize("name", [
+    *(folder for folder in find_unsupported_parts().kinds if folder != "agents"),
+    *find_unsupported_parts().addons,
+])  # fmt: skip
+def test_what_this_version_does_not_run_is_not_made(folder: Path, name: str) -> None:
+    is_addon = name not in find_unsupported_parts().kinds
+    result = bbops(folder, "new", *(["addon", name] if is_addon else [name, "one"]))
+    assert result.exit_code == 1
+    assert "[not-supported]" in result.stdout + result.stderr
     assert is_right(folder)
+
+
+def test_an_agent_takes_the_addon_that_is_there(folder: Path) -> None:
+    for name in (Name("addons", "chatModel"), Name("agents", "helper")):
+        change = Change(Folder(folder, FolderTree(folder)))
+        make(change, name)
+        change.apply(force=True)
+    _, found = validate(FolderTree(folder))
+    assert others(found) == []
+    assert told_of(found) == ["addons/chatModel.yaml", "agents/helper.yaml"]
 
 
 def test_the_project_is_found_from_a_folder_in_it(folder: Path) -> None:

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from bbops.cli._group import Commands
 from tests.cases import bbops_test, project, write
 from tests.conftest import TEMPLATE, sample
+from tests.served import git
 from tests.test_cli import environment
 
 RIGHT = """
@@ -88,31 +89,38 @@ def test_the_world_answers_by_mocks_only(tmp_path: Path) -> None:
     cases = """
   - name: mocked
     input: { to: ada@example.com }
-    mocks: { email.sendEmail: { id: m1 } }
+    mocks: { payments.createCustomer: { id: m1 } }
     expect:
       value: { sent: true }
       calls:
-        email.sendEmail: [{ to: ada@example.com }]
+        payments.createCustomer: [{ email: ada@example.com }]
   - name: not mocked
     input: { to: ada@example.com }
     expect: { status: 500 }
   - name: mocked as an error
     input: { to: ada@example.com }
-    mocks: { email.sendEmail: { error: { status: 503, message: out of ink } } }
+    mocks: { payments.createCustomer: { error: { status: 503, message: out of ink } } }
     expect: { status: 200 }
   - name: other calls
     input: { to: ada@example.com }
-    mocks: { email.sendEmail: { id: m1 } }
+    mocks: { payments.createCustomer: { id: m1 } }
     expect:
       calls:
-        email.sendEmail: []
+        payments.createCustomer: []
 """
     result = bbops_test(project(tmp_path, cases, "function: mail\n"))
     assert result.exit_code == 1
-    assert "'email.sendEmail' was called, and no mock answers it" in result.stdout
+    assert "'payments.createCustomer' was called, and no mock answers it" in result.stdout
     assert "expected status 200, found 500: out of ink in functions/mail.yaml:" in result.stdout
-    assert "calls of 'email.sendEmail': expected 0 members, found 1:" in result.stdout
+    assert "calls of 'payments.createCustomer': expected 0 members, found 1:" in result.stdout
     assert result.stdout.splitlines()[-1].startswith("3 failed, 1 passed")
+
+
+def committed(folder: Path) -> Path:
+    """Commit a project: what this version does not run is a warning in what was there before."""
+    for command in (("init", "-q", "-b", "main"), ("add", "-A"), ("commit", "-qm", "Start")):
+        git(folder, *command)
+    return folder
 
 
 def test_events_are_counted_where_they_happened(tmp_path: Path) -> None:
@@ -127,7 +135,7 @@ def test_events_are_counted_where_they_happened(tmp_path: Path) -> None:
   - name: wrong
     expect: { events: [] }
 """
-    folder = project(tmp_path, cases, "function: tell\n", functions__tell=function)
+    folder = committed(project(tmp_path, cases, "function: tell\n", functions__tell=function))
     result = bbops_test(folder)
     assert 'expected events [], found ["note.made"]' in result.stdout
     assert result.stdout.splitlines()[-1].startswith("1 failed, 1 passed")
@@ -171,7 +179,7 @@ def test_an_event_is_typed_by_the_payload(tmp_path: Path) -> None:
     event: { name: thing.made, payload: { id: one } }
     expect: {}
 """
-    result = bbops_test(project(tmp_path, cases, "function: tell\n", **TRIGGERS))
+    result = bbops_test(committed(project(tmp_path, cases, "function: tell\n", **TRIGGERS)))
     assert "the payload does not fit function 'tell': 'id' " in result.stdout
     assert result.stdout.splitlines()[-1].startswith("1 failed, 1 passed")
 
@@ -186,7 +194,7 @@ def test_rows_of_a_trigger_are_those_of_its_table(tmp_path: Path) -> None:
     trigger: {{ newRow: {row.replace("false", "9")}, oldRow: null }}
     expect: {{}}
 """
-    result = bbops_test(project(tmp_path, cases, "function: changed\n", **TRIGGERS))
+    result = bbops_test(committed(project(tmp_path, cases, "function: changed\n", **TRIGGERS)))
     assert "column 'done' needs true or false, got number" in result.stdout
     assert result.stdout.splitlines()[-1].startswith("1 failed, 1 passed")
 
@@ -331,7 +339,9 @@ def test_a_project_with_mistakes_is_not_run(tmp_path: Path) -> None:
 
 
 def test_a_project_without_tests_says_so(tmp_path: Path) -> None:
-    result = bbops_test(write(tmp_path, sample()))
+    folder = write(tmp_path, sample())
+    (folder / "tests/double.yaml").unlink()
+    result = bbops_test(folder)
     assert (result.exit_code, result.stdout[:18]) == (0, "there are no tests")
 
 

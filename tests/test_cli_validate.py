@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 
 from bbops.cli._group import Commands
 from bbops.cli._remembered import KEPT
+from tests.served import git
 from tests.test_cli import ROOT, bbops, environment
 
 MISTAKES = (
@@ -127,6 +128,9 @@ def test_warnings_alone_pass(good: Path) -> None:
     stray = good / "endpoint/notes.yaml"
     stray.parent.mkdir()
     stray.write_text("a: 1\n")
+    assert run("validate", good).exit_code == 1
+    for command in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "Start")):
+        git(good, *command)  # what was there before is a warning
     result = run("validate", good)
     assert result.exit_code == 0
     assert result.stdout.endswith("\n1 warning\n")

@@ -77,7 +77,8 @@ def test_a_link_of_the_page_leads_to_a_heading(contract: Contract) -> None:
 
 # ---- what is in it
 def test_each_published_route_is_in_it_once(project: Path, contract: Contract) -> None:
-    found, _ = validate(FolderTree(project))
+    tree = FolderTree(project)
+    found, _ = validate(tree, base=tree)
     assert found is not None
     published = {
         (one.method, re.sub(r":(\w+)", r"{\1}", one.path))
@@ -105,7 +106,8 @@ def test_nothing_of_a_hidden_endpoint_is_told() -> None:
 
 
 def test_no_env_variable_is_told(project: Path, contract: Contract) -> None:
-    found, _ = validate(FolderTree(project))
+    tree = FolderTree(project)
+    found, _ = validate(tree, base=tree)
     assert found is not None
     text = "\n".join(one.render(contract) for one in FORMATS.values())
     for name, variable in found.settings.model.env.items():

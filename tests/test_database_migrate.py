@@ -230,7 +230,7 @@ def test_seed_rows_come_back_but_are_never_changed(tmp_path: Path) -> None:
         ({"id": 3}, "'title' may not be null"),
         ({"id": 3, "title": 5}, "column 'title': expected a value of type string"),
         ({"id": 3, "title": "x", "at": "soon"}, "expected a value of type datetime"),
-        ({"id": 3, "title": "x", "parent_id": 9}, "1 rows of 'pages' refer to rows that 'pages'"),
+        ({"id": 3, "title": "x", "parent_id": 9}, "1 row of 'pages' for which 'pages' has none"),
     ],
 )
 def test_a_wrong_seed_row_undoes_the_whole_migration(

@@ -174,7 +174,7 @@ def test_more_rows_than_at_most_change_nothing(path: Path, durability: str) -> N
         async with opened(path, durability=durability) as database:
             await database.write("INSERT INTO counts VALUES (1), (2)")
             sql = "UPDATE counts SET n = 0 RETURNING n"
-            with pytest.raises(FlowError, match="at most 1 rows to change, found 2"):
+            with pytest.raises(FlowError, match="at most 1 row to change, found 2"):
                 await database.write(sql, at_most=1)
             assert await database.read("SELECT sum(n) FROM counts") == [(3,)]
             assert await database.write(sql, at_most=2) == [(0,), (0,)]

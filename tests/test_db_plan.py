@@ -63,7 +63,7 @@ def test_a_plan_says_what_is_safe_and_what_is_lost(data: Path) -> None:
     assert done.return_value == 1
     lines = done.output.splitlines()
     assert lines[0] == "safe         add column 'notes.more'"
-    assert lines[1].startswith("destructive  drop column 'notes.done' (1 rows would lose their")
+    assert lines[1].startswith("destructive  drop column 'notes.done' (1 row would lose its")
     assert lines[-1].startswith("once it is committed: bbops db approve ")
     told = json.loads(run("plan", "--json").output)
     assert [change["risk"] for change in told["changes"]] == ["safe", "destructive"]
@@ -74,7 +74,7 @@ def test_a_plan_says_what_cannot_be_made_and_its_cure(data: Path) -> None:
     write(NOTES + "  more: { type: text }\n")
     done = run("plan")
     assert done.return_value == 1
-    assert "impossible   add column 'notes.more' (1 rows would have no value for it)" in done.output
+    assert "impossible   add column 'notes.more' (1 row would have no value for it)" in done.output
     assert "make 'notes.more' nullable or give it a default" in done.output
 
 

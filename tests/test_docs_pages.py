@@ -10,15 +10,17 @@ import pytest
 from click.testing import CliRunner
 
 from bbops.check import validate
+from bbops.check._language import find_unsupported_parts
 from bbops.cli._group import Commands
 from bbops.load import kinds
 from bbops.steps._base import step_kinds
 from bbops.tree import MemoryTree
 from bbops.yaml.document import load
-from tests.conftest import PROJECT, ROOT, Files, sample
+from tests.conftest import BOARD, PROJECT, ROOT, Files, sample
 from tests.docs.examples import PROJECT as EXAMPLE
-from tests.docs.examples import files_of
+from tests.docs.examples import example_files, files_of, upcoming_files
 from tests.docs.pages import FOLDER, pages
+from tests.unsupported import files_with_unsupported, others, told_of
 
 PAGES = {
     path.relative_to(FOLDER).as_posix(): path.read_text() for path in sorted(FOLDER.rglob("*.md"))
@@ -58,11 +60,11 @@ def test_the_example_shows_each_step_or_its_page_does() -> None:
 def files_with(page: str, path: str, text: str) -> Files:
     """Return the project in which a block of a page stands as a file of its own."""
     if page.removesuffix(".md") in {model.__name__.lower() for model in kinds().values()}:
-        return {
-            found.relative_to(EXAMPLE).as_posix(): found.read_text()
-            for found in EXAMPLE.rglob("*.yaml")
-        }
+        example = example_files()
+        return example if path in example else upcoming_files()
     files = sample() | {path: text}
+    if "realtime: board" in text:
+        files["realtime/board.yaml"] = BOARD
     names = set(re.findall(r"env\.([A-Z_]+)", text))
     declared = "".join(f"  {name}: {{ secret: true }}\n" for name in sorted(names))
     files["project.yaml"] = PROJECT.replace("env:\n", f"env:\n{declared}")
@@ -80,14 +82,23 @@ def addon_file(name: str) -> str:
 
 
 @pytest.mark.parametrize(("page", "block"), BLOCKS, ids=lambda text: text.partition("\n")[0])
-def test_a_block_validates_without_a_word(page: str, block: str) -> None:
+def test_a_block_validates_and_only_what_is_not_run_is_told(page: str, block: str) -> None:
     first, _, text = block.partition("\n")
     path = first.removeprefix("# ")
     files = files_with(page, path, text)
     assert load(files[path].encode()).root == load(text.encode()).root
     if page == "../language.md":
         files |= dict(named(block) for where, block in BLOCKS if where == page)
-    assert [str(one) for one in validate(MemoryTree(files))[1]] == []
+    _, diagnostics = validate(MemoryTree(files))
+    assert others(diagnostics) == []
+    assert told_of(diagnostics) == files_with_unsupported(files)
+
+
+def test_upcoming_holds_each_kind_that_is_not_run_and_none_that_is() -> None:
+    """If not: move the files of a kind that now runs to docs/example."""
+    folders = {path.partition("/")[0] for path in upcoming_files().keys() - example_files().keys()}
+    assert folders - {"functions", "tests", "addons"} == {*find_unsupported_parts().kinds}
+    assert told_of(validate(MemoryTree(example_files()))[1]) == []
 
 
 def named(block: str) -> tuple[str, str]:

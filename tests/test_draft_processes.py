@@ -162,7 +162,8 @@ def test_a_process_that_ends_costs_its_own_requests_and_comes_back(served: Serve
         assert told[0].status_code == 502
         assert told[0].json()["error"]["code"] == "draftEnded"
         assert served.api.get("/hello").json()["version"] == 1
-        wait_for(lambda: client.get("hello").status_code == 200)
+        # a request that comes in as it dies may be lost with it
+        assert wait_for(lambda: client.get("hello").status_code == 200)
         assert process_of(served, "mortal") != pid
 
 

@@ -15,6 +15,7 @@ from tests.drafting import (
     SECRETS,
     Listener,
     address,
+    allow_host,
     branch,
     drafts,
     drafts_set,
@@ -142,6 +143,7 @@ def test_a_draft_keeps_its_cookies_and_sees_none_of_what_is_live(
         """,
         )
         served.commit("Look at cookies")
+    allow_host(served, "cookies", "127.0.0.1")
     listener.heard.clear()
     with enter(served, "cookies") as client:
         asked = {"cookie": "session=live; bbops=control; __Host-bbops=x"}
@@ -180,6 +182,7 @@ def test_a_draft_that_sends_everything_away_sends_nothing_that_is_live(
         """,
         )
         served.commit("Send all of it")
+    allow_host(served, "thief", "127.0.0.1")
     listener.heard.clear()
     with enter(served, "thief") as client:
         reply = client.post("leak")
@@ -190,6 +193,63 @@ def test_a_draft_that_sends_everything_away_sends_nothing_that_is_live(
     for value in (*SECRETS.values(), NOTE, "ada@example.com"):
         assert value.encode() not in sent
         assert value not in (served.home / "log").read_text()
+
+
+def test_a_draft_reaches_no_host_that_is_not_live_until_a_person_allows_it(
+    served: Served, listener: Listener
+) -> None:
+    with branch(served, "caller"):
+        write_flow(
+            served,
+            "caller",
+            f"""
+          - try: [ {{ http: {{ method: POST, url: "{address(listener)}", body: {{ a: 1 }} }} }} ]
+            catch:
+              - return: {{ status: 502, value: {{ code: "${{ error.code }}" }} }}
+          - return: {{ value: sent }}
+        """,
+        )
+        served.commit("Call out")
+    listener.heard.clear()
+    with enter(served, "caller") as client:
+        refused = client.post("leak")
+        assert (refused.status_code, refused.json()) == (502, {"code": "httpRefused"})
+        assert listener.heard == []
+        wrong = served.bbops("drafts", "allow", "caller", "127.0.0.1", "--commit", "0" * 12)
+        assert (wrong.returncode, "not 000000000000" in wrong.stderr) == (2, True)
+        allow_host(served, "caller", "127.0.0.1")
+        assert client.post("leak").status_code == 200
+        assert len(listener.heard) == 1
+        with branch(served, "caller-next"):  # what was allowed is allowed for one commit
+            git(served.repository, "reset", "-q", "--hard", "caller")
+            git(served.repository, "commit", "-q", "--allow-empty", "-m", "Go on")
+            git(served.repository, "branch", "-f", "caller", "HEAD")
+            head = git(served.repository, "rev-parse", "HEAD")
+        assert wait_for(lambda: client.post("leak").headers["x-release"] == head[:12])
+        assert client.post("leak").json() == {"code": "httpRefused"}
+
+
+def test_what_the_live_release_reaches_a_draft_may_reach(
+    served: Served, listener: Listener
+) -> None:
+    steps = f"""
+          - http: {{ method: POST, url: "{address(listener)}", body: {{ a: 1 }} }}
+          - return: {{ value: sent }}
+        """
+    write_flow(served, "calls", steps)
+    served.commit("Call out")
+    served.live()
+    try:
+        with branch(served, "calls-more"):
+            served.edit("functions/calls.yaml", "a: 1", "a: 2")
+            served.commit("Call out with more")
+        listener.heard.clear()
+        with enter(served, "calls-more") as client:
+            assert client.post("leak").status_code == 200
+        assert listener.heard == [b'{"a":2}']
+    finally:
+        git(served.repository, "revert", "--no-edit", "HEAD")
+        served.live()
 
 
 def test_no_statement_of_a_draft_reaches_the_live_database(served: Served) -> None:

@@ -136,6 +136,19 @@ def test_a_route_without_a_permission_answers_nobody(tmp_path: Path) -> None:
     tried.close()
 
 
+def test_no_call_takes_a_key_that_it_does_not_know(world: Tried) -> None:
+    """A key that is misspelt would be left out without a word."""
+    handlers = [
+        one for route in world.app.routes if isinstance(route, HTTPRoute)
+        for one in route.route_handlers
+    ]  # fmt: skip
+    known = [one.parsed_fn_signature.parameters.get("data") for one in handlers]
+    bodies = {one.annotation for one in known if one is not None}
+    assert len(bodies) > 10
+    loose = [one.__name__ for one in bodies if not one.__struct_config__.forbid_unknown_fields]
+    assert loose == []
+
+
 def test_what_takes_nobody_is_on_the_list(every: list[Route]) -> None:
     public = {one.name for one in every if one.permission is Permission.BE_ANYBODY}
     assert public == NOBODYS

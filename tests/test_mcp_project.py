@@ -9,12 +9,16 @@ from typing import Any
 
 import pytest
 
+from bbops.addons._base import kinds as addon_kinds
+from bbops.addons._base import step_keys
+from bbops.check._language import find_unsupported_parts
 from bbops.git.store import Store
 from bbops.load import kinds
 from bbops.mcp.refs import FOLDERS
 from bbops.mcp.tool import call, find_tool
 from bbops.mcp.words import KINDS
 from bbops.mcp.workshop.performing import every_work, find_doing, perform
+from bbops.steps._base import step_kinds
 from tests.checkouts import TOOLS, Agent, agent, make_repository, small_repository
 from tests.served import git
 from tests.small_project import write_project
@@ -142,6 +146,21 @@ def test_every_step_and_addon_has_a_schema(agent: Agent) -> None:
         assert found["choices"]
         assert "config" in found["schema"]["properties"]
         assert agent.call("context_schema", step=next(iter(found["choices"])))["schema"]
+
+
+def test_a_schema_says_what_this_version_does_not_run(agent: Agent) -> None:
+    parts = find_unsupported_parts()
+    asked = [
+        *({"kind": kind} for kind in KINDS if FOLDERS.get(kind)),
+        *({"step": step} for step in [*step_kinds(), *step_keys()]),
+        *({"addon": addon} for addon in addon_kinds()),
+    ]
+    absent = {*parts.kinds, *parts.steps, *parts.addon_steps, *parts.addons}
+    for one in asked:
+        (name,) = one.values()
+        note = agent.call("context_schema", **one).get("note", "")
+        told = "this version does not run it yet" in note
+        assert told == (FOLDERS.get(name, name) in absent), one
 
 
 # ---- preview and apply

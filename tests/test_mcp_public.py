@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from bbops.check._language import find_unsupported_parts
 from bbops.mcp.skills import read_skills
 from bbops_server.accounts.people import NewPerson
 from bbops_server.accounts.rules import GrantScope, Role
@@ -119,6 +120,16 @@ def test_a_search_is_bounded(nobody: Agent) -> None:
     assert len(nobody.result("docs_search", {"query": "table", "limit": 2})["results"]) == 2
     assert "<= 20" in nobody.refusal("docs_search", {"query": "table", "limit": 21})
     assert "<= 200" in nobody.refusal("docs_search", {"query": "x" * 201})
+
+
+def test_what_is_not_run_is_told_by_the_language_itself(nobody: Agent) -> None:
+    parts = find_unsupported_parts()
+    told = nobody.result("platform_help")["notSupported"]
+    assert told == [*parts.kinds, *parts.steps, *parts.addon_steps]
+    addons = nobody.result("addon_list")["addons"]
+    assert [one["id"] for one in addons if one.get("notSupported")] == [*parts.addons]
+    steps = [step for one in addons for step in one["steps"]]
+    assert [one["name"] for one in steps if one.get("notSupported")] == [*parts.addon_steps]
 
 
 def test_addons_are_listed_and_told_in_detail(nobody: Agent) -> None:

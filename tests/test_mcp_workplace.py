@@ -49,7 +49,7 @@ def test_a_draft_answers_a_request(house: House) -> None:
 
 def test_a_failure_in_a_draft_has_its_file_and_line(house: House) -> None:
     agent = house.agent()
-    steps = [{"set": {"zero": "${ 0 }"}}, {"return": {"value": "${ 1 / vars.zero }"}}]
+    steps = [{"set": {"x": "${ '{}' | parseJson }"}}, {"return": {"value": "${ 1 + vars.x.y }"}}]
     agent.change("fails", {"op": "put", "ref": "function/hello", "body": {"steps": steps}})
     found = agent.call("preview_request", draft="fails", method="GET", path="/hello")
     assert found["status"] == 500

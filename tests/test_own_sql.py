@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,10 +12,11 @@ from hypothesis import strategies as st
 
 from bbops.check import validate
 from bbops.compile.release import build
+from bbops.runtime.failures import FlowError
 from bbops.sql.own import read_statement
 from bbops.tree import MemoryTree
 from tests.conftest import NOTES, with_function
-from tests.postgres import DATABASES, place_of
+from tests.postgres import DATABASES, ON_SQLITE, place_of
 from tests.workbench import Bench
 
 USERS = """
@@ -129,3 +131,107 @@ def test_sql_of_a_project_for_postgresql_is_not_tried_on_sqlite() -> None:
     (found,) = build(tree).diagnostics
     assert (found.code, str(found.place)) == ("other-database", "project.yaml:9:21")
     assert found.message == "the project's SQL is for PostgreSQL, and this database is SQLite"
+
+
+# ---- what is closed to it
+CLOSED = [
+    "SELECT * FROM sqlite_master", "SELECT * FROM sqlite_schema", 'SELECT * FROM "sqlite_master"',
+    "SELECT * FROM pragma_table_info('users')", "SELECT * FROM pragma_database_list",
+    "SELECT * FROM main.sqlite_master", "SELECT hash FROM _bbops_api_keys",
+    "SELECT * FROM dbstat", "SELECT * FROM sqlite_stmt", "SELECT sqlite_version()",
+    "SELECT sqlite_compileoption_used('x')", "SELECT load_extension('x')",
+    "SELECT fts3_tokenizer('x')", "SELECT writefile('x', 'y')",
+    "WITH x AS (SELECT * FROM sqlite_temp_master) SELECT * FROM x",
+    "SELECT id, (SELECT group_concat(sql) FROM sqlite_master) FROM notes",
+]  # fmt: skip
+CLOSED_ON_POSTGRES = [
+    "SELECT * FROM pg_catalog.pg_authid", "SELECT * FROM pg_shadow", "SELECT pg_sleep(1)",
+    'SELECT "pg_sleep"(1)', "SELECT pg_read_file('/etc/passwd')", "SELECT lo_import('/etc/passwd')",
+    "SELECT * FROM dblink('host=x', 'SELECT 1') AS a(b int)", "SELECT current_setting('port')",
+    "SELECT set_config('role', 'x', false)", "SELECT * FROM information_schema.tables",
+    "SELECT query_to_xml('SELECT pg_sleep(1)', true, true, '')",
+    "SELECT * FROM ts_stat('SELECT pg_sleep(1)')", 'SELECT U&"\\0070g_sleep"(1)',
+    "SELECT E'\\'', pg_sleep(1), 'x'", "SELECT ARRAY[pg_sleep(1)]", "SELECT pg_sleep /* */ (1)",
+    "SELECT * INTO copied FROM notes", "SELECT hash FROM _bbops_api_keys",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("statement", CLOSED)
+def test_what_is_no_table_of_the_project_is_closed_to_statements(statement: str) -> None:
+    assert "[sql]" in "\n".join(mistakes(statement))
+
+
+@pytest.mark.parametrize("statement", CLOSED_ON_POSTGRES)
+def test_the_catalog_of_postgresql_is_closed_to_statements(statement: str) -> None:
+    files = with_function(own(statement)) | {"tables/users.yaml": USERS}
+    files["project.yaml"] += "database: { engine: postgres }\n"
+    found = [str(one) for one in validate(MemoryTree(files))[1]]
+    assert any("[sql]" in one for one in found), found
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("statement", CLOSED)
+@pytest.mark.parametrize("way", ["alone", "in a transaction"])
+def test_the_database_refuses_what_is_closed_even_where_nobody_has_looked(
+    way: str, statement: str, bench: Bench
+) -> None:
+    async def run() -> object:
+        if way == "alone":
+            return await bench.door.rows(statement)
+        async with bench.door.transaction() as transaction:
+            return await transaction.rows(statement, writes=True)
+
+    with pytest.raises(FlowError, match="the statement failed"):
+        bench.loop.run_until_complete(run())
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("statement", [
+    "UPDATE sqlite_master SET sql = ''", "INSERT INTO _bbops_notes VALUES ('a', 'b')",
+    "DELETE FROM _bbops_schema", "CREATE TABLE x (a)", "DROP TABLE notes",
+    "WITH x AS (SELECT 1) DELETE FROM _bbops_notes RETURNING name",
+])  # fmt: skip
+def test_the_database_refuses_writes_to_what_is_not_the_project_s(
+    statement: str, bench: Bench
+) -> None:
+    with pytest.raises(FlowError, match="the statement failed"):
+        bench.loop.run_until_complete(bench.door.rows(statement, writes=True))
+
+
+def test_what_is_usual_stays_open(bench: Bench) -> None:
+    both = [
+        "WITH x AS (SELECT id, title FROM notes) SELECT n.id FROM x n JOIN notes m ON m.id = n.id",
+        "SELECT count(*) AS id, max(length(title)), coalesce(min(title), 'a') FROM notes",
+        "SELECT id, row_number() OVER (ORDER BY title) AS place FROM notes WHERE title LIKE 't%'",
+        "SELECT replace(trim(title), 'o', '0') AS a, CURRENT_TIMESTAMP AS b FROM notes",
+    ]
+    for statement in both:
+        assert bench.run(own(statement))
+
+
+@ON_SQLITE
+def test_json_and_schema_changes_of_others_keep_statements_running(bench: Bench) -> None:
+    function = own("SELECT value FROM json_each('[1,2]') UNION ALL SELECT id FROM notes")
+    before = bench.run(function)
+    bench.sql("CREATE TABLE another (a INTEGER)")
+    assert bench.run(function) == before
+    deletes = own("DELETE FROM notes WHERE id IN (SELECT value FROM json_each('[1]'))",
+                  "      mode: write")  # fmt: skip
+    assert bench.run(deletes) == {"count": 1}
+
+
+@pytest.mark.parametrize(("text", "value"), [
+    ("instr('aXb', 'X')", 2), ("instr('a', 'X')", 0), ("instr(12.0, '.')", 3),
+    ("instr(NULL, 'a')", None), ("instr(x'616263', x'63')", 3), ("instr('ü.', '.')", 2),
+    ("replace('abab', 'a', 'c')", "cbcb"), ("replace('abab', '', 'c')", "abab"),
+    ("replace(1.5, '.', ',')", "1,5"), ("replace('a', 'a', NULL)", None),
+    ("trim('xaxx', 'x')", "a"), ("ltrim('xxa', 'xy')", "a"), ("rtrim('ab', '')", "ab"),
+    ("trim('  a ')", "a"), ("json_patch('{\"a\":1}', '{\"b\":2}')", '{"a":1,"b":2}'),
+])  # fmt: skip
+@ON_SQLITE
+def test_bounded_functions_give_what_sqlite_s_own_give(
+    text: str, value: object, bench: Bench
+) -> None:
+    (theirs,) = sqlite3.connect(":memory:").execute(f"SELECT {text}").fetchone()
+    (ours,) = bench.run(own(f"SELECT {text} AS a"))
+    assert ours["a"] == theirs == value

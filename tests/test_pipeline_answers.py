@@ -115,7 +115,7 @@ def test_a_computed_status_that_is_no_error_cannot_be_thrown(status: Any, ask: A
 def test_a_header_value_that_ends_its_line_is_never_sent(step: str, value: str, ask: Ask) -> None:
     rest = "status: 400, value: 1, headers: { x-name: '${ input.value }' }"
     reply = answer(ask, f"steps:\n  - {step}: {{ {rest} }}\n", value)
-    assert reply.status == 500
+    assert reply.status == 400
     assert "x-name" not in reply.headers
 
 

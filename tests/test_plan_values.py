@@ -209,7 +209,7 @@ def test_a_change_that_cannot_be_made_is_refused(dropped: tuple[Plan, str]) -> N
     answer = json.loads(told)
     answer["changes"][0] |= {"risk": "impossible", "why": "rows refer to nothing"}
     (why,) = complete(found, read_answer(answer)).verdict.refused
-    assert why == "drop column 'orders.note' cannot be made: 1 rows refer to nothing"
+    assert why == "drop column 'orders.note' cannot be made: 1 row refers to nothing"
 
 
 def test_an_answer_may_say_which_values_are_set() -> None:

@@ -146,7 +146,7 @@ def test_statements_of_one_transaction_are_done_wholly(run: Run) -> None:
     async def use(database: Postgres) -> None:
         with pytest.raises(DatabaseFailure):
             await database.write_all([(ADD, ("a", 1)), (ADD, ("a", 2))])
-        with pytest.raises(FlowError, match="expected at most 1 rows to change, found 2"):
+        with pytest.raises(FlowError, match="expected at most 1 row to change, found 2"):
             await database.write_all([(ADD, ("a", 1)), (ADD, ("b", 2)),
                                       ("DELETE FROM rows RETURNING 1", ())], at_most=1)  # fmt: skip
         assert (await database.read("SELECT count(*) FROM rows"))[0][0] == 0

@@ -165,7 +165,7 @@ def test_a_text_with_a_nul_is_refused(bench: Bench) -> None:
 
 def test_a_fraction_is_no_whole_number(bench: Bench) -> None:
     half = "update: { table: items, where: id == 1, data: { size: '${ row.id / 2 }' } }"
-    assert bench.ask(bench.client(stored(half))).status == 500
+    assert bench.ask(bench.client(stored(half))).status == 400
     assert bench.run(stored(half.replace("id / 2", "id / 1"))) == {"count": 1}
 
 

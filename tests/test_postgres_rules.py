@@ -116,7 +116,7 @@ def test_a_rule_is_taken_back_that_a_row_breaks_which_came_between(place: Postgr
 def test_a_null_that_came_between_is_told(place: PostgresPlace) -> None:
     query(place, "UPDATE people SET nick = 'n'")
     when(place, 'ADD CONSTRAINT "_bbops_filled', "UPDATE people SET nick = NULL WHERE id = 2")
-    with pytest.raises(MigrationRefused, match="1 rows of 'people' hold null in 'nick'"):
+    with pytest.raises(MigrationRefused, match="1 row of 'people' with null in 'nick'"):
         migrate.apply(place, changed(people("nick", nullable=None)))
     end(place)
 
@@ -129,7 +129,7 @@ def test_a_live_release_serves_on_without_a_rule_that_rows_break(place: Postgres
         rollout.narrow(place)
     end(place)
     assert rollout.plan(place, RULES).is_behind
-    with pytest.raises(MigrationRefused, match="1 rows break the new rule: id 2"):
+    with pytest.raises(MigrationRefused, match="1 row breaks the new rule: id 2"):
         rollout.narrow(place)
     query(place, "UPDATE people SET age = 50 WHERE id = 2")
     rollout.narrow(place)

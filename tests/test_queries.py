@@ -195,7 +195,7 @@ def test_a_request_chooses_among_the_orders_that_its_shape_names(bench: Bench) -
 )
 def test_what_a_request_orders_by_is_a_column_and_a_direction(sort: str, bench: Bench) -> None:
     client = bench.client(find("orderBy: '${ input.sort }'", "input: { sort: json }\n"))
-    assert bench.ask(client, {"sort": sort}).status == 500
+    assert bench.ask(client, {"sort": sort}).status == 400
 
 
 def test_limit_and_offset_make_pages(bench: Bench) -> None:
@@ -207,7 +207,7 @@ def test_limit_and_offset_make_pages(bench: Bench) -> None:
 @pytest.mark.parametrize("limit", [-1, 1.5, "2", None, 2**70, True])
 def test_a_limit_that_is_no_count_fails(limit: Any, bench: Bench) -> None:
     client = bench.client(find("limit: '${ input.n }'", "input: { n: json? }\n"))
-    assert bench.ask(client, {"n": limit}).status == 500
+    assert bench.ask(client, {"n": limit}).status == 400
 
 
 def test_a_list_has_at_most_a_thousand_rows_unless_it_says_more(bench: Bench) -> None:

@@ -238,7 +238,7 @@ def test_a_request_for_another_protocol_is_answered_as_if_it_had_not_asked(
 
 
 def test_a_large_body_of_such_a_request_is_no_head(server: Running) -> None:
-    note = b'{"title": "%s"}' % (b"x" * 600_000)
+    note = b'{"title": "x"%s}' % (b" " * 600_000)
     asked = post(*UPGRADES["h2c"], f"Content-Length: {len(note)}", body=note)
     assert [answer.status for answer in send(server.url, asked + LAST)] == [201, 200]
 

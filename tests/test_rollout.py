@@ -186,7 +186,7 @@ def test_a_required_column_is_hidden_and_lets_rows_without_it_in(database: Path)
     query(database, "UPDATE _copy SET id = NULL, email = NULL, team_id = NULL")
     query(database, "INSERT INTO people SELECT * FROM _copy")
     message = refusal(database, OLD)
-    assert "forbid null in column 'people.email' (1 rows hold null: id 4)" in message
+    assert "forbid null in column 'people.email' (1 row holds null: id 4)" in message
     query(database, "UPDATE people SET email = 'new@x', team_id = 1 WHERE id = 4")
     publish(database, OLD)
     assert people_of(database, "email") == ["1@x", "2@x", "3@x", "new@x"]
@@ -242,7 +242,7 @@ def test_rows_that_break_a_rule_meanwhile_stall_the_narrowing_and_nothing_else(
     rollout.settle(database, "a release")
     with pytest.raises(MigrationRefused) as caught:
         rollout.narrow(database)
-    assert "'people.word' (1 rows break the new rule: id 2)" in caught.value.message
+    assert "'people.word' (1 row breaks the new rule: id 2)" in caught.value.message
     assert "bbops db narrow" in caught.value.hint
     assert rollout.plan(database, wanted).is_behind
     query(database, "UPDATE people SET word = 'ok' WHERE id = 2")
@@ -284,7 +284,7 @@ def test_a_check_holds_from_the_narrowing_on_and_ends_before_the_swap(database: 
     assert str(planned.migration.changes[0]) == "change the checks of table 'people' after the swap"
     query(database, "UPDATE people SET age = 17 WHERE id = 1")
     rollout.settle(database, "a release")
-    with pytest.raises(MigrationRefused, match="1 rows break the new rule: id 1"):
+    with pytest.raises(MigrationRefused, match="1 row breaks the new rule: id 1"):
         rollout.narrow(database)
     query(database, "UPDATE people SET age = 18 WHERE id = 1")
     rollout.narrow(database)

@@ -25,7 +25,7 @@ def test_what_loses_something_is_told_with_its_rows(database: Path, name: str) -
 def test_digits_that_would_not_come_back_the_same_wait(database: Path) -> None:
     query(database, "UPDATE people SET code = '007' WHERE id = 2")
     message = refusal(database, changed(to("code", "integer")), "destructive")
-    assert "'people.code' (1 rows hold string that integer does not keep whole: id 2)" in message
+    assert "'people.code' (1 row holds string that integer does not keep whole: id 2)" in message
 
 
 @pytest.mark.parametrize("name", IMPOSSIBLE)

@@ -114,7 +114,8 @@ def test_it_describes_itself(ask: Ask) -> None:
         "/api/projects/{name}/accept", "/api/projects/{name}/mcp",
         "/api/projects/{name}/requests", "/api/projects/{name}/drafts",
         "/api/projects/{name}/drafts/{slug}/token", "/api/projects/{name}/drafts/{slug}/renew",
-        "/api/projects/{name}/drafts/{slug}/rows", "/api/projects/{name}/contract",
+        "/api/projects/{name}/drafts/{slug}/rows",
+            "/api/projects/{name}/drafts/{slug}/hosts", "/api/projects/{name}/contract",
         "/api/projects/{name}/drafts/{slug}/contract", "/api/projects/{name}/plan",
         "/api/projects/{name}/frontends",
         "/api/projects/{name}/versions", "/api/projects/{name}/publications",
@@ -207,3 +208,10 @@ def test_a_request_with_too_large_headers_is_refused(ask: Ask) -> None:
     assert ask("/api/projects", headers={"x-a": "a" * 40_000}).status_code == 431
     assert ask("/api/projects?" + "a" * 40_000).status_code == 431
     assert ask(f"/api/projects/{'a' * 10_000}/status").status_code == 400
+
+
+def test_a_key_that_is_not_known_is_refused_by_its_name(ask: Ask) -> None:
+    body = {"commit": "b" * 7, "comit": "c" * 7}
+    answer = ask("/api/projects/small/accept", method="POST", body=body)
+    assert answer.status_code == 400
+    assert "comit" in answer.json()["error"]["message"]

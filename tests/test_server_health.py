@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import signal
@@ -15,6 +16,7 @@ import pytest
 
 from bbops_server.processes import Child, Health, LivingChild
 from tests.raw import LAST, send
+from tests.small_project import endpoint
 from tests.test_server_processes import Running, wait_until_gone
 
 QUICK = Health(word_seconds=0.05, silence_seconds=0.5)
@@ -145,5 +147,66 @@ def test_a_data_process_that_hangs_is_replaced_and_connections_wait_for_the_new_
         assert seconds < 20
         assert server.publish({})["replaced"] == 1
         assert "said nothing for 10 s" in Path(server.log.name).read_text()
+    finally:
+        server.close()
+
+
+@pytest.mark.long
+def test_while_a_data_process_hangs_the_others_answer_and_it_is_replaced_once(
+    tmp_path: Path,
+) -> None:
+    server = Running(tmp_path, 2)
+    try:
+        os.kill(server.data_pids[0], signal.SIGSTOP)
+        for _ in range(20):
+            (answer,) = send(server.url, LAST)
+            assert answer.status == 200
+        wait_until_gone(server.data_pids[:1], 20)
+        for _ in range(20):
+            (answer,) = send(server.url, LAST)
+            assert answer.status == 200
+        assert server.publish({})["replaced"] == 1
+    finally:
+        server.close()
+
+
+SEARCH = {
+    "tables/notes.yaml": "columns:\n  id: { type: integer, primaryKey: true, auto: increment }\n"
+    "  title: { type: text, maxLength: 1000000 }\n",
+    "functions/add.yaml": "input:\n  title: string\nsteps:\n"
+    "  - insert: { table: notes, data: { title: '${ input.title }' } }\n"
+    "  - return: { status: 201 }\n",
+    "functions/search.yaml": "input:\n  word: string\nsteps:\n"
+    "  - find: { table: notes, where: title | contains(input.word) }\n    as: notes\n"
+    "  - return: { value: { count: '${ vars.notes | length }' } }\n",
+    "endpoints/search.yaml": endpoint("POST", "/search", "search"),
+}
+
+
+def posted(path: str, name: str, text: str) -> bytes:
+    body = json.dumps({name: text}).encode()
+    head = f"POST {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n"
+    return (
+        f"{head}content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n".encode()
+        + body
+    )
+
+
+def test_one_anonymous_search_for_a_long_text_ends_no_process(tmp_path: Path) -> None:
+    server = Running(tmp_path, 1)
+    try:
+        server.publish(SEARCH)
+        for _ in range(3):
+            (answer,) = send(server.url, posted("/notes", "title", "a" * 900_000))
+            assert answer.status == 201
+        begun = time.monotonic()
+        (answer,) = send(server.url, posted("/search", "word", "a" * 450_000 + "b"))
+        assert answer.status == 400
+        (answer,) = send(server.url, posted("/search", "word", "a" * 999 + "b"))
+        assert answer.status == 200
+        (answer,) = send(server.url, LAST)
+        assert answer.status == 200
+        assert time.monotonic() - begun < 5
+        assert server.publish({})["replaced"] == 0
     finally:
         server.close()

@@ -12,7 +12,8 @@ import bbops.steps
 from bbops.errors import ProjectError
 from bbops.steps import _base
 from bbops.steps._base import Example, step_kinds
-from tests.conftest import with_function
+from bbops.tree import MemoryTree
+from tests.conftest import BOARD, with_function
 from tests.docs.examples import function_of
 
 KINDS = sorted(step_kinds())
@@ -32,7 +33,10 @@ def test_example_of_step_does_what_it_says(
     kind: str, example: Example, ask: Callable[..., Any]
 ) -> None:
     assert f"{kind}:" in example.steps
-    reply = ask(with_function(function_of(example)), "POST", "/run", example.input)
+    files = with_function(function_of(example))
+    if "realtime: board" in example.steps:
+        files["realtime/board.yaml"] = BOARD
+    reply = ask(files, "POST", "/run", example.input, base=MemoryTree(files))
     assert (reply.status, reply.json) == (example.status, example.value)
 
 

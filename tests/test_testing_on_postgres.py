@@ -85,7 +85,7 @@ def test_rows_stand_in_any_order_and_wrong_ones_are_named(
         built = build(MemoryTree(files), database="postgres" if url else "sqlite")
         assert built.project is not None, built.diagnostics
         with Runner(built, url) as runner:
-            (one,) = choose(built.project)
+            (one,) = choose(built.project, "run")
             outcome = asyncio.run(runner.run(one))
         assert [one.message for one in outcome.wrong] == wrong
 

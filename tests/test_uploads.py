@@ -277,7 +277,7 @@ def test_it_is_gone_whatever_happens(
         status, _, _ = await raw_ask(
             client, "POST", "/run", headers=given, parts=parts, leaves=how == "leaves"
         )
-        assert status == {"leaves": 0, "fails": 500, "refused": 413}[how]
+        assert status == {"leaves": 0, "fails": 400, "refused": 413}[how]
         for _ in range(200):
             if not left(folders):
                 return

@@ -32,7 +32,7 @@ class Bench:
         self.database: Engine = "sqlite" if isinstance(place, Path) else "postgres"
         self.loop = asyncio.new_event_loop()
         tree = MemoryTree(with_function("steps: [log: { message: a }]\n") | files)
-        project = build(tree, database=self.database).project
+        project = build(tree, database=self.database, base=tree).project
         assert project is not None
         self.tables = {name: table.model for name, table in project.tables.items()}
         apply(place, self.tables)
@@ -52,7 +52,7 @@ class Bench:
     def client(self, function: str, door: Any = None) -> Client:
         """Return a client whose `/run` answers by this function, through a `door` of its own."""
         tree = MemoryTree(with_function(function) | self.files)
-        built = build(tree, self.cache, database=self.database)
+        built = build(tree, self.cache, database=self.database, base=tree)
         if built.project is None:
             raise ProjectError(built.diagnostics)
         host = self.host if door is None else replace(self.host, database=door)

@@ -26,6 +26,7 @@ from bbops.expressions.values import Constant, Value, ValueField
 from bbops.model import Model
 from bbops.names import EnvReference, env_name
 from bbops.registry import file_name, members
+from bbops.runtime.vendors import find_steps, module_of
 from bbops.steps._base import Checking, Example, Step
 from bbops.steps._flow import Flow
 
@@ -142,6 +143,8 @@ class AddonKind:
     config: type[Model]
     actions: Mapping[str, Action]
     config_example: str = ""
+    hosts: tuple[str, ...] = ()
+    """What its steps reach, where no `endpoint` is set; `*.` stands for all below a name."""
 
     @property
     def needs_config(self) -> tuple[str, ...]:
@@ -188,6 +191,12 @@ class AddonStep(Step):
 
     id: ClassVar[str]
     action: ClassVar[Action]
+
+    @classmethod
+    def is_supported(cls) -> bool:
+        """Return whether this version does the step."""
+        addon, _, action = cls.id.partition(".")
+        return action in find_steps(addon)
 
     @property
     def given(self) -> dict[str, Value]:
@@ -289,6 +298,7 @@ def _make(key: str, addon_title: str, action: Action) -> type[Step]:
     held: Any = (Annotated[parameters, BeforeValidator(_no_parameters)], Field(alias=key))
     step = create_model(name, __base__=AddonStep, __doc__=action.summary, **{_FIELD: held})
     step.id, step.action = key, action
+    step.run_by = module_of(key.partition(".")[0])
     step.title = f"{addon_title}: {action.title}"
     step.examples = (Example(action.title, action.example),)
     return step

@@ -93,4 +93,5 @@ ADDON = AddonKind(
     "secretAccessKey: ${ env.STORAGE_SECRET }\n"
     "bucket: files\n"
     "region: eu-central-1",
+    hosts=("*.amazonaws.com",),
 )

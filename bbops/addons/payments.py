@@ -133,4 +133,5 @@ ADDON = AddonKind(
     },
     config_example="secretKey: ${ env.PAYMENTS_SECRET_KEY }\n"
     "webhookSigningSecret: ${ env.PAYMENTS_WEBHOOK_SECRET }",
+    hosts=("api.stripe.com",),
 )

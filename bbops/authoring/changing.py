@@ -117,8 +117,8 @@ class Change:
     def problems(self) -> list[Diagnostic]:
         """Return the errors that the project would have, and has not now."""
         tree = self.folder.tree
-        _, before = validate(tree)
-        _, after = validate(ChangedTree(tree, self.files))
+        _, before = validate(tree, base=tree)
+        _, after = validate(ChangedTree(tree, self.files), base=tree)
         known = {_key(_as_moved(one, self.moved)) for one in before}
         return [one for one in after if one.severity == "error" and _key(one) not in known]
 

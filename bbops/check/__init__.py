@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 
 from bbops.check._again import take_over
 from bbops.check._frontend import check_frontend
+from bbops.check._known_folders import keep_known_folders
+from bbops.check._supported import check_supported
 from bbops.diagnostics import Diagnostic, has_errors
 from bbops.load import Cache as LoadCache
-from bbops.load import load
+from bbops.load import Loaded, load
 from bbops.project import Project
 from bbops.registry import members
 from bbops.tree import Tree
@@ -30,20 +32,53 @@ class Cache:
 
 
 def validate(
-    tree: Tree, cache: Cache | None = None
+    tree: Tree, cache: Cache | None = None, *, base: Tree | None = None
 ) -> tuple[Project | None, tuple[Diagnostic, ...]]:
     """Return the project of a tree and everything that is wrong with it.
 
     O(changed files) with a warm cache, plus what is looked at as a whole, such as the routes.
+
+    Args:
+        base: what was accepted before; the tree itself where it is only read. What it holds that
+            this version does not run is a warning; anything more is an error.
     """
     cache = cache or Cache()
     loaded = load(tree, cache.files)
-    if loaded.project is None:
+    project = loaded.project
+    if project is None:
         return None, loaded.diagnostics
-    rules = {*check(loaded.project, cache.project), *check_frontend(loaded.project, tree)}
-    found = tuple(sorted({*loaded.diagnostics, *rules}))
-    cache.project = loaded.project
-    return (None if has_errors(found) else loaded.project), found
+    before = _Before(base, loaded if base is tree else None, cache.files)
+    rules = {*check(project, cache.project), *check_frontend(project, tree)}
+    unsupported = {
+        one for one in check_supported(project, before.project)
+        if one.place.file not in project.mended
+    }  # fmt: skip
+    read = keep_known_folders(loaded.diagnostics, before.diagnostics)
+    found = tuple(sorted({*read, *rules, *unsupported}))
+    cache.project = project
+    return (None if has_errors(found) else project), found
+
+
+@dataclass(slots=True)
+class _Before:
+    """What was accepted before, read when somebody asks."""
+
+    tree: Tree | None
+    loaded: Loaded | None
+    files: LoadCache
+
+    def project(self) -> Project | None:
+        found = self._load()
+        return found.project if found else None
+
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        found = self._load()
+        return found.diagnostics if found else ()
+
+    def _load(self) -> Loaded | None:
+        if self.loaded is None and self.tree is not None:
+            self.loaded = load(self.tree, self.files)
+        return self.loaded
 
 
 def check(project: Project, before: Project | None = None) -> tuple[Diagnostic, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bbops.check._order import Graph, dependencies, in_order
+from bbops.check._roles import roles_of
 from bbops.check._ways import ways_to
 from bbops.check.flows import Flows
 from bbops.diagnostics import has_errors
@@ -47,16 +48,16 @@ def _may_reuse(project: Project, before: Project) -> bool:
         if _blobs(getattr(project, kind)) != _blobs(getattr(before, kind)):
             return False
     told = {trigger.model.function for trigger in project.triggers.values()}
-    _, users = _sign_in(project)
+    _, users, _ = _sign_in(project)
     if _blob(project.tables, users) != _blob(before.tables, users):
         return False
     return all(_blob(project.functions, name) == _blob(before.functions, name) for name in told)
 
 
-def _sign_in(project: Project) -> tuple[bool, str]:
-    """Return what functions may depend on of `auth`: whether it is there, and the users' table."""
+def _sign_in(project: Project) -> tuple[bool, str, tuple[str, ...]]:
+    """Return what functions may depend on of `auth`: whether it is there, users' table, roles."""
     auth = project.settings.model.auth
-    return auth is not None, auth.users or "" if auth else ""
+    return auth is not None, auth.users or "" if auth else "", roles_of(project)
 
 
 def _stale(project: Project, before: Project, known: Flows, graph: Graph) -> set[str]:

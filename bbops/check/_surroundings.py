@@ -9,13 +9,15 @@ from bbops.check._ways import Way, joined_root, ways_to
 from bbops.expressions.types import ANY, INTEGER, SECRET, TEXT, Type, list_of, map_of
 from bbops.project import Authentication, Project, Resource
 from bbops.resources.function import Function
+from bbops.resources.trigger import Trigger
 from bbops.shape import Shape, shape_types
 from bbops.steps._checking import Arguments
 
-_LATER = {
+_MARK = "" if Trigger.is_supported() else ", which this version does not run yet"
+_ELSEWHERE = {
     "env": "declare it under 'env' in project.yaml",
-    "event": "only functions of triggers have an event",
-    "trigger": "only functions of triggers have it",
+    "event": "only functions of triggers have an event" + _MARK,
+    "trigger": "only functions of triggers have it" + _MARK,
     "error": "only 'catch' has it",
     "row": "only 'where', and single columns of 'update' and 'do', have the stored row",
 }
@@ -57,7 +59,7 @@ def readable(project: Project, name: str, private: Arguments) -> dict[str, Type]
 def missing(project: Project, function: Resource[Function]) -> dict[str, str]:
     """Return why names that exist elsewhere do not exist in this function, for hints."""
     name, model, ways = function.name, function.model, ways_to(project, function.name)
-    found = dict(_LATER)
+    found = dict(_ELSEWHERE)
     if any(way.is_middleware for way in ways):
         found["input"] = "middleware runs before the body is read"
     elif model.input is None:

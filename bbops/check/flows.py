@@ -10,9 +10,11 @@ from itertools import count
 from bbops.check._before import known_before
 from bbops.check._events import payloads, topics
 from bbops.check._order import Graph, dependencies, in_order
+from bbops.check._roles import roles_of
 from bbops.check._surroundings import arguments, missing, readable, signed_in
 from bbops.check._ways import ways_to
 from bbops.diagnostics import Diagnostic, has_errors
+from bbops.expressions.doubts import DOUBTS
 from bbops.expressions.known import Known, rejoined
 from bbops.expressions.scope import Scope, Watch
 from bbops.expressions.types import ANY, NEVER, NULL, Type, concealed, join
@@ -23,8 +25,8 @@ from bbops.yaml.document import Mark
 
 WARNINGS = frozenset({
     "unused-variable", "unreachable", "missing-return", "forgotten-braces", "undeclared-query",
-    "unheard-event",
-})  # fmt: skip
+    "unheard-event", "constant-key", "no-content",
+}) | DOUBTS  # fmt: skip
 """Codes of what may be meant so."""
 
 MOST_CALLS = 12
@@ -179,7 +181,7 @@ class Flows:
             )
 
         scope = Scope(readable(project, name, private), report, missing=missing(project, function))
-        scope.watch = watch
+        scope.watch, scope.roles = watch, roles_of(project)
         scope.known, scope.is_complete = known_before(project, name, self.left_by)
         inherits = frozenset({**scope.known.vars, **scope.known.unset})
         ways = ways_to(project, name)

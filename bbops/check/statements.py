@@ -31,6 +31,4 @@ def check(project: Project) -> Iterator[Diagnostic]:
             complaint = "" if own.problem else trial.complaint(own.sql)
             if complaint:
                 place = function.at(mark_of(step.sql.statement), 0)
-                yield Diagnostic(
-                    place, "sql", f"SQLite says: {complaint[:1].lower()}{complaint[1:]}"
-                )
+                yield Diagnostic(place, "sql", complaint)

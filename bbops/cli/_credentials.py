@@ -29,6 +29,16 @@ def find_token(url: str) -> str:
     return str(stored.get("token", "")) or next(_local_keys(url), "")
 
 
+def find_server() -> str:
+    """Return the address of the server that runs for this folder or one around it; else nothing."""
+    for folder in (Path.cwd(), *Path.cwd().parents):
+        for name in LOCAL_KEYS:
+            url = _read(folder / ".bbops" / name).get("url")
+            if isinstance(url, str) and url:
+                return url
+    return ""
+
+
 def read_all() -> dict[str, dict[str, str]]:
     """Return {"token", "email"} by the address of each server that is stored."""
     try:

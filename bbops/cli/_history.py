@@ -45,11 +45,11 @@ def find_here(
     Raises:
         GitError: there is none.
     """
-    from bbops.git.store import Store  # noqa: PLC0415 - after --help
+    from bbops.git.base import find_around  # noqa: PLC0415 - after --help
+    from bbops.git.store import Store  # noqa: PLC0415
 
-    here = folder.resolve()
-    for top in (here, *here.parents):
-        if (top / ".git").exists() or (top == here and (top / "HEAD").is_file()):
-            under = here.relative_to(top).as_posix().removeprefix(".")
-            return Here(Store.open(top), under)
+    found = find_around(folder)
+    if found is not None:
+        top, under = found
+        return Here(Store.open(top), under)
     raise GitError(f"'{folder}' is in no git repository, so {cannot}", hint=cure)

@@ -6,16 +6,23 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bbops.cli._credentials import find_token
+from bbops.cli._credentials import find_server, find_token
 
 if TYPE_CHECKING:
     from bbops.remote import Remote
 
 DEFAULT_SERVER = "http://127.0.0.1:8001"
 
+
+def default_server() -> str:
+    """Return the server of the folder that the command stands in, else where one usually is."""
+    return find_server() or DEFAULT_SERVER
+
+
 of_server = click.option(
-    "--server", metavar="URL", envvar="BBOPS_SERVER", default=DEFAULT_SERVER, show_default=True,
-    show_envvar=True, help="The control plane of the server.",
+    "--server", metavar="URL", envvar="BBOPS_SERVER", default=default_server,
+    show_default=f"the one of this folder, or {DEFAULT_SERVER}", show_envvar=True,
+    help="The control plane of the server.",
 )  # fmt: skip
 of_project = click.option(
     "--project", metavar="NAME", help="The project, where a server has several."

@@ -69,7 +69,7 @@ def _describe(folder: Path) -> Contract:
     from bbops.contract.describe import describe, read_pages  # noqa: PLC0415
 
     tree = FolderTree(folder)
-    project, found = validate(tree)
+    project, found = validate(tree, base=tree)
     if project is None:
         raise ProjectError(found)
     return describe(project, read_pages(tree))

@@ -44,7 +44,7 @@ def command(names: tuple[str, ...], folder: Path, *, writes: bool, as_json: bool
         from bbops.authoring.naming import parse_name  # noqa: PLC0415
         from bbops.check import validate  # noqa: PLC0415
 
-        project, _ = validate(change.folder.tree)
+        project, _ = validate(change.folder.tree, base=change.folder.tree)
         if project is None:
             raise BbopsError("the project has errors", hint="'bbops validate' shows them")
         chosen = describing.choose(change, project, map(parse_name, names))

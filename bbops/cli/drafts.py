@@ -76,6 +76,32 @@ def renew(branch: str, project: str | None, server: str, *, as_json: bool) -> No
     say(f"the draft of {printable(branch)} begins anew when it is asked for")
 
 
+@command.command("allow")
+@click.argument("branch")
+@click.argument("hosts", nargs=-1, required=True)
+@click.option("--commit", metavar="ID", help="The commit you looked at; default: the newest.")
+@of_project
+@of_server
+@as_json_option
+def allow(
+    branch: str, hosts: tuple[str, ...], commit: str | None, project: str | None, server: str,
+    *, as_json: bool,
+) -> None:  # fmt: skip
+    """Let the draft of BRANCH reach HOSTS; for maintainers.
+
+    A draft is code that nobody has reviewed: it reaches only the hosts that the live release
+    reaches. What is allowed is allowed for one commit; the next push ends it.
+    """
+    with open_remote(server) as remote:
+        name = project or remote.only_project()
+        draft = remote.draft(name, branch)
+        found = remote.allow_hosts(name, draft.slug, commit or draft.commit, list(hosts))
+    if as_json:
+        say(json.dumps({"branch": branch, "hosts": found}))
+        return
+    say(f"{printable(branch)} may reach {', '.join(map(printable, found))} at {draft.commit[:12]}")
+
+
 @command.command("copy")
 @click.argument("branch")
 @click.argument("tables", nargs=-1)

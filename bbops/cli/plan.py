@@ -115,7 +115,7 @@ def _document(base: Tree, head: Tree, ask: _Ask | None) -> Document:
     from bbops.plan.plan import plan  # noqa: PLC0415
 
     cache = Cache()
-    before, after = _project(base, cache), _project(head, cache)
+    before, after = _project(base, cache, base), _project(head, cache, base)
     if ask is None:
         return describe(plan(before, after), base, head)
     from bbops.plan.live import complete, read_answer  # noqa: PLC0415 - only for this
@@ -141,15 +141,15 @@ def _asking(server: str, name: str) -> _Ask:
     return ask
 
 
-def _project(tree: Tree, cache: Cache) -> Project:
-    """Return the project of a tree.
+def _project(tree: Tree, cache: Cache, base: Tree) -> Project:
+    """Return the project of a tree, which changes what `base` holds.
 
     Raises:
         ProjectError: it has mistakes.
     """
     from bbops.check import validate  # noqa: PLC0415 - after --help
 
-    project, found = validate(tree, cache)
+    project, found = validate(tree, cache, base=base)
     if project is None or has_errors(found):
         from bbops.plan.render.words import revision  # noqa: PLC0415 - only for this
 

@@ -85,7 +85,8 @@ def _cure(folder: Path, before: str) -> str:
 
     here = find_here(folder)
     base = here.store.find_commit(before) or ""
-    project, _ = validate(GitTree(here.store, base, branch="", under=here.under))
+    tree = GitTree(here.store, base, branch="", under=here.under)
+    project, _ = validate(tree, base=tree)
     if project and project.settings.model.review.main == "proposals":
         return "propose it: 'bbops propose --topic rollback'"
     return "push or propose it"

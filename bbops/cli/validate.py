@@ -48,11 +48,18 @@ def _check(folder: Path) -> Checked:
     name = name_of(entries)
     if (kept := recall(name)) is not None:
         return kept
-    from bbops.check import validate  # noqa: PLC0415 - only where there is something to check
+    from bbops.check import Cache, validate  # noqa: PLC0415 - only where there is something to check
+    from bbops.check._supported import needs_base  # noqa: PLC0415
 
-    project, found = validate(tree)
+    cache = Cache()
+    project, found = validate(tree, cache)
+    is_all = not needs_base(found)
+    if not is_all:
+        from bbops.git.base import find_base  # noqa: PLC0415 - git, for the few who need it
+
+        project, found = validate(tree, cache, base=find_base(folder))
     checked = Checked(None if project is None else project.size, found)
-    if tree.entries() == entries:  # nobody wrote meanwhile
+    if is_all and tree.entries() == entries:  # nobody wrote meanwhile
         keep(name, checked)
     return checked
 

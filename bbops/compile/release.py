@@ -67,15 +67,17 @@ def build(
     *,
     database: Engine = "sqlite",
     off: Collection[str] = (),
+    base: Tree | None = None,
 ) -> Built:
     """Load, check and compile a tree; with a warm cache O(what changed).
 
     Args:
         database: the one that the artifact will run on.
         off: features that it may not use.
+        base: what was accepted before, see `bbops.check.validate`.
     """
     cache = cache or Cache()
-    project, diagnostics = check(tree, cache, database=database, off=off)
+    project, diagnostics = check(tree, cache, database=database, off=off, base=base)
     if project is None:
         return Built(None, diagnostics)
     functions, code, misses = [], {}, 0
@@ -94,13 +96,13 @@ def build(
 
 
 def check(
-    tree: Tree, cache: Cache, *, database: Engine, off: Collection[str]
+    tree: Tree, cache: Cache, *, database: Engine, off: Collection[str], base: Tree | None = None
 ) -> tuple[Project | None, tuple[Diagnostic, ...]]:
     """Return the project of a tree that `build` would compile, and all that is to be said of it.
 
     Arguments as those of `build`.
     """
-    project, diagnostics = validate(tree, cache.checked)
+    project, diagnostics = validate(tree, cache.checked, base=base)
     if project is None:
         return None, diagnostics
     if unwanted := tuple(check_features(project, off)):

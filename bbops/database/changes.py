@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from bbops.database.preflight import Rows
+from bbops.render import counted_rows
 
 Risk = Literal["safe", "destructive", "impossible"]
 When = Literal["", "before", "at", "after", "hidden"]
@@ -54,7 +55,7 @@ class Change:
 
     def __str__(self) -> str:
         name = f"{self.table}.{self.what}" if self.what else self.table
-        why = f"{self.rows.count} {self.why}" if self.rows else self.why
+        why = counted_rows(self.rows.count, self.why) if self.rows else self.why
         why = f"{why}: {self.rows.keys}" if self.rows.keys else why
         said = f"{self.kind} '{name}' ({why})" if why else f"{self.kind} '{name}'"
         return said + _SAID.get(self.phase, "")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import suppress
 from decimal import Context, Decimal
 from pathlib import Path
 from typing import Any, Literal
 
+from bbops.database.limits import set_limits
 from bbops.database.quota import set_quota
+from bbops.database.text_functions import find_text, replace_text
 from bbops.database.values import Stored
 from bbops.disk import make_private
 from bbops.errors import DatabaseError
@@ -43,6 +46,7 @@ def connect(
     reads: bool = False,
     create: bool = False,
     wait_seconds: float = 5.0,
+    bounded: bool = False,
 ) -> sqlite3.Connection:
     """Open `path` in autocommit mode; usable from any thread, one at a time, never after a fork.
 
@@ -52,6 +56,7 @@ def connect(
         reads: refuses to write.
         create: makes the file if it is missing.
         wait_seconds: how long a statement waits for a lock that another program holds.
+        bounded: it answers requests, so `limits.LIMITS` hold for it.
 
     Raises:
         DatabaseError: SQLite is too old, or the file cannot be opened or is no database.
@@ -69,11 +74,14 @@ def connect(
             isolation_level=None,
             check_same_thread=False,
             cached_statements=512,
+            factory=Connection,
         )
     except sqlite3.Error as error:
         raise _cannot_open(path, error) from None
     try:
         _configure(connection, durability, reads=reads)
+        if bounded:
+            set_limits(connection)
     except sqlite3.Error as error:
         connection.close()
         raise _cannot_open(path, error) from None
@@ -101,8 +109,44 @@ def add_functions(connection: sqlite3.Connection) -> None:
     connection.create_function("bbops_trim", 1, trim, deterministic=True)
     connection.create_function("bbops_number", 1, number, deterministic=True)
     connection.create_function("bbops_hex", 1, in_hex, deterministic=True)
+    connection.create_function("bbops_instr", 2, find_text, deterministic=True)
+    connection.create_function("bbops_replace", 3, replace_text, deterministic=True)
+    connection.create_function("bbops_fit", 3, _fitting(connection), deterministic=True)
     connection.create_aggregate("bbops_sum", 1, Sum)
     connection.create_collation("bbops_decimal", compare_decimals)
+
+
+class Connection(sqlite3.Connection):
+    """A connection with what its functions keep.
+
+    Attributes:
+        too_long: the column that a computed text was too long for, and what it takes.
+        beside: databases in memory that close with it.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.too_long: list[tuple[str, int]] = []
+        self.beside: list[sqlite3.Connection] = []
+
+    def close(self) -> None:
+        """Close it, and what stands beside it."""
+        super().close()
+        while self.beside:
+            self.beside.pop().close()
+
+
+def _fitting(connection: sqlite3.Connection) -> Callable[[Stored, int, str], Stored]:
+    too_long = connection.too_long if isinstance(connection, Connection) else []
+
+    def fit(value: Stored, most: int, column: str) -> Stored:
+        """`bbops_fit`: a text that is no longer than its column takes."""
+        if isinstance(value, str) and len(value) > most:
+            too_long[:] = [(column, most)]
+            raise OverflowError  # SQLite says that it is too big
+        return value
+
+    return fit
 
 
 def _cannot_open(path: Path, error: sqlite3.Error) -> DatabaseError:

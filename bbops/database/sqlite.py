@@ -1,6 +1,7 @@
 """Run statements on a SQLite file without ever blocking the event loop for long.
 
-Short statements run on the loop itself, which costs a fifth of handing them to a thread.
+Short statements run on the loop itself, which costs a fifth of handing them to a thread. What
+searches texts, and what an author wrote in SQL, never does; see `limits` for what bounds each.
 """
 
 from __future__ import annotations
@@ -8,27 +9,24 @@ from __future__ import annotations
 import asyncio
 import re
 import sqlite3
-import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal
 
 from bbops.database.connection import connect
 from bbops.database.gate import Gate
-from bbops.database.transaction import Maps, Transaction, Transactions, bounded_rows, maps
+from bbops.database.limits import INLINE_SECONDS, OPERATIONS_PER_LOOK, Deadline
+from bbops.database.off_loop import OffLoop, reading_failure
+from bbops.database.results import Maps, Rows, bounded_rows, maps, take_rows
+from bbops.database.transaction import Transaction, Transactions
 from bbops.database.turn import Turn
 from bbops.database.violations import ERRORS, compile_error, failure_of, is_passing
-from bbops.database.writer import Rows, Statements, Writer, run_alone
+from bbops.database.writer import Statements, Writer, run_alone
 from bbops.errors import DatabaseError
 from bbops.runtime.failures import FlowError
 from bbops.runtime.rows import MOST_ROWS
 
-T = TypeVar("T")
-_BUDGET_TICKS: Final = 5
-_OPERATIONS_PER_TICK: Final = 20_000
-_SLOW_READERS: Final = 4
 _MOST_ADMITTED: Final = 4_096
 _FIRST_WORD: Final = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*([a-z]+)", re.DOTALL | re.IGNORECASE)
 # The rest would leave the file (ATTACH, VACUUM INTO), our transactions, or our settings.
@@ -41,15 +39,11 @@ _WHOLE_VERBS: Final = frozenset({"insert", "update", "delete"})
 _MAY_END_HALFWAY: Final = re.compile(r"\bfail\b", re.IGNORECASE)
 
 
-class _Budget:
-    """A progress handler that interrupts a statement, milliseconds after it was refilled."""
-
-    def __init__(self) -> None:
-        self.ticks = 0
-
-    def __call__(self) -> bool:
-        self.ticks += 1
-        return self.ticks > _BUDGET_TICKS
+# One operation of SQLite may take long here, and cannot be interrupted: texts are searched, or all
+# pages of a table freed. An author's SQL never comes this way.
+_LONG: Final = re.compile(
+    r"\b(?:bbops_)?(?:instr|replace)\(|\bsubstr\(CAST\(|\ADELETE FROM \S+\Z", re.IGNORECASE
+)
 
 
 class Sqlite:
@@ -57,7 +51,8 @@ class Sqlite:
 
     Reads run on the loop; one that exceeds its budget starts again in a thread. Writes run on the
     loop when the gate is free at once, else (and always with durability `full`) they wait in a
-    thread. Every write is a transaction; a cancelled one is written wholly or not at all.
+    thread. What may be long in one piece runs in a thread from the beginning. Every write is a
+    transaction; a cancelled one is written wholly or not at all.
     """
 
     def __init__(
@@ -67,7 +62,7 @@ class Sqlite:
         self._path = path
         self._loop = loop
         self._writes_inline = durability == "normal"
-        self._budget = _Budget()
+        self._budget = Deadline(INLINE_SECONDS)
         with ExitStack() as opened:
             self._gate = Gate(path)
             opened.callback(self._gate.close)
@@ -79,8 +74,10 @@ class Sqlite:
             self._writer = Writer(path, durability, loop)
             self._transactions = Transactions(path, durability, self._admit)
             self._opened = opened.pop_all()
-        self._slow = ThreadPoolExecutor(_SLOW_READERS, "bbops-slow-read")
+        self._slow = OffLoop(path, loop, is_own=False)
+        self._own = OffLoop(path, loop, is_own=True)
         self._admitted: set[str] = set()
+        self._long: set[str] = set()
         self._whole: set[str] = set()
         self._is_closed = False
 
@@ -101,15 +98,15 @@ class Sqlite:
             FlowError: it writes, is wrong, or finds more than MOST_ROWS rows.
             DatabaseError: the file cannot be read.
         """
-        if sql not in self._admitted:
-            self._admit(sql)
-        self._budget.ticks = 0
+        if sql not in self._admitted and self._admit(sql):
+            return await self._slow.read(sql, parameters, take_rows)
+        self._budget.until = 0.0
         try:
             rows = self._reader.execute(sql, parameters).fetchmany(MOST_ROWS + 1)
         except ERRORS as error:
             if not is_passing(error):
-                raise _reading_failure(error, self._reader, sql) from None
-            rows = await self._read_slowly(sql, parameters, _most_rows)
+                raise reading_failure(error, self._reader, sql) from None
+            return await self._slow.read(sql, parameters, take_rows)
         return bounded_rows(rows)
 
     async def write(
@@ -142,10 +139,11 @@ class Sqlite:
 
     async def write_all(self, statements: Statements, *, at_most: int | None = None) -> list[Rows]:
         """Run the statements in one transaction and return each one's rows; raises as `write`."""
+        may_be_long = False
         for sql, _ in statements:
-            if sql not in self._admitted:
-                self._admit(sql)
-        if self._may_write_now():
+            if sql not in self._admitted and self._admit(sql):
+                may_be_long = True
+        if not may_be_long and self._may_write_now():
             try:
                 return self._write_inline(statements, at_most)
             except sqlite3.Error:
@@ -162,13 +160,7 @@ class Sqlite:
             async with self.transaction() as transaction:
                 return await transaction.rows(sql, parameters, writes=True)
         self._admit(sql)
-        self._budget.ticks = 0
-        try:
-            return maps(self._reader.execute(sql, parameters))
-        except ERRORS as error:
-            if not is_passing(error):
-                raise _reading_failure(error, self._reader, sql) from None
-        return await self._read_slowly(sql, parameters, maps)
+        return await self._own.read(sql, parameters, maps)
 
     def transaction(self) -> Transaction:
         """Return a transaction for several statements, to be used in `async with`."""
@@ -184,7 +176,7 @@ class Sqlite:
             self._admit(sql)
         except FlowError as error:
             raise DatabaseError(error.message) from None
-        self._budget.ticks = 0
+        self._budget.until = 0.0
         words = compile_error(self._reader, sql)
         if words:
             raise DatabaseError(words)
@@ -194,20 +186,22 @@ class Sqlite:
         if not self._is_closed:
             self._is_closed = True
             self._admitted.clear()  # so that every statement is looked at, and refused
+            self._long.clear()
             self._turn.end()
             await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
-        self._slow.shutdown()
+        self._slow.close()
+        self._own.close()
         self._writer.close()
         self._transactions.close()
         self._gate.take()  # the last connection of all checkpoints as it closes
         self._opened.close()
 
     def _connect(self, opened: ExitStack, *, reads: bool) -> sqlite3.Connection:
-        connection = connect(self._path, reads=reads, wait_seconds=0)
+        connection = connect(self._path, reads=reads, wait_seconds=0, bounded=True)
         opened.callback(connection.close)
-        connection.set_progress_handler(self._budget, _OPERATIONS_PER_TICK)
+        connection.set_progress_handler(self._budget, OPERATIONS_PER_LOOK)
         return connection
 
     def _may_write_now(self) -> bool:
@@ -220,7 +214,7 @@ class Sqlite:
 
         It is committed as its last row is fetched.
         """
-        self._budget.ticks = 0
+        self._budget.until = 0.0
         cursor = self._inline.execute(sql, parameters)
         return cursor.fetchall() if cursor.description else [(cursor.rowcount,)]
 
@@ -245,47 +239,31 @@ class Sqlite:
             return failure_of(error, self._inline, sql, parameters)
 
     def _write_inline(self, statements: Statements, at_most: int | None) -> list[Rows]:
-        self._budget.ticks = 0
+        self._budget.until = 0.0
         return run_alone(self._inline, statements, at_most)
 
-    async def _read_slowly(
-        self, sql: str, parameters: Sequence[object], take: Callable[[sqlite3.Cursor], T]
-    ) -> T:
-        is_abandoned = threading.Event()
+    def _admit(self, sql: str) -> bool:
+        """Return whether a statement may be long in one piece.
 
-        def read() -> T:
-            with closing(connect(self._path, reads=True)) as connection:
-                connection.set_progress_handler(is_abandoned.is_set, 10 * _OPERATIONS_PER_TICK)
-                try:
-                    return take(connection.execute(sql, parameters))
-                except ERRORS as error:
-                    raise _reading_failure(error, connection, sql) from None
-
-        try:
-            return await self._loop.run_in_executor(self._slow, read)
-        finally:
-            is_abandoned.set()
-
-    def _admit(self, sql: str) -> None:
+        Raises:
+            FlowError: it may not run at all.
+        """
+        if sql in self._long:
+            return True
         if self._is_closed:
             raise DatabaseError("the database is closed")
         verb = _FIRST_WORD.match(sql)
         if verb is None or verb[1].lower() not in _VERBS:
             found = f"'{verb[1]}'" if verb else "none"
             raise FlowError(f"expected a statement that reads or writes rows, found {found}")
-        if len(self._admitted) >= _MOST_ADMITTED:
+        if len(self._admitted) + len(self._long) >= _MOST_ADMITTED:
             self._admitted.clear()
+            self._long.clear()
             self._whole.clear()
+        if _LONG.search(sql):
+            self._long.add(sql)
+            return True
         self._admitted.add(sql)
         if verb[1].lower() in _WHOLE_VERBS and _MAY_END_HALFWAY.search(sql) is None:
             self._whole.add(sql)
-
-
-def _most_rows(cursor: sqlite3.Cursor) -> Rows:
-    return cursor.fetchmany(MOST_ROWS + 1)
-
-
-def _reading_failure(error: Exception, connection: sqlite3.Connection, sql: str) -> Exception:
-    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_READONLY:
-        return FlowError("the statement writes, expected one that reads")
-    return failure_of(error, connection, sql)
+        return False

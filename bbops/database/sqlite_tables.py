@@ -21,6 +21,7 @@ from bbops.database.sqlite_words import SqliteConversions, SqliteWords, add_conv
 from bbops.database.values import Stored
 from bbops.database.violations import failure_of
 from bbops.errors import MigrationRefused
+from bbops.render import plural
 from bbops.runtime.failures import Failure
 
 _NOW: Final = "SELECT strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z'"
@@ -113,7 +114,7 @@ class SqliteTables(LiveTables):
         ).fetchall()
         if broken:
             listed = "; ".join(
-                f"{count} rows of '{table}' refer to rows that '{parent}' does not have"
+                f"{plural(count, 'row')} of '{table}' for which '{parent}' has none"
                 for table, parent, count in broken
             )
             raise MigrationRefused(listed, hint="check 'seed' and 'default' of these tables")

@@ -6,26 +6,29 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import Final, Literal, Self, TypeVar
 
+from bbops.database.author_sql import complaint, restrict
 from bbops.database.connection import connect
 from bbops.database.gate import Gate
+from bbops.database.limits import (
+    LONGEST_STATEMENT_SECONDS,
+    LONGEST_VALUE_BYTES,
+    OPERATIONS_PER_LOOK,
+    OWN_VALUE_BYTES,
+    Deadline,
+)
+from bbops.database.results import Maps, Rows, maps, take_rows
+from bbops.database.text_functions import bound_functions
 from bbops.database.violations import ERRORS, failure_of
-from bbops.database.writer import Rows, Statements, run_in_savepoint
+from bbops.database.writer import Statements, run_in_savepoint
 from bbops.runtime.failures import FlowError
-from bbops.runtime.rows import MOST_ROWS
 
 T = TypeVar("T")
-Maps = list[dict[str, Any]]
-
-
-def bounded_rows(rows: Rows) -> Rows:
-    """Return what one read found; more than MOST_ROWS is a FlowError."""
-    if len(rows) > MOST_ROWS:
-        raise FlowError(f"expected at most {MOST_ROWS} rows, found more")
-    return rows
+_MOST_ADMITTED: Final = 4_096
 
 
 class Transactions:
@@ -36,10 +39,12 @@ class Transactions:
     """
 
     def __init__(
-        self, path: Path, durability: Literal["normal", "full"], admit: Callable[[str], None]
+        self, path: Path, durability: Literal["normal", "full"], admit: Callable[[str], object]
     ) -> None:
         """Args: `admit` refuses statements that no transaction may run."""
         self._path, self._durability, self.admit = path, durability, admit
+        self._deadline = Deadline(LONGEST_STATEMENT_SECONDS)
+        self._admitted: set[str] = set()
         self._thread = ThreadPoolExecutor(1, "bbops-transaction")
         self.turn = asyncio.Lock()
         self._gate: Gate | None = None
@@ -49,7 +54,13 @@ class Transactions:
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do work on the connection, in the thread, behind all that was given before."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, lambda: work(self._open()))
+
+        def in_time() -> T:
+            connection = self._open()
+            self._deadline.begin()
+            return work(connection)
+
+        return await loop.run_in_executor(self._thread, in_time)
 
     def interrupt(self) -> None:
         """End the statement that runs now, if one does."""
@@ -87,6 +98,24 @@ class Transactions:
         ending.add_done_callback(lambda _: self.turn.release())
         await asyncio.shield(ending)
 
+    def admit_own(self, sql: str) -> None:
+        """Refuse an author's statement that names what it may not; in the thread.
+
+        What is open to it does not change while a release serves, so it is looked at once.
+
+        Raises:
+            FlowError: it does.
+        """
+        if sql in self._admitted:
+            return
+        with closing(connect(self._path, reads=True, bounded=True)) as connection:
+            problem = complaint(connection, restrict(connection), sql)
+        if problem:
+            raise FlowError(f"the statement failed: {problem}")
+        if len(self._admitted) >= _MOST_ADMITTED:
+            self._admitted.clear()
+        self._admitted.add(sql)
+
     def close(self) -> None:
         """Wait for the thread, then close. Blocks."""
         self._thread.shutdown()
@@ -98,7 +127,9 @@ class Transactions:
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             self._gate = Gate(self._path)
-            self._connection = connect(self._path, durability=self._durability)
+            self._connection = connect(self._path, durability=self._durability, bounded=True)
+            self._connection.set_progress_handler(self._deadline, OPERATIONS_PER_LOOK)
+            bound_functions(self._connection)
         return self._connection
 
 
@@ -135,9 +166,9 @@ class Transaction:
         """Return the rows of a statement that changes nothing; it sees the changes before it."""
 
         def work(connection: sqlite3.Connection) -> Rows:
-            return connection.execute(sql, parameters).fetchmany(MOST_ROWS + 1)
+            return take_rows(connection.execute(sql, parameters))
 
-        return bounded_rows(await self._run(sql, parameters, work))
+        return await self._run(sql, parameters, work)
 
     async def write(
         self, sql: str, parameters: Sequence[object] = (), *, at_most: int | None = None
@@ -163,16 +194,17 @@ class Transaction:
         """Return the rows of a statement as maps; see `Database.rows`."""
 
         def work(connection: sqlite3.Connection) -> Maps:
-            if writes:
-                return maps(connection.execute(sql, parameters))
-            connection.execute("PRAGMA query_only = ON")
+            self._of.admit_own(sql)
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, OWN_VALUE_BYTES)
+            connection.execute(f"PRAGMA query_only = {'OFF' if writes else 'ON'}")
             try:
                 return maps(connection.execute(sql, parameters))
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode == sqlite3.SQLITE_READONLY:
+                if error.sqlite_errorcode == sqlite3.SQLITE_READONLY and not writes:
                     raise FlowError("the statement writes, expected one that reads") from None
                 raise
             finally:
+                connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE_BYTES)
                 connection.execute("PRAGMA query_only = OFF")
 
         self._of.admit(sql)
@@ -206,16 +238,3 @@ class Transaction:
             self._is_lost = True
             self._of.interrupt()
             raise
-
-
-def maps(cursor: sqlite3.Cursor) -> Maps:
-    """Return rows by the names of their columns; `{count}` of a statement without rows.
-
-    Raises:
-        FlowError: it finds more than MOST_ROWS rows.
-    """
-    if cursor.description is None:
-        return [{"count": cursor.rowcount}]
-    names = [column[0] for column in cursor.description]
-    rows = bounded_rows(cursor.fetchmany(MOST_ROWS + 1))
-    return [dict(zip(names, row, strict=True)) for row in rows]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 
+from bbops.database.author_sql import complaint, restrict
 from bbops.database.connection import add_functions
-from bbops.database.violations import compile_error
 from bbops.runtime.identifiers import quote
 from bbops.sql.types import Table
 
@@ -19,10 +19,11 @@ class Trial:
         add_functions(self.connection)
         for table in tables.values():
             self.connection.execute(_create(table))
+        self.guard = restrict(self.connection)
 
     def complaint(self, sql: str) -> str:
         """Return what SQLite has against a statement, or an empty text; runs nothing."""
-        return compile_error(self.connection, sql)
+        return complaint(self.connection, self.guard, sql)
 
     def close(self) -> None:
         """Free it."""

@@ -10,8 +10,17 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from bbops.database.connection import Connection
+from bbops.database.limits import LONGEST_STATEMENT_SECONDS
 from bbops.errors import DatabaseError
-from bbops.runtime.failures import DatabaseFailure, FlowError, Unavailable
+from bbops.runtime.failures import (
+    BadValue,
+    DatabaseFailure,
+    FlowError,
+    StatementTimeout,
+    Unavailable,
+)
+from bbops.runtime.rows import too_long
 
 ERRORS: Final = (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError, TypeError)
 """Everything `sqlite3` raises when it runs a statement."""
@@ -65,18 +74,32 @@ def failure_of(
     if isinstance(error, sqlite3.IntegrityError):
         return _violation(str(error), connection, sql, parameters)
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_INTERRUPT:
+        return StatementTimeout(LONGEST_STATEMENT_SECONDS)
+    if code == sqlite3.SQLITE_TOOBIG:
+        if isinstance(connection, Connection) and connection.too_long:
+            return too_long(*connection.too_long.pop())
+        return FlowError("the statement failed: a value in it is too long")
     if code in _DAMAGE:
         return DatabaseError(_DAMAGE[code])
     if code in _PASSING:
         name, message, hint, seconds = _PASSING[code]
         return Unavailable(name, message, hint=hint, retry_seconds=seconds)
+    if isinstance(error, OverflowError) or str(error) == "integer overflow":
+        words = _words(error, connection, sql)
+        return BadValue(f"the statement failed: {words}", said="a number is too large")
     return FlowError(f"the statement failed: {_words(error, connection, sql)}")
 
 
 def is_passing(error: Exception) -> bool:
-    """Return whether the statement may succeed elsewhere: out of budget, or a lock in its way."""
+    """Return whether the statement may succeed elsewhere: out of time, or a lock in its way."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     return code in {sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_BUSY}
+
+
+def is_interrupted(error: Exception) -> bool:
+    """Return whether it ran out of time."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_INTERRUPT
 
 
 def compile_error(connection: sqlite3.Connection, sql: str) -> str:
@@ -115,8 +138,9 @@ def _violation(
             return _check(places, connection, sql)
         case "FOREIGN KEY":
             return _foreign_key(connection, sql, parameters)
-    if words.startswith("cannot store "):
-        return FlowError(words)  # names types and the column
+    if words.startswith("cannot store "):  # a sum that has become too large for its column
+        column = words.rpartition(".")[2]
+        return BadValue(words, column, "does not fit")
     return FlowError("the statement failed: a value does not fit, or a trigger refused it")
 
 

@@ -10,14 +10,16 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from bbops.database.connection import connect
 from bbops.database.gate import Gate
-from bbops.database.violations import ERRORS, failure_of, is_passing
-from bbops.runtime.failures import FlowError
+from bbops.database.limits import LONGEST_STATEMENT_SECONDS, OPERATIONS_PER_LOOK, Deadline
+from bbops.database.results import Rows
+from bbops.database.violations import ERRORS, failure_of, is_interrupted, is_passing
+from bbops.render import plural
+from bbops.runtime.failures import FlowError, StatementTimeout
 
-Rows = list[tuple[Any, ...]]
 Statements = Sequence[tuple[str, Sequence[object]]]
 
 _MOST_IN_A_BATCH: Final = 256
@@ -62,7 +64,8 @@ def _run(connection: sqlite3.Connection, statements: Statements, at_most: int | 
                 raise
             raise failure_of(error, connection, sql, parameters) from None
         if at_most is not None and len(rows) > at_most:
-            raise FlowError(f"expected at most {at_most} rows to change, found {len(rows)}")
+            most = plural(at_most, "row")
+            raise FlowError(f"expected at most {most} to change, found {len(rows)}")
         results.append(rows)
     return results
 
@@ -75,6 +78,14 @@ class _Job:
 
 
 _Outcome = tuple[_Job, list[Rows] | Exception]
+
+
+class _SharedLostError(Exception):
+    """A job was ended by the clock, and with it the transaction that others shared."""
+
+    def __init__(self, late: _Outcome) -> None:
+        super().__init__()
+        self.late = late
 
 
 class Writer:
@@ -94,7 +105,9 @@ class Writer:
         self._log_seen = 0
         self._loop = loop
         self._gate = Gate(path)
-        self._connection = connect(path, durability=durability)
+        self._connection = connect(path, durability=durability, bounded=True)
+        self._deadline = Deadline(LONGEST_STATEMENT_SECONDS)
+        self._connection.set_progress_handler(self._deadline, OPERATIONS_PER_LOOK)
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._waiting = 0
         self._thread = threading.Thread(target=self._serve, name="bbops-writer", daemon=True)
@@ -167,13 +180,18 @@ class Writer:
         if len(jobs) > 1:
             try:
                 return self._commit_together(jobs)
+            except _SharedLostError as lost:
+                alone = [job for job in jobs if job is not lost.late[0]]
+                return [lost.late, *((job, self._attempt(run_alone, job)) for job in alone)]
             except sqlite3.Error as error:
                 self._connection.rollback()
-                if is_passing(error):  # each would wait for the same lock as long once more
+                # each would wait for the same lock as long once more
+                if is_passing(error) and not is_interrupted(error):
                     return [(job, failure_of(error, self._connection)) for job in jobs]
         return [(job, self._attempt(run_alone, job)) for job in jobs]
 
     def _commit_together(self, jobs: list[_Job]) -> list[_Outcome]:
+        self._deadline.begin()
         self._connection.execute("BEGIN IMMEDIATE")
         outcomes = []
         for job in jobs:
@@ -181,11 +199,15 @@ class Writer:
             if not self._connection.in_transaction:
                 # it ended the transaction of all, as INSERT OR ROLLBACK does; a savepoint
                 # would now begin a new one
+                if isinstance(outcomes[-1][1], StatementTimeout):
+                    raise _SharedLostError(outcomes[-1])
                 raise sqlite3.OperationalError("the shared transaction is lost")
+        self._deadline.begin()
         self._connection.execute("COMMIT")
         return outcomes
 
     def _attempt(self, run: Callable[..., list[Rows]], job: _Job) -> list[Rows] | Exception:
+        self._deadline.begin()
         try:
             return run(self._connection, job.statements, job.at_most)
         except sqlite3.Error as error:
@@ -201,6 +223,7 @@ class Writer:
             return
         if log.st_size < _CHECKPOINT_BYTES or log.st_mtime_ns == self._log_seen:
             return
+        self._deadline.begin()
         with self._gate, contextlib.suppress(sqlite3.Error):
             self._connection.execute("PRAGMA busy_timeout = 0")  # never wait for a long reader
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

@@ -8,6 +8,7 @@ from dataclasses import replace
 from bbops.diagnostics import article
 from bbops.expressions import nodes as s
 from bbops.expressions import types as t
+from bbops.expressions.doubts import DOUBTS
 from bbops.expressions.infer import Inference
 from bbops.expressions.narrow import Outcomes, outcomes
 from bbops.expressions.scope import Scope
@@ -84,7 +85,7 @@ def _resolves(node: s.Node, scope: Scope) -> bool:
         columns=scope.columns, table=scope.table, missing=scope.missing,
     )  # fmt: skip
     Inference(inner, None, node).infer(node)
-    return set(found) <= {"maybe-null", "maybe-unset"}
+    return set(found) <= {"maybe-null", "maybe-unset"} | DOUBTS
 
 
 def _constant(value: Constant, scope: Scope) -> Type:

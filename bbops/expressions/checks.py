@@ -42,6 +42,12 @@ class Checks:
         self.scope.report(self.mark, offset, code, message, hint)
         return t.mistaken(hides=hides)
 
+    def warn(self, offset: int, code: str, message: str, hint: str = "") -> None:
+        """Report what is legal, and hardly meant so; of a mistaken expression say no more."""
+        if id(self.whole) in self.scope.wrong:
+            return
+        self.scope.report(self.mark, offset, code, message, hint)
+
     def condition(self, node: s.Node) -> tuple[Facts, Facts]:
         """Check a condition; return what is proved where it holds, and where it does not."""
         found = self.infer(node)

@@ -21,6 +21,12 @@ from bbops.runtime.filters import FUNCTIONS
 _ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod"}
 _COMPARE = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
+_PARTICULAR = frozenset({
+    "add", "base64Decode", "clamp", "date", "matches", "parseJson", "round", "sort", "split",
+    "startOf",
+})  # fmt: skip
+"""Filters that fail on some values of the right type."""
+
 
 class Names(Protocol):
     """Where the surrounding function keeps what an expression names."""
@@ -134,7 +140,7 @@ class Emitter:
     def text(self, node: s.Node) -> ast.expr:
         return self.operator("text", self.node(node))
 
-    def operator(self, name: str, *arguments: ast.expr) -> ast.expr:
+    def operator(self, name: str, *arguments: ast.expr) -> ast.Call:
         return call(self.names.use(f"bbops.runtime.operators:{name}"), *arguments)
 
     def node(self, node: s.Node) -> ast.expr:
@@ -155,9 +161,10 @@ class Emitter:
             case s.Unary():
                 return self.unary(node)
             case s.Binary():
-                return self.operator(
+                code = self.operator(
                     _ARITHMETIC[node.op], self.node(node.left), self.node(node.right)
                 )
+                return self.blamed(code, node.right) if node.op in {"/", "%"} else code
             case s.Compare():
                 return self.compare(node)
             case s.Logic():
@@ -169,7 +176,11 @@ class Emitter:
                 )
             case s.Filter():
                 function = self.names.use(f"filter:{node.name}")
-                return call(function, self.node(node.of), *self.nodes(node.args))
+                code = call(function, self.node(node.of), *self.nodes(node.args))
+                if node.name not in _PARTICULAR:
+                    return code
+                args = [arg for arg in node.args if not isinstance(arg, s.Literal)]
+                return self.blamed(code, *(args or [node.of]))
             case s.Call():
                 return self.call(node)
             case _:
@@ -226,7 +237,14 @@ class Emitter:
         arguments = self.nodes(node.args)
         if FUNCTIONS[node.name].needs_host:
             arguments.insert(0, self.names.root("host"))
-        return call(function, *arguments)
+        return self.blamed(call(function, *arguments), *node.args)
+
+    def blamed(self, code: ast.Call, *parts: s.Node) -> ast.Call:
+        """Return a call that names the request's field where these parts make it fail."""
+        field = s.request_field(*parts)
+        if not field:
+            return code
+        return self.operator("blamed", ast.Constant(field), code.func, *code.args)
 
 
 def _is_there(of: Type, name: str) -> bool:

@@ -8,6 +8,7 @@ from bbops.diagnostics import suggest
 from bbops.expressions import nodes as s
 from bbops.expressions import types as t
 from bbops.expressions.checks import Checks
+from bbops.expressions.constants import check_constants
 from bbops.expressions.operations import refuse_guess
 from bbops.expressions.types import Type
 from bbops.runtime.failures import FlowError
@@ -70,6 +71,7 @@ def check_filter(at: Checks, node: s.Filter) -> Type:
         of = at.without_null(node.of, of, f"filter '{node.name}'")
     kinds = ("text",) if node.name == "contains" and of.kind == "text" else None
     args = _check_arguments(at, node, args, kinds or _ARGUMENTS.get(node.name, ()))
+    check_constants(at, node, of)
     if _has_wrong_members(at, node, of) or _misnames(at, node, of):
         return t.mistaken(hides=of.hides)
     if known.gives == "boolean" and args:

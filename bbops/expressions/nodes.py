@@ -146,3 +146,25 @@ def children(node: Node) -> tuple[Node, ...]:
             return node.args
         case _:
             return ()
+
+
+def request_field(*nodes: Node) -> str:
+    """Return the path of the one field of the request that values are made of; else empty."""
+    found = {path for node in nodes for path in _request_fields(node)}
+    return found.pop() if len(found) == 1 else ""
+
+
+_REQUEST = frozenset({"input", "params", "query"})
+
+
+def _request_fields(node: Node) -> Iterator[str]:
+    path: list[str] = []
+    of = node
+    while isinstance(of, Member):
+        path.insert(0, of.name)
+        of = of.of
+    if path and isinstance(of, Name) and of.name in _REQUEST:
+        yield ".".join(path)
+        return
+    for part in children(node):
+        yield from _request_fields(part)

@@ -8,7 +8,9 @@ from bbops.diagnostics import suggest
 from bbops.expressions import nodes as s
 from bbops.expressions import types as t
 from bbops.expressions.checks import Checks
+from bbops.expressions.constants import check_divisor
 from bbops.expressions.conversions import cure
+from bbops.expressions.doubts import warn_of_null, warn_of_role, warn_of_same
 from bbops.expressions.narrow import path_of, reads_row, spelt
 from bbops.expressions.types import Type
 
@@ -38,6 +40,7 @@ def check_binary(at: Checks, node: s.Binary) -> Type:
             cure(left, right), hides=left.hides or right.hides,
         )  # fmt: skip
     left, right = _both(at, node, left, right)
+    check_divisor(at, node)
     if are_times:
         return t.concealed(t.NUMBER, by=[left, right])
     if "decimal" in found:
@@ -73,6 +76,10 @@ def check_compare(at: Checks, node: s.Compare) -> Type:
         _match_null(at, node, left, right)
         _check_option(at, node.right, left)
         _check_option(at, node.left, right)
+        warn_of_null(at, node, left, right)
+        warn_of_role(at, node.left, node.right)
+        warn_of_role(at, node.right, node.left)
+    warn_of_same(at, node)
     return t.BOOLEAN
 
 
@@ -131,3 +138,4 @@ def _member_of(at: Checks, node: s.Compare, left: Type, right: Type) -> None:
         at.without_null(node.right, right, f"'{node.op}'")
         for item in node.right.items if isinstance(node.right, s.ListOf) else ():
             _check_option(at, item, left)
+            warn_of_role(at, node.left, item)

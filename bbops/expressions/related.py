@@ -36,8 +36,28 @@ def check_related(at: Checks, node: s.Call) -> Type:
         message = f"'{node.name}' needs a relation of table '{scope.table}' to many rows"
         return at.wrong(node.args[0].start, "relation", message, inner)
     child, wanted_rows = at.within(inner), condition_of(node)
+    _warn_of_unrelated(at, node, wanted_rows)
     facts = child.condition(wanted_rows)[0] if wanted_rows is not None else {}
     return _result(child, node, facts)
+
+
+def _warn_of_unrelated(at: Checks, node: s.Call, wanted: s.Node | None) -> None:
+    """Warn of a condition that is the same for all rows of the relation: it reads none of them."""
+    path, table = names_of(node.args[0]), at.scope.related
+    found = table.many_types(path) if table is not None and path else None
+    if wanted is None or found is None or any(name in found[1] for name in _names_in(wanted)):
+        return
+    relation = ".".join(path or ())
+    at.warn(
+        wanted.start, "unrelated-condition",
+        f"the condition of '{node.name}' reads no column of '{relation}'",
+        f"name a column of table '{found[0].name}', or move the condition out of '{node.name}'",
+    )  # fmt: skip
+
+
+def _names_in(node: s.Node) -> set[str]:
+    own = {node.name} if isinstance(node, s.Name) else set()
+    return own.union(*(_names_in(part) for part in s.children(node)))
 
 
 def _result(at: Checks, node: s.Call, facts: Facts) -> Type:

@@ -48,6 +48,7 @@ class Scope:
         row: how facts name the row whose columns stand bare; each inner row has a name of its own.
         is_complete: every variable is known; not behind middleware that could not be read.
         watch: is told of each node whose type was found, with the scope it was found in.
+        roles: those that tokens of the project may have; empty where nobody knows.
     """
 
     roots: Mapping[str, Type]
@@ -64,6 +65,7 @@ class Scope:
     watch: Watch | None = None
     related: Related | None = None
     row: str = "row"
+    roles: tuple[str, ...] = ()
 
     def inside(
         self, table: str, columns: Mapping[str, Type], *, bare: bool = True,
@@ -76,7 +78,7 @@ class Scope:
         return Scope(
             roots, self.report, self.known, self.types, self.wrong, self.unclear, self.reads,
             columns if bare else None, table, self.missing, self.is_complete, self.watch,
-            related,
+            related, roles=self.roles,
         )  # fmt: skip
 
     def forget_mistakes(self, whole: Node) -> None:

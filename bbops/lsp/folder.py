@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bbops.check import Cache, validate
+from bbops.check._supported import needs_base
 from bbops.diagnostics import Diagnostic
+from bbops.git.base import find_base
 from bbops.load import kinds
 from bbops.lsp.documents import Overlay
 from bbops.model import Model
 from bbops.project import Project
 from bbops.resources.addon import addon_model
-from bbops.tree import BlobId
+from bbops.tree import BlobId, Tree
 from bbops.yaml.document import Document
 from bbops.yaml.document import load as load_document
 
@@ -24,6 +26,7 @@ class Folder:
     Attributes:
         said: the findings that the editor shows, by file.
         is_stale: a file has changed since `refresh`.
+        base: what its repository held when somebody needed to know, so that `has_base`.
     """
 
     root: Path
@@ -31,6 +34,8 @@ class Folder:
     cache: Cache = field(default_factory=Cache)
     said: dict[str, list[Diagnostic]] = field(default_factory=dict)
     is_stale: bool = True
+    base: Tree | None = None
+    has_base: bool = False
 
     @classmethod
     def at(cls, root: Path) -> Folder:
@@ -45,6 +50,10 @@ class Folder:
     def refresh(self) -> dict[str, list[Diagnostic]]:
         """Read what changed, check the project, and return the findings by file."""
         _, found = validate(self.files, self.cache)
+        if needs_base(found):
+            if not self.has_base:
+                self.base, self.has_base = find_base(self.root), True
+            _, found = validate(self.files, self.cache, base=self.base)
         self.is_stale = False
         by_file: dict[str, list[Diagnostic]] = {}
         for one in found:

@@ -300,10 +300,3 @@ KEYS = {
     "Expect.events": "The events that were emitted or published, in order.",
     "calls": "What mocked steps were given.",
 }
-
-LATER = frozenset({
-    "Project.review",
-    "Function.output", "Task", "Trigger", "Realtime", "Agent", "Addon",
-    "Emit", "Publish",
-})  # fmt: skip
-"""Keys, kinds and steps that are checked and kept, and that this version does nothing with yet."""

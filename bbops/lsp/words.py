@@ -7,9 +7,10 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from bbops.lsp.key_words import KEYS, LATER
+from bbops.lsp.key_words import KEYS
 from bbops.lsp.slots import field_slot, fields
 from bbops.lsp.takes import takes
+from bbops.model import Model
 from bbops.runtime.filters import FILTERS, FUNCTIONS
 from bbops.steps._base import Step, find_step_kind
 
@@ -17,6 +18,7 @@ from bbops.steps._base import Step, find_step_kind
 def about_model(model: type[BaseModel]) -> str:
     """Return what a model says of itself; for a step with an example."""
     text = (model.__doc__ or "").strip().partition("\n")[0]
+    text = text if is_run(model) else f"{text} {NOT_YET}"
     examples = getattr(model, "examples", ()) if issubclass(model, Step) else ()
     return "\n\n".join([text, *(f"```yaml\n{one.steps.rstrip()}\n```" for one in examples[:1])])
 
@@ -31,10 +33,17 @@ def about_key(model: type[BaseModel], key: str) -> str:
     inner = field_slot(model, key).model
     known = field.description or KEYS.get(f"{model.__name__}.{key}") or KEYS.get(key)
     known = known or (about_model(inner) if inner is not None else "")
-    return f"{known} {NOT_YET}" if f"{model.__name__}.{key}" in LATER else known
+    return known if is_run(model, key) else f"{known} {NOT_YET}"
 
 
-NOT_YET = "Checked and kept; this version does nothing with it yet."
+NOT_YET = "Checked; this version does not run it yet."
+
+
+def is_run(model: type[BaseModel], key: str = "") -> bool:
+    """Return whether this version runs a kind or step, or one of its keys."""
+    if not issubclass(model, Model):
+        return True
+    return key not in model.unsupported_keys() if key else model.is_supported()
 
 
 def written(field: FieldInfo, key: str = "") -> str:

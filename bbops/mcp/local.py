@@ -73,7 +73,8 @@ class Checkout:
         from bbops.testing.report import as_diagnostics  # noqa: PLC0415
         from bbops.testing.running import Runner, choose  # noqa: PLC0415
 
-        built = build(self._bench.tree(commit), self._bench.cache, database=self._bench.engine)
+        tree = self._bench.tree(commit)
+        built = build(tree, self._bench.cache, database=self._bench.engine, base=tree)
         chosen = choose(built.project) if built.project else []
         began, failed, found, ran = perf_counter(), 0, [], 0
         with Runner(built) as runner:

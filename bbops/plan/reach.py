@@ -23,6 +23,9 @@ Reached = tuple[str, str, Place]
 """(what tells it from others, how it is called, where it stands first)."""
 Look = Callable[[Resource[Function]], Iterator[Reached]]
 
+ENV = "env "
+"""Begins what stands for the server that a variable names."""
+
 _HOST = re.compile(r"https?://[^/?#\s]+[/?#]").match
 
 
@@ -94,6 +97,14 @@ def _host(text: str) -> str:
     except ValueError:
         return ""
     return f"'{host}'"
+
+
+def host_of(text: str) -> str:
+    """Return the name of the host that an address begins with, without its port; or nothing."""
+    try:
+        return (urlsplit(text).hostname or "") if _HOST(text) else ""
+    except ValueError:
+        return ""
 
 
 def _secrets(head: Project) -> Look:

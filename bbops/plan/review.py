@@ -12,6 +12,7 @@ from bbops.plan.changes import ResourceChange
 from bbops.plan.finding import Finding
 from bbops.plan.tables import Risk, TableChange
 from bbops.project import Project
+from bbops.render import counted_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,11 @@ def _refusals(
         yield refused
     for one in tables:
         if one.risk == "impossible":
-            yield f"{one.kind} '{one.name}' cannot be made: {one.rows} {one.why}"
+            yield f"{one.kind} '{one.name}' cannot be made: {_rows(one)}"
+
+
+def _rows(change: TableChange) -> str:
+    return counted_rows(change.rows, change.why) if change.rows is not None else change.why
 
 
 def find_removal(rules: Rules, resources: Collection[ResourceChange]) -> str:

@@ -47,6 +47,12 @@ class Drafts(Connection):
         """Have a draft begin anew with an empty database. Raises as `draft`."""
         self._demand(self._ask_about("POST", name, f"drafts/{quote(slug, safe='')}/renew"))
 
+    def allow_hosts(self, name: str, slug: str, commit: str, hosts: list[str]) -> list[str]:
+        """Let a draft reach hosts at a commit; return all that were allowed. Raises as `draft`."""
+        path = f"drafts/{quote(slug, safe='')}/hosts"
+        answer = self._ask_about("POST", name, path, {"commit": commit, "hosts": hosts})
+        return self._read(answer, dict[str, list[str]])["hosts"]
+
     def copy_rows(
         self, name: str, slug: str, tables: list[str], limit: int, masked: list[str]
     ) -> dict[str, int]:

@@ -9,6 +9,7 @@ from pydantic import create_model
 
 from bbops.addons._base import kind
 from bbops.model import Model, Plain
+from bbops.runtime.vendors import module_of
 
 
 class Addon(Model):
@@ -16,11 +17,11 @@ class Addon(Model):
 
     - It is disabled unless it says `enabled: true`. A step of an addon that is disabled or absent
       is a warning: it publishes, and fails with `addon-disabled` when it runs.
+    - What is marked ° this version does not run: a change that adds it is refused [not-supported].
     - Secrets are always `${ env.NAME }`; other settings are text, or exactly that.
     - A parameter of a step that may be left out may also be null.
-    - In tests `mocks` answer its steps. This version does those of imageProcessing (with
-      `pip install 'bbops[images]'`), objectStorage and payments; others fail with
-      `addon-not-built`.
+    - In tests `mocks` answer its steps. Those of imageProcessing need
+      `pip install 'bbops[images]'`.
     - A vendor that answers with an error fails the step as one of `http` fails: `error.status` is
       its answer, `retry` tries again where that may help.
     """
@@ -39,4 +40,6 @@ def addon_model(name: str) -> type[Addon]:
     if found is None:
         return Addon
     config: Any = (found.config | None, None)
-    return create_model("Addon", __base__=Addon, config=config)
+    model = create_model("Addon", __base__=Addon, config=config)
+    model.run_by = module_of(name)
+    return model

@@ -68,6 +68,7 @@ class Agent(Model):
     """
 
     folder: ClassVar[str] = "agents"
+    run_by: ClassVar[str] = "bbops.runtime.work.agents"
 
     description: str | None = None
     model: AgentModel

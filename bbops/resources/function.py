@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import StringConstraints
 
-from bbops.model import Model
+from bbops.model import Model, RunBy
 from bbops.shape import Field, Shape
 from bbops.steps._base import Step, Steps, every_step
 
@@ -36,7 +36,7 @@ class Function(Model):
     input: Shape | None = None
     query: Shape | None = None
     params: Shape | None = None
-    payload: Shape | None = None
+    payload: Annotated[Shape | None, RunBy("bbops.runtime.work.triggers")] = None
     output: dict[Status, Field] = {}
     steps: Steps
 

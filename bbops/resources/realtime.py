@@ -27,6 +27,7 @@ class Realtime(Model):
     """
 
     folder: ClassVar[str] = "realtime"
+    run_by: ClassVar[str] = "bbops.runtime.realtime"
 
     description: str | None = None
     topic: Topic

@@ -56,6 +56,11 @@ class Table(Model):
       from the other side by this table's name, or by `reverse`.
     - `seed` rows are inserted into every database where no row has their primary key (or, of one
       without it, what it has in a unique column or index); they are never changed or deleted.
+    - A text in a column without `maxLength` or `enum` has at most 10,000 characters (`string`) or
+      100,000 (`text`); a longer one is answered with 400 and the column's name. `maxLength` raises
+      or lowers that. Rows that are there already stay as they are.
+    - A `binary` column takes base64 text. What does not fit its column is answered with 400 and the
+      column's name.
     - Publishing makes every change that loses nothing: what is new, what rows fit in, and a new
       name that says its old one by `renamedFrom`. What would lose values, or what rows stand in
       the way of, is refused and names them; the last good release serves on.

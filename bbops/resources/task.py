@@ -26,6 +26,7 @@ class Task(Model):
     """
 
     folder: ClassVar[str] = "tasks"
+    run_by: ClassVar[str] = "bbops.runtime.work.tasks"
 
     description: str | None = None
     schedule: Cron | None = None

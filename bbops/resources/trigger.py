@@ -70,6 +70,7 @@ class Trigger(Model):
     """
 
     folder: ClassVar[str] = "triggers"
+    run_by: ClassVar[str] = "bbops.runtime.work.triggers"
 
     description: str | None = None
     database: DatabaseTrigger | None = None

@@ -18,10 +18,13 @@ from bbops.runtime.credentials import Credentials
 from bbops.runtime.exchanges import Exchange
 from bbops.runtime.failures import (
     NOTHING,
+    BadValue,
     DatabaseFailure,
     Failure,
     InvalidInput,
+    StatementTimeout,
     Thrown,
+    TooLong,
     Unavailable,
 )
 from bbops.runtime.flow import Answer, Run, bound_run, code_of, message_of
@@ -309,6 +312,10 @@ class Answering:
             return {"code": code, "message": error.message or message_of(error.status)}, headers
         if isinstance(error, InvalidInput):
             return {"code": error.code, "message": error.message, "fields": error.fields}, []
+        if isinstance(error, BadValue):
+            if not error.fields:  # it may as well be a mistake of the function: its author hears it
+                self.surprise(error, scope)
+            return self.bad_value(error), []
         if isinstance(error, DatabaseFailure):
             code = "conflict" if error.status == 409 else "invalidInput"
             text = self.wording.say(error.code, None, error.message)
@@ -318,7 +325,19 @@ class Answering:
             self.complain(error, scope)
             retry = (b"retry-after", b"%d" % error.retry_seconds)
             return {"code": error.code, "message": error.message}, [retry]
+        if isinstance(error, StatementTimeout):
+            self.surprise(error, scope)
+            retry = (b"retry-after", b"1")
+            return {"code": error.code, "message": "the database took too long"}, [retry]
         return self.surprise(error, scope)
+
+    def bad_value(self, error: BadValue) -> dict[str, Any]:
+        """Return the automatic body for a value that a step could do nothing with."""
+        fields = error.fields
+        if isinstance(error, TooLong):
+            said = self.wording.say("maxLength", error.most, error.text)
+            fields = {name: [said] for name in fields}
+        return {"code": error.code, "message": error.said, "fields": fields}
 
     def complain(self, error: Unavailable, scope: Any) -> None:
         """Log what only the operator can mend; now and then, for it happens to every request."""

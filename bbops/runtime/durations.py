@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bbops.runtime.failures import FlowError
+from bbops.runtime.failures import BadValue
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
@@ -18,4 +18,4 @@ def seconds(duration: object) -> float:
         count = duration[: len(duration) - len(unit)]
         if unit in _SECONDS and count.isascii() and count:
             return int(count) * _SECONDS[unit]
-    raise FlowError("a duration is a number and a unit, for example '10s', '24h' or '7d'")
+    raise BadValue("a duration is a number and a unit, for example '10s', '24h' or '7d'")

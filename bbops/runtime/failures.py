@@ -7,8 +7,11 @@
   + Unavailable           503: the database cannot do it now, whatever the request
     + Conflict            another transaction came between
   + FlowError             a mistake in the function itself: the client sees only a 500
+    + BadValue            400: of the right type, but none that the step can do anything with
+      + TooLong           a text is longer than its column, or a search, takes
     + OutOfFuel           more loop rounds or calls than a run may spend
     + Late                a step took longer than its `timeout`
+    + StatementTimeout    503: a statement took longer than any may
     + HttpFailure         another server cannot be asked, or answered that it went wrong
 """
 
@@ -119,6 +122,39 @@ class FlowError(Failure):
     """The function did something that cannot be done, for example `1 + null`."""
 
 
+class BadValue(FlowError):
+    """A value of the right type that cannot be computed with, such as a divisor of zero.
+
+    Types do not tell these apart, so what a client sends may be one: it is answered with 400.
+
+    Attributes:
+        fields: as those of InvalidInput; empty where nobody knows where the value comes from.
+    """
+
+    status = 400
+    code = "invalidInput"
+
+    def __init__(self, message: str, field: str = "", said: str = "") -> None:
+        """Args: `said` is what the client reads, where `message` holds a value."""
+        super().__init__(message)
+        self.said = said or message
+        self.fields = {field: [self.said]} if field else {}
+
+    def blame(self, field: str) -> None:
+        """Name the field of the request that the value comes from, unless it is known."""
+        self.fields = self.fields or {field: [self.said]}
+
+
+class TooLong(BadValue):
+    """A text has more than `most` characters."""
+
+    def __init__(self, field: str, most: int, message: str) -> None:
+        self.text = f"must have at most {most} characters"
+        super().__init__(message, field)
+        self.fields = {field: [self.text]} if field else {}
+        self.most = most
+
+
 class OutOfFuel(FlowError):
     """The function spent its loop rounds or its depth of calls."""
 
@@ -131,6 +167,16 @@ class Late(FlowError):
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"it took longer than {seconds:g} s")
+
+
+class StatementTimeout(FlowError):
+    """The database ended a statement that took longer than any may."""
+
+    status = 503
+    code = "statementTimeout"
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"the statement was ended after {seconds:g} s")
 
 
 class HttpFailure(FlowError):

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from bbops.host import Folder
 from bbops.runtime.caching import Cache
 from bbops.runtime.durations import seconds
-from bbops.runtime.failures import NOTHING, FlowError, OutOfFuel, Thrown
+from bbops.runtime.failures import NOTHING, BadValue, FlowError, OutOfFuel, Thrown
 from bbops.runtime.operators import kind
 from bbops.runtime.tokens import Tokens
 from bbops.runtime.values import check_size
@@ -114,7 +114,8 @@ async def invoke(run: Run, callee: Function, input: Any, params: Any, query: Any
     """Run another function with variables of its own, and return its value.
 
     Raises:
-        FlowError: what it is given does not fit its shapes, or calls go too deep.
+        BadValue: what it is given does not fit its shapes.
+        OutOfFuel: calls go too deep.
     """
     if run.depth >= MAX_DEPTH:
         raise OutOfFuel(f"more than {MAX_DEPTH} functions call each other")
@@ -127,7 +128,12 @@ async def invoke(run: Run, callee: Function, input: Any, params: Any, query: Any
     inner.query = _shaped(callee.query, query, errors)
     if errors:
         wrong = "; ".join(f"'{path}' {texts[0]}" for path, texts in errors.items())
-        raise FlowError(f"function '{callee.name}' was given wrong values: {wrong}")
+        problem = BadValue(
+            f"function '{callee.name}' was given wrong values: {wrong}",
+            said="a value does not have the expected form",
+        )
+        problem.fields = errors
+        raise problem
     value = (await callee.flow(inner))[1]
     return None if value is NOTHING else value
 

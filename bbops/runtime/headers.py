@@ -7,7 +7,7 @@ from typing import Any
 
 from multipart import parse_options_header
 
-from bbops.runtime.failures import Failure
+from bbops.runtime.failures import BadValue, Failure
 from bbops.runtime.operators import text
 
 Headers = list[tuple[bytes, bytes]]
@@ -82,8 +82,10 @@ def set_headers(headers: Any) -> Headers:
     for name, value in headers.items():
         lower = name.lower()
         whole = text(value)
-        if not can_set(name) or any(ord(c) < 32 or ord(c) == 127 for c in whole):
+        if not can_set(name):
             raise Failure(f"header '{name[:60]}' cannot be set")
+        if any(ord(c) < 32 or ord(c) == 127 for c in whole):
+            raise BadValue(f"header '{name[:60]}' cannot hold a control character")
         if lower == "set-cookie" and _CONTROL_COOKIE(whole):
             raise Failure("a cookie of the control plane cannot be set")
         out.append((lower.encode(), whole.encode("latin-1", "replace")))

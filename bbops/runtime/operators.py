@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from bbops.runtime.failures import FlowError
+from bbops.runtime.failures import BadValue, FlowError
 from bbops.runtime.values import (
     NUMBERS,
     bounded_number,
@@ -27,6 +27,7 @@ from bbops.runtime.values import (
 
 __all__ = [
     "add",
+    "blamed",
     "div",
     "eq",
     "ge",
@@ -166,6 +167,15 @@ def neg(value: Any) -> Any:
     raise FlowError(f"'-' needs a number, found {kind(value)}{_cure_null(value)}")
 
 
+def blamed(field: str, apply: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what `apply` gives; where a value is bad, the request's `field` is named for it."""
+    try:
+        return apply(*arguments)
+    except BadValue as error:
+        error.blame(field)
+        raise
+
+
 # Comparison and logic
 
 
@@ -285,7 +295,7 @@ def join_text(*parts: Any) -> str:
 
 def _write_decimal(value: Decimal) -> str:
     if abs(value.adjusted()) > _MAX_EXPONENT:
-        raise FlowError("the number is too large to be written in digits")
+        raise BadValue("the number is too large to be written in digits")
     return format(value, "f")
 
 
@@ -333,13 +343,13 @@ def _exact(
     try:
         result: Decimal = compute(left, right)
     except decimal.DecimalException:
-        raise FlowError("the number is too large for a decimal") from None
+        raise BadValue("the number is too large for a decimal") from None
     return result
 
 
 def _check_divisor(right: Any) -> None:
     if type(right) in NUMBERS and right == 0:
-        raise FlowError("division by zero")
+        raise BadValue("division by zero")
 
 
 def _check_numbers(left: Any, right: Any, sign: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bbops.runtime.failures import FlowError
+from bbops.runtime.failures import BadValue
 
 CUT: Final = 100
 """Characters of a text that a cursor holds; of a longer one the rest is read from its row again."""
@@ -79,7 +79,7 @@ class OrderBy:
         if found is None:
             name, _, direction = value.rpartition(".") if type(value) is str else ("", "", "")
             if name not in self.sortable or direction not in {"asc", "desc"}:
-                raise FlowError("'orderBy' needs a column with '.asc' or '.desc' behind it")
+                raise BadValue("'orderBy' needs a column with '.asc' or '.desc' behind it")
             found = self.chosen[value] = self.order([(name, direction == "desc")])
         return found
 

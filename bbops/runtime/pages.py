@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bbops.runtime.cursors import KEY_VARIABLE, Value, read_cursor, write_cursor
-from bbops.runtime.failures import FlowError
+from bbops.runtime.failures import BadValue
 from bbops.runtime.operators import kind
 from bbops.runtime.orders import CUT, Key, Order, OrderBy, Sortable
 from bbops.runtime.rows import bind
@@ -94,7 +94,8 @@ class Pages:
         """
         by = self.fixed or self.orders.choose(order)
         if type(size) is not int or not 0 < size < _MOST:
-            raise FlowError(f"'limit' of a page needs a whole number from 1 on, got {kind(size)}")
+            message = "'limit' of a page needs a whole number from 1 on"
+            raise BadValue(f"{message}, got {kind(size)}", said=message)
         secret = str(env.get(KEY_VARIABLE) or "").encode()
         signing = (secret, f"{self.context}\0{by.clause}".encode())
         if cursor is None:

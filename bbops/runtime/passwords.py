@@ -13,7 +13,7 @@ from typing import Final
 
 import bcrypt
 
-from bbops.runtime.failures import FlowError
+from bbops.runtime.failures import BadValue, FlowError
 from bbops.runtime.values import bounded_text, encode_text, kind
 
 DEFAULT_ROUNDS: Final = 12
@@ -32,7 +32,7 @@ async def hash_password(password: str, rounds: int = DEFAULT_ROUNDS) -> str:
         FlowError: the password is no text, or the rounds are not 4 to 15.
     """
     if type(rounds) is not int or not _LEAST_ROUNDS <= rounds <= _MOST_ROUNDS:
-        raise FlowError(f"'rounds' is {_LEAST_ROUNDS} to {_MOST_ROUNDS}, found {rounds}")
+        raise BadValue(f"'rounds' is {_LEAST_ROUNDS} to {_MOST_ROUNDS}, found {rounds}")
     prepared = _prepare(password)
     loop = asyncio.get_running_loop()
     return await loop.run_in_executor(_threads(), _hash, prepared, rounds)

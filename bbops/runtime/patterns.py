@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import re2
 
-from bbops.runtime.failures import FlowError
+from bbops.runtime.failures import BadValue
 from bbops.runtime.values import encode_text
 
 _MAX_PATTERN: Final = 1_000
@@ -23,14 +23,16 @@ def compile_pattern(pattern: str) -> Any:
         FlowError: the pattern is wrong, longer than 1,000 characters or too complex.
     """
     if len(pattern) > _MAX_PATTERN:
-        raise FlowError(f"the pattern is too long: at most {_MAX_PATTERN} characters")
+        raise BadValue(f"the pattern is too long: at most {_MAX_PATTERN} characters")
     options = re2.Options()
     options.log_errors = False
     try:
         return re2.compile(encode_text(pattern), options)
     except re2.error as error:
         reason = error.args[0].decode(errors="replace") if error.args else "it cannot be read"
-        raise FlowError(f"'{pattern[:100]}' is not a pattern: {reason}") from None
+        raise BadValue(
+            f"'{pattern[:100]}' is not a pattern: {reason}", said="is not a pattern"
+        ) from None
 
 
 def has_match(pattern: str, text: str) -> bool:
@@ -41,5 +43,8 @@ def has_match(pattern: str, text: str) -> bool:
     """
     compiled, encoded = compile_pattern(pattern), encode_text(text)
     if compiled.programsize * len(encoded) > _MAX_WORK:
-        raise FlowError(f"a text of {len(text)} characters is too long for '{pattern[:100]}'")
+        raise BadValue(
+            f"a text of {len(text)} characters is too long for '{pattern[:100]}'",
+            said="the text is too long for the pattern",
+        )
     return compiled.search(encoded) is not None

@@ -21,7 +21,7 @@ from bbops.runtime.flights import Flight, Flights
 from bbops.runtime.flow import Answer, Function, Run
 from bbops.runtime.limits import Limit
 from bbops.runtime.once import Once
-from bbops.runtime.reading import NOTHING_READ, Gone, Reading
+from bbops.runtime.reading import NOTHING_READ, Gone, Reading, check_params
 from bbops.runtime.session_cookies import SessionCookies
 from bbops.runtime.uploads import Uploads
 from bbops.runtime.values import check_size
@@ -148,6 +148,8 @@ class Pipeline:
         """
         if self.cors is not None:
             flight.lines = self.cors.lines(scope)
+        if params:
+            check_params(params)
         run = self.answering.run()
         run.params = params
         if self.has_vars:

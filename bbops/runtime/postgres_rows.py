@@ -17,7 +17,9 @@ from bbops.runtime.filters import FILTERS
 from bbops.runtime.operators import kind
 from bbops.runtime.rows import (
     charged,
+    check_searched,
     first,
+    fit,
     from_boolean,
     from_date,
     from_datetime,
@@ -40,14 +42,16 @@ from bbops.runtime.rows import (
 from bbops.runtime.values import MAX_TEXT, check_size
 
 __all__ = [
-    "charged", "first", "from_boolean", "from_date", "from_datetime", "from_decimal", "from_hex",
-    "from_json", "from_number", "listed", "row_count",
-    "to_binary", "to_integer", "to_json", "to_number", "to_text",
-    "to_time", "to_uuid",
+    "charged", "first", "fit", "from_boolean", "from_date", "from_datetime", "from_decimal",
+    "from_hex", "from_json", "from_number", "listed", "row_count", "to_binary", "to_integer",
+    "to_json", "to_number", "to_text", "to_time", "to_uuid",
 ]  # fmt: skip
 
 CASE_COLLATION: Final = "bbops_case"
 """Stands in compiled SQL for the server's rules for upper and lower case; no server has it."""
+
+TOO_LONG: Final = "bbops:too-long:"
+"""Begins the error of a computed text: the most characters and the column follow."""
 
 
 # ---- columns
@@ -103,6 +107,12 @@ def bind_as(value: Any, of: str) -> Any:
     if type(value) not in _FITS[of]:
         raise FlowError(f"cannot compare {kind(value)} with a column of kind {of}")
     return _CONVERT[of](value)
+
+
+def bind_searched(value: Any, field: str) -> Any:
+    """Return a text that is looked for in a column as a parameter; raises as that of `rows`."""
+    check_searched(value, field)
+    return bind_as(value, "text")
 
 
 def bind_json(value: Any) -> str | None:

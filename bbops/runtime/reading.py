@@ -157,6 +157,17 @@ class Reading:
         raise Thrown(415, "expected a body of 'application/json', or a form")
 
 
+def check_params(params: Mapping[str, str]) -> None:
+    """Refuse what no parameter of a path may hold, be it declared or not.
+
+    Raises:
+        InvalidInput: a NUL, which no text of a request has.
+    """
+    for name, text in params.items():
+        if "\0" in text:
+            raise InvalidInput({name: ["must be text"]})
+
+
 def _query(raw: bytes) -> dict[str, list[str]]:
     return read_pairs(raw, "the query string") if raw else {}
 

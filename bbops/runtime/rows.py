@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
-from binascii import Error as Base64Error
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time
 from decimal import Decimal, InvalidOperation
@@ -12,12 +11,16 @@ from typing import Any
 
 import msgspec
 
-from bbops.runtime.failures import FlowError
+from bbops.runtime.failures import BadValue, FlowError, TooLong
 from bbops.runtime.operators import kind
 from bbops.runtime.values import MAX_TEXT, check_size, spend
 
 MAX_JSON = 10_000_000
 """Characters and members of a value in a column of type json."""
+LONGEST = {"string": 10_000, "text": 100_000}
+"""Characters of a text on its way into a column of that type which says no `maxLength`."""
+LONGEST_SEARCHED = 1_000
+"""Characters of a text that is looked for in a column; the cost is the product of both."""
 MOST_ROWS = 100_000
 """More rows than this do not come back from one read."""
 _FEW_ROWS = 64
@@ -78,6 +81,41 @@ def bind_as(value: Any, of: str) -> Any:
     return bind(value)
 
 
+def bind_searched(value: Any, field: str) -> Any:
+    """Return a text that is looked for in a column as a parameter.
+
+    Raises:
+        TooLong: it is longer than LONGEST_SEARCHED; `field` of the request gave it.
+    """
+    check_searched(value, field)
+    return bind_as(value, "text")
+
+
+def check_searched(value: Any, field: str) -> None:
+    """Refuse a text that is too long to be looked for; raises as `bind_searched`."""
+    if type(value) is str and len(value) > LONGEST_SEARCHED:
+        raise TooLong(field, LONGEST_SEARCHED, "a text that is searched for is too long")
+
+
+def fit(value: Any, column: str, most: int) -> Any:
+    """Return a text or null on its way into a column.
+
+    Raises:
+        TooLong: it has more characters than a column takes that says no `maxLength`.
+        FlowError: it is neither.
+    """
+    if value is None or (type(value) is str and len(value) <= most):
+        return value
+    to_text(value, column)
+    raise too_long(column, most)
+
+
+def too_long(column: str, most: int) -> TooLong:
+    """Return what to raise for a text that a column does not take."""
+    name = column.rpartition(".")[2]
+    return TooLong(name, most, f"'{name}' is too long")
+
+
 def bind_list(value: Any) -> str:
     """Return a list as the one JSON parameter that `in` looks through."""
     if type(value) is not list:
@@ -100,15 +138,16 @@ def charged(rows: list[Any]) -> list[Any]:
     return rows
 
 
-def row_count(value: Any, what: str) -> int:
-    """Return `limit` or `offset` as a whole number of rows.
+def row_count(value: Any, what: str, field: str = "") -> int:
+    """Return `limit` or `offset`, which a `field` of the request may give, as a number of rows.
 
     Raises:
-        FlowError: it is negative or no whole number.
+        BadValue: it is negative or no whole number.
     """
     if type(value) is int and 0 <= value < 2**63:
         return value
-    raise FlowError(f"'{what}' needs a whole number from 0 on, got {kind(value)}")
+    message = f"'{what}' needs a whole number from 0 on"
+    raise BadValue(f"{message}, got {kind(value)}", field, message)
 
 
 def first(rows: list[Any], required: bool) -> Any:
@@ -123,7 +162,8 @@ def first(rows: list[Any], required: bool) -> Any:
 
 
 def _wrong(value: Any, column: str, wanted: str) -> FlowError:
-    return FlowError(f"column '{column}' needs {wanted}, got {kind(value)}")
+    name = column.rpartition(".")[2]
+    return BadValue(f"column '{column}' needs {wanted}, got {kind(value)}", name, f"needs {wanted}")
 
 
 def to_text(value: Any, column: str) -> Any:
@@ -236,7 +276,7 @@ def to_binary(value: Any, column: str) -> Any:
     if type(value) is str:
         try:
             return b64decode(value, validate=True)
-        except Base64Error:
+        except ValueError:  # base64's own error is one, and so is what is not ASCII
             raise _wrong(value, column, "base64 text") from None
     raise _wrong(value, column, "base64 text")
 

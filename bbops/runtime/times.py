@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, Final, TypeVar
 from zoneinfo import ZoneInfo
 
-from bbops.runtime.failures import FlowError
+from bbops.runtime.failures import BadValue, FlowError
 from bbops.runtime.values import quoted
 
 Moment = TypeVar("Moment", date, datetime)
@@ -99,7 +99,7 @@ def parse_date(text: str) -> date | None:
 def format_time(moment: datetime, form: str) -> str:
     """Return the moment with every strftime letter of `form` filled in, the same everywhere."""
     if len(form) > _MAX_FORMAT:
-        raise FlowError(f"the date format is too long: at most {_MAX_FORMAT} characters")
+        raise BadValue(f"the date format is too long: at most {_MAX_FORMAT} characters")
     return _LETTER.sub(lambda found: _letter(found[1])(moment), form)
 
 
@@ -114,16 +114,17 @@ def add_duration(moment: Moment, duration: str) -> Moment:
     """Return the moment moved by a text such as `-90d`; a month too short takes its last day."""
     found = _DURATION.fullmatch(duration)
     if found is None:
-        raise FlowError(
-            f"'{duration[:40]}' is not a duration: a number and ms, s, m, h, d, w, mo or y"
+        wanted = "a number and ms, s, m, h, d, w, mo or y"
+        raise BadValue(
+            f"'{duration[:40]}' is not a duration: {wanted}", said=f"must be a duration: {wanted}"
         )
     count = int(found[2]) * (-1 if found[1] == "-" else 1)
     if type(moment) is date and found[3] in {"ms", "s", "m", "h"}:
-        raise FlowError(f"a date has no time of day: '{found[0]}' needs a datetime")
+        raise BadValue(f"a date has no time of day: '{found[0]}' needs a datetime")
     try:
         return _move(moment, count, found[3])
     except (ValueError, OverflowError):
-        raise FlowError(_OUT_OF_YEARS) from None
+        raise BadValue(_OUT_OF_YEARS) from None
 
 
 def local_time(moment: datetime, where: tzinfo) -> datetime:
@@ -131,7 +132,7 @@ def local_time(moment: datetime, where: tzinfo) -> datetime:
     try:
         return moment.astimezone(where)
     except OverflowError:
-        raise FlowError(_OUT_OF_YEARS) from None
+        raise BadValue(_OUT_OF_YEARS) from None
 
 
 def start_of(moment: datetime, unit: str, where: tzinfo) -> datetime:
@@ -140,11 +141,14 @@ def start_of(moment: datetime, unit: str, where: tzinfo) -> datetime:
     A week begins on Monday. A day without a midnight begins where its first hour does.
     """
     if unit not in _STARTS:
-        raise FlowError(f"'{unit[:40]}' is not one of {quoted(_STARTS)}")
+        raise BadValue(
+            f"'{unit[:40]}' is not one of {quoted(_STARTS)}",
+            said=f"must be one of {quoted(_STARTS)}",
+        )
     try:
         return _truncate(moment.astimezone(where), unit).astimezone(UTC)
     except (ValueError, OverflowError):
-        raise FlowError(_OUT_OF_YEARS) from None
+        raise BadValue(_OUT_OF_YEARS) from None
 
 
 def _offset(sign: str | None, hours: str | None, minutes: str | None) -> tzinfo:
@@ -159,7 +163,7 @@ def _offset(sign: str | None, hours: str | None, minutes: str | None) -> tzinfo:
 def _letter(letter: str) -> Callable[[datetime], str]:
     if letter in _LETTERS:
         return _LETTERS[letter]
-    raise FlowError(f"'%{letter}' is not a date letter: use one of {' '.join(_LETTERS)}")
+    raise BadValue(f"'%{letter}' is not a date letter: use one of {' '.join(_LETTERS)}")
 
 
 @lru_cache(maxsize=64)
@@ -167,7 +171,10 @@ def _load_zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (LookupError, ValueError, OSError):
-        raise FlowError(f"'{name}' is not a time zone such as 'Europe/Berlin'") from None
+        raise BadValue(
+            f"'{name}' is not a time zone such as 'Europe/Berlin'",
+            said="must be a time zone such as 'Europe/Berlin'",
+        ) from None
 
 
 def _move(moment: Moment, count: int, unit: str) -> Moment:

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from bbops.host import Clock
-from bbops.runtime.failures import FlowError
+from bbops.runtime.failures import BadValue, FlowError
 from bbops.runtime.key_sets import KeySet
 from bbops.runtime.keys import VerifyingKey, name_key, read_key
 from bbops.runtime.values import MAX_INTEGER, MAX_TEXT, MIN_INTEGER, check_size, kind, quoted
@@ -115,7 +115,7 @@ class Tokens:
         whole = {**_plain(claims or {}), **payload}
         token = jwt.encode(whole, self._signing, self._algorithm, headers={"kid": self._name})
         if len(token) > MAX_BYTES:
-            raise FlowError(
+            raise BadValue(
                 f"the token is too long: its claims must leave it within {MAX_BYTES} bytes"
             )
         return token

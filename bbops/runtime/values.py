@@ -11,7 +11,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final, TypeVar
 
-from bbops.runtime.failures import FlowError, OutOfFuel
+from bbops.runtime.failures import BadValue, FlowError, OutOfFuel
 
 MAX_TEXT: Final = 1_000_000
 """Characters in a text."""
@@ -53,7 +53,7 @@ def bounded_number(number: Any) -> Any:
             return number
     elif -_LARGEST_FLOAT <= number <= _LARGEST_FLOAT:
         return number
-    raise FlowError("the number is too large: whole numbers have 64 bits")
+    raise BadValue("the number is too large: whole numbers have 64 bits")
 
 
 def bounded_text(text: str) -> str:
@@ -81,18 +81,18 @@ def spend(amount: int) -> None:
 
 def check_length(characters: int) -> None:
     """Refuse a text before it is built; `characters` is how long it would be."""
+    if characters > MAX_TEXT:
+        raise BadValue(f"the text is too long: {characters} characters, at most {MAX_TEXT}")
     if characters > _SMALL_TEXT:
         spend(characters >> 10)
-    if characters > MAX_TEXT:
-        raise FlowError(f"the text is too long: {characters} characters, at most {MAX_TEXT}")
 
 
 def check_count(members: int) -> None:
     """Refuse a list or map before it is built; `members` is how many it would have."""
+    if members > MAX_LIST:
+        raise BadValue(f"the list is too long: {members} members, at most {MAX_LIST}")
     if members > _SMALL_LIST:
         spend(members >> 5)
-    if members > MAX_LIST:
-        raise FlowError(f"the list is too long: {members} members, at most {MAX_LIST}")
 
 
 Sized = TypeVar("Sized", bound="str | list[Any] | dict[str, Any]")
@@ -140,7 +140,7 @@ def encode_text(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise FlowError("the text holds half a character (a lone surrogate)") from None
+        raise BadValue("the text holds half a character (a lone surrogate)") from None
 
 
 def quoted(names: Iterable[str]) -> str:

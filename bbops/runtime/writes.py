@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 from bbops.runtime.failures import FlowError
 from bbops.runtime.operators import kind
-from bbops.runtime.rows import DECODERS, ENCODERS
+from bbops.runtime.rows import DECODERS, ENCODERS, fit
 
 Encoders = Mapping[str, Callable[[Any, str], Any]]
 Decoders = Mapping[str, Callable[[Any], Any]]
@@ -46,11 +46,12 @@ class Assigned(NamedTuple):
 class Setter:
     """Turns a map into the SET clause of an update."""
 
-    __slots__ = ("columns", "table")
+    __slots__ = ("columns", "longest", "table")
     encoders: ClassVar[Encoders] = ENCODERS
 
-    def __init__(self, table: str, columns: Mapping[str, str]) -> None:
-        self.table, self.columns = table, columns
+    def __init__(self, table: str, columns: Mapping[str, str], longest: Mapping[str, int]) -> None:
+        """Args: `longest`: how many characters some of the columns take."""
+        self.table, self.columns, self.longest = table, columns, longest
 
     def __call__(self, data: Any, automatic: Mapping[str, Any]) -> Assigned:
         """Return the clause for `data`; `automatic` fills in what it leaves out.
@@ -59,6 +60,7 @@ class Setter:
             FlowError: it is no map, or has a key that is no column.
         """
         values = _encoded(self.encoders, self.table, self.columns, data, automatic)
+        _fit(values, self.longest)
         sql = ", ".join([f'"{name}" = ?' for name in values])
         first = next(iter(self.columns))
         return Assigned(sql or f'"{first}" = "{first}"', list(values.values()))
@@ -67,7 +69,7 @@ class Setter:
 class Inserter:
     """Turns a map, or a list of maps, into inserts of one transaction."""
 
-    __slots__ = ("cells", "columns", "conflict", "moved", "table", "texts", "updated")
+    __slots__ = ("cells", "columns", "conflict", "longest", "moved", "table", "texts", "updated")
     encoders: ClassVar[Encoders] = ENCODERS
     decoders: ClassVar[Decoders] = DECODERS
 
@@ -79,12 +81,15 @@ class Inserter:
         mode: str,
         updated: Sequence[str],
         moved: Mapping[str, str],
+        longest: Mapping[str, int],
     ) -> None:
         """Take the columns with their types, what a conflict is and does, and `updated` ones.
 
         Args:
             moved: what RETURNING adds where a row brings a value for one of these columns.
+            longest: how many characters some of the columns take.
         """
+        self.longest = longest
         self.table, self.columns, self.updated, self.moved = table, columns, updated, moved
         self.conflict = (conflict_columns, mode)
         self.cells = [(name, self.decoders.get(of)) for name, of in columns.items()]
@@ -103,6 +108,7 @@ class Inserter:
 
     def statement(self, data: Any, fills: Mapping[str, Any]) -> tuple[str, list[Any]]:
         values = _encoded(self.encoders, self.table, self.columns, data, fills)
+        _fit(values, self.longest)
         names = tuple(values)
         given = tuple(name for name in names if name in data)
         text = self.texts.get((names, given))
@@ -147,3 +153,8 @@ def _encoded(
         for name, of in columns.items()
         if name in whole
     }
+
+
+def _fit(values: Mapping[str, Any], longest: Mapping[str, int]) -> None:
+    for name, most in longest.items():
+        fit(values.get(name), name, most)

@@ -54,6 +54,10 @@ class _Check(Query):
         del beside, use
         return _literal(_constant(node), self.dialect)
 
+    def searched(self, node: s.Node, field: str) -> Template:
+        del field
+        return self.scalar(node, "text")
+
     def given_list(self, node: s.Node, beside: str) -> Template:
         del beside
         raise NotInSql(node.start, "a check compares columns and constants")

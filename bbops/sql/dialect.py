@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from bbops.sql.template import Template
+from bbops.sql.types import Column
 
 Use = Literal["value", "equal", "order"]
 """What becomes of a parameter: it is computed with, tested for equality, or ordered."""
@@ -41,6 +42,7 @@ class Dialect(ABC):
         json_decoders: the same, for what came in JSON.
         words: the conditions that always and never hold.
         filters: their patterns; `{0}` is what is filtered, then come the arguments.
+        searches: those of `filters` that look for a text which is read from a row, too.
         list_alias: what stands behind a SELECT in FROM that needs no name.
         last_character: the greatest one, as SQL.
         by_value: what stands behind a decimal that is compared or ordered.
@@ -57,6 +59,7 @@ class Dialect(ABC):
     json_decoders: ClassVar[Mapping[str, str]]
     words: ClassVar[tuple[str, str]]
     filters: ClassVar[Mapping[str, str]]
+    searches: ClassVar[Mapping[str, str]]
     list_alias: ClassVar[str]
     last_character: ClassVar[str]
     by_value: ClassVar[str]
@@ -84,6 +87,10 @@ class Dialect(ABC):
     @abstractmethod
     def assigned(self, value: Template, of: str) -> Template:
         """Return a computed value as a column of type `of` takes it."""
+
+    @abstractmethod
+    def fitted(self, value: Template, column: Column) -> Template:
+        """Return a computed text that fails where it is longer than the column takes."""
 
     @abstractmethod
     def inline_decoder(self, of: str) -> str:

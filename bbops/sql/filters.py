@@ -15,6 +15,7 @@ _BESIDE: Mapping[str, str] = dict.fromkeys(
 ) | dict.fromkeys(("min", "max", "clamp", "round"), "number")
 """The kind of what a filter takes beside what it filters."""
 _NUMERIC = frozenset({"abs", "floor", "ceil", "min", "max", "clamp", "round"})
+_SEARCHES = frozenset({"contains", "endsWith", "replace", "startsWith"})
 COLUMN_FILTERS = frozenset({*SQLITE.filters, *_NUMERIC, "slice", "toString"})
 """Filters that also run on columns."""
 
@@ -35,6 +36,8 @@ def filtered(query: Parts, node: s.Filter) -> Template:
         raise NotInSql(node.name_start, message)
     beside = _BESIDE.get(node.name) or query.type_of(node.of).kind
     of = query.scalar(node.of, beside)
+    if node.name in _SEARCHES:
+        return _search(query, node, of)
     args = [query.scalar(arg, beside) for arg in node.args]
     if node.name == "round":
         return query.dialect.rounded(of, args)
@@ -46,6 +49,17 @@ def filtered(query: Parts, node: s.Filter) -> Template:
     if node.name in {"floor", "ceil"} and query.type_of(node.of).kind == "integer":
         return of
     return filled(query.dialect.filters[node.name], [of, *args])
+
+
+def _search(query: Parts, node: s.Filter, of: Template) -> Template:
+    """Return a filter that looks for a text; its cost is the product of both lengths."""
+    wanted, *rest = node.args
+    reads_row = query.has_columns(wanted)
+    patterns = query.dialect.searches if reads_row else query.dialect.filters
+    others = [query.scalar(one, "text") for one in rest]
+    return filled(
+        patterns[node.name], [of, query.searched(wanted, s.request_field(wanted)), *others]
+    )
 
 
 def _default(query: Parts, node: s.Filter) -> Template:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from itertools import count
 from typing import Self
 
@@ -12,6 +13,7 @@ from bbops.expressions import nodes as s
 from bbops.expressions.scope import Scope
 from bbops.expressions.types import TEXT_COLUMNS, Type
 from bbops.runtime.identifiers import quote
+from bbops.runtime.rows import LONGEST_SEARCHED
 from bbops.sql.dialect import Dialect, Slot, Use
 from bbops.sql.sqlite import SQLITE
 from bbops.sql.template import Template, filled
@@ -172,6 +174,16 @@ class Parts:
         """Return a part without columns as a parameter; `beside` is what it meets."""
         slot = self.dialect.slot(self.type_of(node).kind, beside, use)
         return self.slotted(node, slot)
+
+    def searched(self, node: s.Node, field: str) -> Template:
+        """Return a text that is looked for in a column; `field` of the request gives it."""
+        if self.has_columns(node):
+            return self.scalar(node, "text")
+        if isinstance(node, s.Literal) and len(str(node.value)) > LONGEST_SEARCHED:
+            message = f"a text to look for has at most {LONGEST_SEARCHED} characters"
+            raise NotInSql(node.start, message)
+        slot = self.dialect.slot(self.type_of(node).kind, "text", "value")
+        return self.slotted(node, replace(slot, binder="bind_searched", given=(field,)))
 
     def given_list(self, node: s.Node, beside: str) -> Template:
         """Return a list without columns as one parameter, to look for values of a kind in it."""

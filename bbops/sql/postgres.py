@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bbops.runtime.postgres_rows import CASE_COLLATION, DECODERS, ENCODERS
+from bbops.runtime.postgres_rows import CASE_COLLATION, DECODERS, ENCODERS, TOO_LONG
 from bbops.runtime.rows import JSON_DECODERS, MOST_ROWS
 from bbops.sql.dialect import Dialect, Slot, Use
 from bbops.sql.template import Template, commas, filled, joined, seq
+from bbops.sql.types import Column
 
 _TYPES: dict[str, str] = {
     "text": "text", "integer": "bigint", "number": "double precision", "decimal": "numeric",
@@ -51,6 +52,7 @@ class _Postgres(Dialect):
         "default": "coalesce({0}, {1})", "abs": "abs({0})", "floor": "floor({0})",
         "ceil": "ceil({0})",
     }  # fmt: skip
+    searches = filters
     list_alias = " AS _list"
     last_character = "chr(1114111)"
     by_value = ""
@@ -88,6 +90,12 @@ class _Postgres(Dialect):
         if _STORED[of] == "bigint":  # by its text, so that a fraction is refused, not rounded
             return seq("trim_scale((", value, ")::numeric)::text::bigint")
         return seq("(", value, f")::{_STORED[of]}")
+
+    def fitted(self, value: Template, column: Column) -> Template:
+        # what is no uuid is an error that names it; `left` keeps it from being computed early
+        words = f"'{TOO_LONG}{column.longest}:{column.name}' || left({{0}}, 0)"
+        pattern = f"CASE WHEN length({{0}}) > {column.longest} THEN ({words})::uuid::text"
+        return filled(f"({pattern} ELSE {{0}} END)", [value])
 
     def inline_decoder(self, of: str) -> str:
         return ""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from bbops.runtime.rows import DECODERS, ENCODERS, JSON_DECODERS
 from bbops.sql.dialect import Dialect, Slot, Use
 from bbops.sql.template import Template, commas, filled, seq
+from bbops.sql.types import Column
 
 _AS_IT_IS = frozenset({"text", "integer"})
 _KINDS = {"uuid": "text", "time": "text"}
@@ -30,6 +31,11 @@ class _Sqlite(Dialect):
         "default": "coalesce({0}, {1})", "abs": "abs({0})", "floor": "floor({0})",
         "ceil": "ceil({0})",
     }  # fmt: skip
+    # SQLite's own take the product of both lengths, and a row's text may be long
+    searches = {
+        **filters, "replace": "bbops_replace({0}, {1}, {2})",
+        "contains": "(bbops_instr({0}, {1}) > 0)", "startsWith": "(bbops_instr({0}, {1}) = 1)",
+    }  # fmt: skip
     list_alias = ""
     last_character = "char(0x10ffff)"
     by_value = " COLLATE bbops_decimal"
@@ -52,6 +58,9 @@ class _Sqlite(Dialect):
 
     def assigned(self, value: Template, of: str) -> Template:
         return value
+
+    def fitted(self, value: Template, column: Column) -> Template:
+        return seq("bbops_fit(", value, f", {column.longest}, '{column.name}')")
 
     def inline_decoder(self, of: str) -> str:
         return {"boolean": "{} != 0", "datetime": "read({})"}.get(of, "")
@@ -131,6 +140,7 @@ class _SqliteCheck(_Sqlite):
     """In a CHECK: other programs, which have no collation of ours, must be able to write rows."""
 
     by_value = ""
+    searches = _Sqlite.filters
 
     def column(self, sql: str, of: str) -> str:
         return f"CAST({sql} AS NUMERIC)" if of == "decimal" else sql

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from bbops.expressions.types import Type, map_of, named
+from bbops.runtime.rows import LONGEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,12 @@ class Column:
     auto: str | None = None
     default: Any = None
     enum: tuple[str | int | float, ...] = ()
+    max_length: int | None = None
+
+    @property
+    def longest(self) -> int | None:
+        """How many characters it takes where the database keeps no rule about that."""
+        return LONGEST.get(self.type) if self.max_length is None and not self.enum else None
 
     @property
     def value_type(self) -> Type:
@@ -75,6 +82,12 @@ class Table:
     def column_types(self) -> dict[str, Type]:
         """Each column's type, by name."""
         return {name: column.value_type for name, column in self.columns.items()}
+
+    @property
+    def longest(self) -> dict[str, int]:
+        """How many characters those of its columns take that say no `maxLength`."""
+        found = {name: column.longest for name, column in self.columns.items()}
+        return {name: most for name, most in found.items() if most is not None}
 
     def query_types(self, depth: int = 2) -> dict[str, Type]:
         """Return what a query may read by name: columns, and rows that relations lead to."""

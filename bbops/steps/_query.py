@@ -27,7 +27,7 @@ from bbops.expressions.values import (
 from bbops.expressions.values import Template as ValueTemplate
 from bbops.runtime.failures import FlowError
 from bbops.runtime.identifiers import quote
-from bbops.runtime.rows import ENCODERS
+from bbops.runtime.rows import ENCODERS, fit
 from bbops.sql.filters import text_of
 from bbops.sql.parts import NotInSql
 from bbops.sql.query import Query, check_nesting, finds_one
@@ -188,6 +188,8 @@ def _check_constant(at: Checking, column: Column, value: Constant, mark: Mark | 
         return
     try:
         ENCODERS[column.type](value.value, column.name)
+        if column.longest is not None:
+            fit(value.value, column.name, column.longest)
     except FlowError as problem:
         at.report(mark, "type", problem.message, braces_hint(value.value, at.scope))
         return
@@ -215,10 +217,15 @@ def encoded(flow: Flow, table: str, column: Column, value: Value) -> ast.expr:
     """Return the code that checks and encodes a value for its column, as far as it must."""
     if isinstance(value, Constant) and not isinstance(value.value, dict | list):
         with suppress(FlowError):
+            if column.longest is not None:
+                fit(value.value, column.name, column.longest)
             stored = flow.dialect.encoders[column.type](value.value, f"{table}.{column.name}")
             if stored is None or isinstance(stored, str | int | float | bytes):
                 return constant(stored)
     code = flow.value(value)
+    if column.longest is not None:
+        given = [code, ast.Constant(f"{table}.{column.name}"), ast.Constant(column.longest)]
+        return ast.Call(flow.row_code("fit"), given, [])
     if isinstance(value, Expression):
         kind = flow.emitter.scope.type_of(value.node).kind
         if kind in {"text", "integer"} and kind == column.value_type.kind and column.type in _PLAIN:
@@ -288,7 +295,8 @@ def assignments(flow: Flow, query: Query, table: Table, data: MapValue) -> Templ
 def _assigned(flow: Flow, query: Query, table: Table, name: str, value: Value) -> Template:
     computed, column = assigned_in_sql(query, value), table.columns[name]
     if computed is not None:
-        return flow.dialect.assigned(computed, column.type)
+        stored = flow.dialect.assigned(computed, column.type)
+        return stored if column.longest is None else flow.dialect.fitted(stored, column)
     return query.parameter(encoded(flow, table.name, column, value))
 
 

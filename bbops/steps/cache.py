@@ -8,8 +8,11 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from bbops.expressions.narrow import path_of, spelt
+from bbops.expressions.nodes import Node
+from bbops.expressions.scope import SIGNED_IN, Scope, Watch
 from bbops.expressions.types import Type
-from bbops.expressions.values import ValueField
+from bbops.expressions.values import Constant, ValueField
 from bbops.model import Model
 from bbops.names import Duration
 from bbops.runtime.durations import seconds
@@ -59,11 +62,24 @@ class Cache(Step):
         refuse_return(at, given.steps or (), "'cache'")
         before = at.scope.known
         at.scope.known = before.copy()
+        watch, read = at.scope.watch, list[str]()
+        at.scope.watch = _noting(read, watch)
         at.steps(given.steps or ())
         of = at.value(given.value)
+        at.scope.watch = watch
+        self.check_key(at, read)
         why = f"the 'cache' in line {at.line} runs its steps only where nothing is kept"
         at.rejoin(("", before), (why, at.scope.known))
         return of
+
+    def check_key(self, at: Checking, read: Sequence[str]) -> None:
+        """Warn of what is kept for all requests, and was made of one of them."""
+        if read and isinstance(self.cache.key, Constant):
+            at.report(
+                self.place("key"), "constant-key",
+                f"all requests share what is kept here, and it is made of '{read[0]}'",
+                f"add it to the key: '{self.cache.key.value}/${{ {read[0]} }}'",
+            )  # fmt: skip
 
     def blocks(self) -> Sequence[Sequence[Step]]:
         return (self.cache.steps or (),)
@@ -82,3 +98,20 @@ class Cache(Step):
                 step=ast.Constant(f"{flow.name}:{self.mark.line if self.mark else 1}"),
             ),
         )
+
+
+_OF_REQUEST = frozenset({"params", "query", "input", "headers", "request"})
+
+
+def _noting(read: list[str], watch: Watch | None) -> Watch:
+    """Return what notes the values of the request that expressions read, and tells `watch` too."""
+
+    def note(node: Node, scope: Scope) -> None:
+        path = path_of(node, scope) or ()
+        is_signed_in = path[:1] == ("vars",) and len(path) > 2 and path[1] in SIGNED_IN
+        if (path[:1] and path[0] in _OF_REQUEST and len(path) > 1) or is_signed_in:
+            read.append(spelt(path, scope))
+        if watch is not None:
+            watch(node, scope)
+
+    return note

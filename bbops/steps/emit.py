@@ -29,6 +29,7 @@ class Emit(Step):
     - In tests, `expect.events` names what was emitted.
     """
 
+    run_by: ClassVar[str] = "bbops.runtime.work.events"
     title: ClassVar[str] = "Emit Event"
     fits_transaction: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 from pydantic import PlainValidator
 
 from bbops.expressions.known import Facts
+from bbops.expressions.nodes import request_field
 from bbops.expressions.types import ANY, INTEGER, TEXT, Type, list_of, map_of
 from bbops.expressions.values import BareField, Constant, Expression, Value, ValueField
 from bbops.model import Model
@@ -277,11 +278,13 @@ class Find(Step):
             return ast.Constant(default)
         if isinstance(value, Constant) and type(value.value) is int:
             return ast.Constant(value.value)
+        node = value.node if isinstance(value, Expression) else None
         return flow.expression(
-            "row_count(value, what)",
+            "row_count(value, what, field)",
             row_count=flow.row_code("row_count"),
             value=flow.value(value),
             what=ast.Constant(name),
+            field=ast.Constant(request_field(node) if node else ""),
         )
 
     def order(self, flow: Flow, query: Query) -> Template:

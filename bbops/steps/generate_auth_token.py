@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import ClassVar
 
+from bbops.expressions import nodes as s
 from bbops.expressions.types import TEXT, Type, map_of
-from bbops.expressions.values import Value, ValueField
+from bbops.expressions.values import Expression, ListValue, MapValue, Value, ValueField
 from bbops.model import Model
-from bbops.steps._base import Checking, Example, Step
+from bbops.runtime.tokens import MAX_BYTES
+from bbops.steps._base import Checking, Example, Step, mark_of
 from bbops.steps._flow import Flow
 
 
@@ -60,6 +63,12 @@ class GenerateAuthToken(Step):
             if value is not None:
                 found = at.public(value, "a token")
                 at.fit(value, found, kind, f"'{name}'", self.place(name), null=True)
+                for column in _unbounded(at, value):
+                    at.report(
+                        mark_of(value) or self.place(name), "long-claim",
+                        f"a token has room for {MAX_BYTES:,} bytes, and column '{column}' may hold"
+                        " more", f"give '{column}' a 'maxLength'",
+                    )  # fmt: skip
         at.need_signing_key()
         return map_of({"token": TEXT, "refreshToken": TEXT}, "tokens") if given.refresh else TEXT
 
@@ -80,3 +89,20 @@ class GenerateAuthToken(Step):
                 expires=flow.value(given.expires_in),
             ),
         )
+
+
+def _unbounded(at: Checking, value: Value) -> Iterator[str]:
+    """Yield the columns of a claim whose text may be longer than a token."""
+    match value:
+        case Expression(node=s.Member(of=of, name=name)):
+            what = at.scope.type_of(of).what if id(of) in at.scope.types else ""
+            table = at.tables.get(what.removeprefix("table '").removesuffix("'"))
+            column = table.columns.get(name) if table is not None else None
+            if table is not None and column is not None and column.longest is not None:
+                yield f"{table.name}.{name}"
+        case MapValue(items=items):
+            for _, item in items:
+                yield from _unbounded(at, item)
+        case ListValue(items=members):
+            for member in members:
+                yield from _unbounded(at, member)

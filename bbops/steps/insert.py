@@ -193,7 +193,7 @@ class Insert(Step):
         inserter = flow.constant(
             f"{flow.dialect.writes}:Inserter", table.name, columns,
             [str(name) for name in conflict.columns] if conflict else [], mode, updated,
-            self.moved(flow, table),
+            self.moved(flow, table), table.longest,
         )  # fmt: skip
         return flow.store(
             self.as_,

@@ -30,6 +30,7 @@ class Publish(Step):
     - The `payload` must fit the shape of the event in `realtime/`, `params` its topic.
     """
 
+    run_by: ClassVar[str] = "bbops.runtime.realtime"
     title: ClassVar[str] = "Publish"
     examples: ClassVar[tuple[Example, ...]] = (
         Example(

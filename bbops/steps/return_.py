@@ -89,10 +89,19 @@ class Return(Step):
             at.notes.gives.append(NULL)
             at.notes.leaves.append(at.scope.known.copy())
             return
+        self.check_body(at, value)
         found = at.public(value, "this answer") if at.answers else at.value(value)
         at.notes.gives.append(found)
         if self.return_.content_type is not None:
             at.fit(value, found, _WRITTEN, "another content type than JSON", self.place("value"))
+
+    def check_body(self, at: Checking, value: Value) -> None:
+        """Warn of a value that is never sent: the answer has no body."""
+        status = self.return_.status.value if isinstance(self.return_.status, Constant) else None
+        if status in _EMPTY and not (isinstance(value, Constant) and value.value is None):
+            message = f"an answer of {status} has no body, so its value is never sent"
+            hint = "leave 'value' out, or answer 200"
+            at.report(self.place("value"), "no-content", message, hint)
 
     def code(self, flow: Flow) -> list[ast.stmt]:
         answer = self.return_
@@ -136,6 +145,7 @@ class Return(Step):
         return flow.html(answer.value)
 
 
+_EMPTY = frozenset({204, 304})
 _MARKUP = frozenset({"text/html", "application/xhtml+xml", "image/svg+xml"})
 _WRITTEN = "text number boolean datetime date binary"
 _CONTENT_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+( *; *[\w-]+=[\w.\"+-]+)*", re.ASCII).fullmatch

@@ -35,6 +35,10 @@ class Sql(Step):
     - One statement, without `${ }`: values travel as `:name` parameters; lists and maps arrive as
       JSON text.
     - Rows are as they are stored: booleans as 0 and 1, times as text.
+    - It reads and writes the project's tables, and nothing else: not the database's catalog, not
+      other files or servers. A value in it has at most 4,000,000 bytes, the pattern of a `LIKE`
+      128, all rows that it gives 64 MiB.
+    - It ends after 10 s at the latest, and is then answered with 503 `statementTimeout`.
     - `bbops validate` has the statement compiled for the declared tables, by SQLite, unless
       `database.engine` of the project is `postgres`.
     """

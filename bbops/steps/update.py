@@ -100,7 +100,7 @@ class Update(Step):
         """`data: ${ … }`: which columns is known at run time; their text comes by a switch."""
         columns = {name: column.type for name, column in table.columns.items()}
         automatic = {n: flow.now() for n, c in table.columns.items() if c.auto == "updated"}
-        setter = flow.constant(f"{flow.dialect.writes}:Setter", table.name, columns)
+        setter = flow.constant(f"{flow.dialect.writes}:Setter", table.name, columns, table.longest)
         chosen = flow.temporary()
         code = flow.expression(
             f"({chosen} := setter(data, automatic)).sql",

@@ -73,26 +73,28 @@ class Client:
 
         await self.release(scope, receive, send)
         start, *pieces = messages
-        found = {name.decode(): value.decode() for name, value in start["headers"]}
+        found = {name.decode(): value.decode("latin-1") for name, value in start["headers"]}
         return Reply(start["status"], found, b"".join(one["body"] for one in pieces))
 
 
 @asynccontextmanager
 async def serve(
     tree: Tree, database: Path, env: Mapping[str, str] | None = None, *,
-    http: Http | None = None, uploads: Files | None = None, **options: Any,
+    http: Http | None = None, uploads: Files | None = None, base: Tree | None = None,
+    **options: Any,
 ) -> AsyncIterator[Client]:  # fmt: skip
     """Build a tree, migrate a database file to it, and yield a client of it.
 
     Args:
         http: other servers.
         uploads: where files of requests go.
+        base: what was accepted before, see `bbops.check.validate`.
         options: those of `bbops.runtime.release.link`.
 
     Raises:
         ProjectError: the tree has errors.
     """
-    built = build(tree)
+    built = build(tree, base=base)
     if built.project is None:
         raise ProjectError(built.diagnostics)
     apply(database, {name: table.model for name, table in built.project.tables.items()})

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from bbops.compile.release import build
+from bbops.compile.here import build_here
 from bbops.testing.outcome import Outcome
 from bbops.testing.report import describe
 from bbops.testing.running import Chosen, Runner, choose
-from bbops.tree import FolderTree
 
 RUNNER = pytest.StashKey[Runner]()
 """What runs the cases, once there is one."""
@@ -76,7 +75,7 @@ def _runner(config: pytest.Config, root: Path) -> Runner:
     known = config.stash.get(RUNNER, None)
     if known is None:
         url: str = config.getoption("bbops_database_url")
-        built = build(FolderTree(root), database="postgres" if url else "sqlite")
+        built = build_here(root, database="postgres" if url else "sqlite")
         if built.project is None:
             raise pytest.Collector.CollectError("\n".join(map(str, built.diagnostics)))
         known = config.stash[RUNNER] = Runner(built, url).__enter__()

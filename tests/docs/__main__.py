@@ -6,6 +6,7 @@ from tests.docs.agent_tools import PAGE as AGENT_TOOLS
 from tests.docs.agent_tools import agent_tools_page
 from tests.docs.codes import FOLDER as ERRORS
 from tests.docs.codes import index
+from tests.docs.marks import PAGES, with_sentence
 from tests.docs.pages import FOLDER, pages
 from tests.docs.plan_codes import PAGE, plans_page
 
@@ -17,6 +18,8 @@ if __name__ == "__main__":
         (FOLDER / path).parent.mkdir(parents=True, exist_ok=True)
         (FOLDER / path).write_text(text)
     ERRORS.with_suffix(".md").write_text(index())
+    for path in PAGES:
+        path.write_text(with_sentence(path.read_text()))
     PAGE.write_text(plans_page())
     AGENT_TOOLS.write_text(agent_tools_page())
     print(f"{len(wanted)} pages in {FOLDER.name}/")

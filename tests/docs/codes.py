@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from bbops.authoring.codes import parse_codes
-from tests.conftest import ROOT, Files, sample
+from tests.conftest import BOARD, ROOT, Files, sample
 from tests.docs.examples import block
 
 FOLDER = ROOT / "docs/errors"
@@ -56,16 +56,16 @@ input:
 """
 _ENDPOINT = "method: POST\npath: /run\nfunction: run\nauthentication: JWT\ndescription: Runs.\n"
 _CHANNEL = "name: API\nbasePath: /{path}\nauthentication: {authentication}\n"
-_EMAIL = """
+_PAYMENTS = """
 enabled: true
-config: { apiKey: "${ env.EMAIL_API_KEY }", senderEmail: hello@example.com, senderName: The Shop }
+config: { secretKey: "${ env.PAYMENTS_SECRET_KEY }" }
 """
 _PROJECT = """
 bbops: 1
 name: shop
 env:
   JWT_SECRET: { secret: true, generate: true }
-  EMAIL_API_KEY: { secret: true }
+  PAYMENTS_SECRET_KEY: { secret: true }
   GREETING: { default: hello }
 auth: { signingKey: "${ env.JWT_SECRET }" }
 """
@@ -103,7 +103,7 @@ def surroundings() -> Files:
     """Return the project that the examples belong to."""
     files = sample(
         functions__notes__list=_HELLO, functions__clean=_HELLO, functions__run=_HELLO,
-        endpoints__run=_ENDPOINT, addons__email=_EMAIL,
+        endpoints__run=_ENDPOINT, addons__payments=_PAYMENTS, realtime__board=BOARD,
         channels__api=_CHANNEL.format(path="api", authentication="JWT"),
         channels__machines=_CHANNEL.format(path="machines", authentication="API Key"),
         project=_PROJECT,

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from textwrap import indent
 from typing import Any
 
 from bbops.steps._base import Example
-from tests.conftest import ROOT
+from tests.conftest import ROOT, Files
 
 PROJECT = ROOT / "docs/example"
+UPCOMING = ROOT / "docs/upcoming"
+"""What this version does not run yet: files that lie on top of the example."""
+
 FIRST = {
     "functions": "notes/create", "tables": "notes", "tests": "notes/create",
     "triggers": "note-created",
@@ -21,7 +25,11 @@ _FIELDS = {bool: "boolean", int: "integer", str: "string", list: "integer[]"}
 
 def function_of(example: Example) -> str:
     """Return the function whose steps an example shows, with the `input` that they read."""
-    shape = "".join(f"  {k}: {_FIELDS[type(v)]}\n" for k, v in (example.input or {}).items())
+    shape = "".join(
+        f"  {name}{'?' if f'input.{name} == null' in example.steps else ''}:"
+        f" {_FIELDS[type(value)]}\n"
+        for name, value in (example.input or {}).items()
+    )
     head = f"input:\n{shape}" if shape else ""
     if "input.word" in example.steps and not shape:
         head = "input:\n  word?: string\n"
@@ -29,11 +37,36 @@ def function_of(example: Example) -> str:
 
 
 def files_of(folder: str) -> list[tuple[str, str]]:
-    """Return (path, text) of the files of one kind in docs/example, the telling one first."""
-    found = sorted(PROJECT.glob(f"{folder}/**/*.yaml" if folder else "project.yaml"))
-    paths = [path.relative_to(PROJECT).as_posix() for path in found]
+    """Return (path, text) of the files of one kind, the telling one first.
+
+    They are those of docs/example; of a kind that has none there, those of docs/upcoming.
+    """
+    files = example_files()
+    paths = [path for path in files if _is_in(path, folder)]
+    if not paths:
+        files = upcoming_files()
+        paths = [path for path in files if _is_in(path, folder)]
     paths.sort(key=lambda path: path != f"{folder}/{FIRST.get(folder)}.yaml")
-    return [(path, (PROJECT / path).read_text()) for path in paths]
+    return [(path, files[path]) for path in paths]
+
+
+def example_files() -> Files:
+    """Return the project of docs/example."""
+    return _files(PROJECT)
+
+
+def upcoming_files() -> Files:
+    """Return the same project with what this version does not run yet."""
+    return example_files() | _files(UPCOMING)
+
+
+def _files(folder: Path) -> Files:
+    found = sorted(folder.rglob("*.yaml"))
+    return {path.relative_to(folder).as_posix(): path.read_text() for path in found}
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return path.startswith(f"{folder}/") if folder else path == "project.yaml"
 
 
 def block(path: str, text: str) -> str:

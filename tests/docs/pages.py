@@ -11,8 +11,9 @@ from bbops.addons._base import Action, AddonKind, Parameter
 from bbops.addons._base import kinds as addon_kinds
 from bbops.expressions.types import Type
 from bbops.load import kinds
-from bbops.lsp.key_words import LATER
 from bbops.lsp.slots import field_slot, fields
+from bbops.lsp.words import is_run
+from bbops.runtime.vendors import find_steps
 from bbops.shape import TYPES, Field
 from bbops.steps._base import Example, Retry, Step, step_kinds
 from tests.conftest import NOTES, ROOT
@@ -23,7 +24,10 @@ FOLDER = ROOT / "docs/language"
 _MADE = "<!-- made by `python -m tests.docs` from the models of the language -->"
 _ORDER = ("project", "table", "function", "endpoint", "channel", "test")
 """The kinds that a newcomer meets first."""
-_LATER = "° is checked and kept; this version does nothing with it yet."
+_LATER = (
+    "° is checked; this version does not run it yet, and says so where a change adds it "
+    "([not-supported]({root}errors/keys.md#not-supported))."
+)
 
 
 def pages() -> dict[str, str]:
@@ -36,7 +40,10 @@ def pages() -> dict[str, str]:
         found[f"steps/{key}.md"] = step_page(key, kind)
     for name, addon in addon_kinds().items():
         found[f"addons/{name}.md"] = addon_page(name, addon)
-    return {path: f"{_MADE}\n\n{text.rstrip()}\n" for path, text in found.items()}
+    return {
+        path: f"{_MADE}\n\n{text.rstrip()}\n".replace("{root}", "../" * (path.count("/") + 1))
+        for path, text in found.items()
+    }
 
 
 def name_of(model: type[BaseModel]) -> str:
@@ -62,7 +69,13 @@ def page(title: str, *parts: str) -> str:
 
 def mark(model: type[BaseModel]) -> str:
     """Return the mark of a kind or step that this version does nothing with; else nothing."""
-    return " °" if model.__name__ in LATER else ""
+    return "" if is_run(model) else " °"
+
+
+def addon_mark(name: str, action: str = "") -> str:
+    """Return the mark of an addon of which this version does no step, or not this one."""
+    steps = find_steps(name)
+    return "" if (action in steps if action else steps) else " °"
 
 
 # ---- kinds
@@ -98,8 +111,9 @@ def kind_index() -> str:
         "[Steps](steps/README.md) are what functions are made of; [addons](addons/README.md) bring "
         "steps for services of others.",
         "The YAML of the kinds' pages is one project, [docs/example](../example), which "
-        "validates and passes its tests:",
-        "```console\n$ bbops test --path docs/example\n…\n6 passed in …\n```",
+        "validates and passes its tests; that of kinds with ° lies on top of it, in "
+        "[docs/upcoming](../upcoming):",
+        "```console\n$ bbops test --path docs/example\n…\n5 passed in …\n```",
         "A key is the camelCase of the field's name in the specification: `basePath` is its *base "
         "path*. Options keep its spelling: `None`, `JWT`, `API Key`.",
         "## Shapes",
@@ -170,21 +184,24 @@ def addon_page(name: str, addon: AddonKind) -> str:
     config = f"config:\n{indent(addon.config_example, '  ')}\n" if addon.config_example else ""
     has_keys = bool(fields(addon.config))
     return page(
-        name + mark(kinds()["addons"]),
+        name + addon_mark(name),
         f"**{addon.title}.** {addon.summary}",
         block(f"addons/{name}.yaml", f"enabled: true\n{config}"),
         f"## `config`\n\n{summary(addon.config)}\n\n{key_table(addon.config)}" if has_keys else "",
-        *(action_text(f"{name}.{key}", action) for key, action in addon.actions.items()),
+        *(
+            action_text(f"{name}.{key}", action, addon_mark(name, key))
+            for key, action in addon.actions.items()
+        ),
     )
 
 
-def action_text(key: str, action: Action) -> str:
+def action_text(key: str, action: Action, mark: str) -> str:
     """Return the section of one step of an addon."""
     rows = ["| parameter | takes | |", "| --- | --- | --- |"]
     rows += [f"| `{one.name}` | {taken(one)} | {words(one)} |" for one in action.parameters]
     either = " or ".join(f"`{one}`" for one in action.one_of)
     return "\n\n".join(filter(None, [
-        f"## {key}",
+        f"## {key}{mark}",
         f"**{action.title}.** {action.summary} Gives {given(action.gives)}.",
         block("functions/run.yaml", f"steps:\n{indent(action.example, '  ')}"),
         "\n".join(rows).replace("|  |", "| |"),
@@ -218,10 +235,10 @@ def addon_index() -> str:
     """Return the page that lists the addons."""
     rows = ["| addon | name | steps |", "| --- | --- | --- |"]
     for name, addon in addon_kinds().items():
-        steps = ", ".join(f"`{name}.{key}`" for key in addon.actions)
-        rows.append(f"| [{name}]({name}.md) | {addon.title} | {steps} |")
+        steps = ", ".join(f"`{name}.{key}`{addon_mark(name, key)}" for key in addon.actions)
+        rows.append(f"| [{name}]({name}.md){addon_mark(name)} | {addon.title} | {steps} |")
     return page(
-        f"Addons{mark(kinds()['addons'])}",
+        "Addons",
         "An addon brings steps for a service of others. A file in [`addons/`](../addon.md) enables "
         "it.",
         rules(kinds()["addons"]),

@@ -7,7 +7,6 @@ _EITHER = "'| default(20)' of a text is a text or a number: found when it runs"
 _ONE_GROUP = "an aggregate without groups always gives a row, so '?.' was not needed"
 
 KNOWN: dict[str, str] = {
-    "misspell a name blog/tasks/purge-drafts.yaml UTC -> UCT in 'UTC'": "'UCT' is a time zone too",
     "drop a key saas/functions/admin/stats.yaml aggregate": _ALSO_A_COLUMN,
     "drop a key saas/functions/tickets/list.yaml limit?": _EITHER,
     "drop a null check saas/functions/admin/stats.yaml "

@@ -29,6 +29,7 @@ from bbops.database.postgres.words import (
 )
 from bbops.database.shape import Difference
 from bbops.errors import DatabaseError, MigrationRefused
+from bbops.render import plural
 
 
 class Alteration:
@@ -146,9 +147,8 @@ class Alteration:
         except psycopg.errors.NotNullViolation:
             nulls = f'SELECT count(*) FROM "{table}" WHERE "{column}" IS NULL'
             row = self._live.execute(nulls.encode()).fetchone()
-            message = (
-                f"{row and row[0]} rows of '{table}' hold null in '{column}', written just now"
-            )
+            count = plural(row[0] if row else 0, "row")
+            message = f"{count} of '{table}' with null in '{column}', written just now"
             raise MigrationRefused(
                 message, hint=f"fill '{table}.{column}' in these rows, or give it a default"
             ) from None

@@ -12,7 +12,7 @@ import asyncpg
 from bbops.database.place import PostgresPlace
 from bbops.database.postgres.connection import Connection, case_collation, connect
 from bbops.database.postgres.pool import Pool
-from bbops.database.postgres.running import bounded_maps, run
+from bbops.database.postgres.running import SOON, bounded_maps, run, run_in_time
 from bbops.database.postgres.text import Text, translate
 from bbops.database.postgres.transaction import Transaction
 from bbops.database.postgres.violations import (
@@ -22,8 +22,8 @@ from bbops.database.postgres.violations import (
     is_conflict,
     is_lost,
 )
-from bbops.database.transaction import Maps, bounded_rows
-from bbops.database.writer import Rows, Statements
+from bbops.database.results import Maps, Rows, bounded_rows
+from bbops.database.writer import Statements
 from bbops.errors import DatabaseError
 from bbops.runtime.failures import Failure, FlowError
 from bbops.runtime.identifiers import quote
@@ -78,11 +78,16 @@ class Postgres:
 
         Raises:
             FlowError: it writes, is wrong, or finds more than MOST_ROWS rows.
+            StatementTimeout: it searches texts, and takes too long.
             Unavailable: the server cannot be reached.
         """
         text = self._texts.get(sql) or self.text(sql)
 
         async def work(connection: Connection) -> Rows:
+            if text.is_long:
+                async with connection.transaction(readonly=True):
+                    await connection.execute(SOON)
+                    return await run(connection, text, parameters)
             rows: Rows = await connection.fetch(text.sql, *parameters)
             return rows
 
@@ -106,6 +111,8 @@ class Postgres:
         if at_most is not None:
             return (await self.write_all([(sql, parameters)], at_most=at_most))[0]
         text = self._texts.get(sql) or self.text(sql)
+        if text.is_long:
+            return (await self.write_all([(sql, parameters)]))[0]
 
         async def work(connection: Connection) -> Rows:
             return await run(connection, text, parameters)
@@ -127,7 +134,7 @@ class Postgres:
             async with connection.transaction():
                 for text, parameters in texts:
                     current = text.sql
-                    results.append(await run(connection, text, parameters, at_most))
+                    results.append(await run_in_time(connection, text, parameters, at_most))
             return results
 
         return await self._write(work, lambda: current)
@@ -140,6 +147,7 @@ class Postgres:
 
         async def work(connection: Connection) -> Maps:
             async with connection.transaction(readonly=not writes):
+                await connection.execute(SOON)
                 return await bounded_maps(connection, text, parameters)
 
         if writes:

@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, TypeVar
 
-from bbops.database.postgres.connection import Connection
+from bbops.database import limits
+from bbops.database.postgres.connection import LONGEST_STATEMENT_SECONDS, Connection
 from bbops.database.postgres.parameters import fit
 from bbops.database.postgres.text import Text
-from bbops.database.transaction import Maps, bounded_rows
-from bbops.database.writer import Rows
+from bbops.database.results import Maps, Rows, Taken
+from bbops.render import plural
 from bbops.runtime.failures import FlowError
-from bbops.runtime.rows import MOST_ROWS
+
+T = TypeVar("T")
+SOON: Final = f"SET LOCAL statement_timeout = '{limits.LONGEST_STATEMENT_SECONDS:g}s'"
+"""Within a transaction: what follows has no more time than a statement on SQLite."""
+_ROWS_AT_ONCE: Final = 256
+
+
+async def in_time(connection: Connection, work: Callable[[], Awaitable[T]]) -> T:
+    """Do work, within a transaction, that has no more time than a statement on SQLite."""
+    await connection.execute(SOON)
+    found = await work()
+    await connection.execute(f"SET LOCAL statement_timeout = '{LONGEST_STATEMENT_SECONDS}s'")
+    return found
+
+
+async def run_in_time(
+    connection: Connection, text: Text, parameters: Sequence[object], at_most: int | None = None
+) -> Rows:
+    """Run a statement within a transaction; one that searches texts has less time."""
+    if not text.is_long:
+        return await run(connection, text, parameters, at_most)
+    return await in_time(connection, lambda: run(connection, text, parameters, at_most))
 
 
 async def run(
@@ -28,7 +51,8 @@ async def run(
     else:
         rows = [(_count(await connection.execute(text.sql, *parameters)),)]
     if at_most is not None and len(rows) > at_most:
-        raise FlowError(f"expected at most {at_most} rows to change, found {len(rows)}")
+        most = plural(at_most, "row")
+        raise FlowError(f"expected at most {most} to change, found {len(rows)}")
     return rows
 
 
@@ -36,7 +60,7 @@ async def bounded_maps(connection: Connection, text: Text, parameters: Sequence[
     """Return rows by the names of their columns, within a transaction; parameters are fitted.
 
     Raises:
-        FlowError: there are more than MOST_ROWS.
+        FlowError: there are more than MOST_ROWS, or too much in them.
     """
     statement = await connection.prepare(text.sql)
     names = [column.name for column in statement.get_attributes()]
@@ -45,8 +69,11 @@ async def bounded_maps(connection: Connection, text: Text, parameters: Sequence[
         await statement.fetch(*fitted)
         return [{"count": _count(statement.get_statusmsg())}]
     cursor = await statement.cursor(*fitted)  # one that writes does so before its first row
-    found = bounded_rows(await cursor.fetch(MOST_ROWS + 1))
-    return [dict(zip(names, row, strict=True)) for row in found]
+    rows = Taken()
+    while not rows.is_over and (found := await cursor.fetch(_ROWS_AT_ONCE)):
+        for row in found:
+            rows.add(row)
+    return [dict(zip(names, row, strict=True)) for row in rows.rows()]
 
 
 async def _run_unknown(connection: Connection, text: Text, parameters: Sequence[object]) -> Rows:

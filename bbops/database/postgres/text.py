@@ -22,6 +22,10 @@ _LASTING: Final = frozenset({"set_config", "pg_advisory_lock", "pg_advisory_lock
 """What would stay with a connection behind its statement."""
 
 
+# Texts are searched: what that costs grows with the rows, their texts and what is looked for.
+_LONG: Final = re.compile(r"\b(?:strpos|starts_with|right|replace(?!\(to_char))\(")
+
+
 @dataclass(frozen=True, slots=True)
 class Text:
     """A statement for one server.
@@ -29,11 +33,13 @@ class Text:
     Attributes:
         verb: its first word.
         gives_rows: None where only the server can tell.
+        is_long: it searches texts, so it has less time than others.
     """
 
     sql: str
     verb: str
     gives_rows: bool | None
+    is_long: bool
 
 
 def translate(sql: str, case_collation: str) -> Text:
@@ -63,7 +69,7 @@ def translate(sql: str, case_collation: str) -> Text:
     left = _LASTING.intersection(words)
     if left:
         raise FlowError(f"'{min(left)}' would outlast the statement")
-    return Text(numbered, verb, _gives_rows(verb, words))
+    return Text(numbered, verb, _gives_rows(verb, words), _LONG.search(sql) is not None)
 
 
 def _gives_rows(verb: str, words: list[str]) -> bool | None:

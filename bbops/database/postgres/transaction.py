@@ -12,11 +12,11 @@ import asyncpg
 
 from bbops.database.postgres.connection import Connection
 from bbops.database.postgres.pool import Pool
-from bbops.database.postgres.running import bounded_maps, run
+from bbops.database.postgres.running import SOON, bounded_maps, in_time, run_in_time
 from bbops.database.postgres.text import Text
 from bbops.database.postgres.violations import ERRORS, LookUp, failure_of, is_conflict
-from bbops.database.transaction import Maps, bounded_rows
-from bbops.database.writer import Rows, Statements
+from bbops.database.results import Maps, Rows, bounded_rows
+from bbops.database.writer import Statements
 from bbops.runtime.failures import Conflict, Failure, FlowError
 
 T = TypeVar("T")
@@ -69,8 +69,7 @@ class Transaction:
         text = self._text(sql)
 
         async def work(connection: Connection) -> Rows:
-            rows: Rows = await connection.fetch(text.sql, *parameters)
-            return rows
+            return await run_in_time(connection, text, parameters)
 
         return bounded_rows(await self._run(sql, work, writes=False))
 
@@ -94,7 +93,7 @@ class Transaction:
             results = []
             for text, parameters in texts:
                 current = text.sql
-                results.append(await run(connection, text, parameters, at_most))
+                results.append(await run_in_time(connection, text, parameters, at_most))
             return results
 
         return await self._run(lambda: current, work, writes=True)
@@ -107,8 +106,10 @@ class Transaction:
 
         async def work(connection: Connection) -> Maps:
             if writes:
-                return await bounded_maps(connection, text, parameters)
-            await connection.execute("SAVEPOINT reading; SET LOCAL transaction_read_only = on")
+                return await in_time(connection, lambda: bounded_maps(connection, text, parameters))
+            await connection.execute(
+                f"SAVEPOINT reading; SET LOCAL transaction_read_only = on; {SOON}"
+            )
             found = await bounded_maps(connection, text, parameters)
             await connection.execute("ROLLBACK TO SAVEPOINT reading")  # it may write again
             return found

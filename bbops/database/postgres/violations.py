@@ -11,14 +11,19 @@ from typing import Any, Final
 
 import asyncpg
 
+from bbops.database.limits import LONGEST_STATEMENT_SECONDS
 from bbops.database.violations import target
 from bbops.runtime.failures import (
+    BadValue,
     Conflict,
     DatabaseFailure,
     FlowError,
     InvalidInput,
+    StatementTimeout,
     Unavailable,
 )
+from bbops.runtime.postgres_rows import TOO_LONG
+from bbops.runtime.rows import too_long
 
 ERRORS: Final = (
     asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError,
@@ -95,6 +100,15 @@ async def failure_of(error: Exception, sql: str, columns_of: LookUp) -> Exceptio
         return Conflict()
     if state == "22021":
         return InvalidInput({}, "a text holds a NUL character, which the database cannot keep")
+    if state == "57014":
+        return StatementTimeout(LONGEST_STATEMENT_SECONDS)
+    if state == "22P02" and TOO_LONG in str(error):
+        most, _, column = str(error).partition(TOO_LONG)[2].strip('"').partition(":")
+        return too_long(column, int(most))
+    if state.startswith("22") or isinstance(error, OverflowError):
+        return BadValue(
+            f"the statement failed: {_words(error, state)}", said="a value does not fit"
+        )
     if state in _PASSING:
         name, message, hint, seconds = _PASSING[state]
         return Unavailable(name, message, hint=hint, retry_seconds=seconds)
@@ -104,8 +118,6 @@ async def failure_of(error: Exception, sql: str, columns_of: LookUp) -> Exceptio
 def _words(error: Exception, state: str) -> str:
     if state.startswith("42"):  # of the statement's own text
         return str(error).partition("\n")[0]
-    if state == "57014":
-        return "it took too long"
     if state.startswith("22") and isinstance(error, asyncpg.PostgresError) and error.severity:
         return f"{_spaced(type(error).__name__)} while it ran"
     if not state or state.startswith("22"):

@@ -111,7 +111,16 @@ class Bench:
 
     def check(self, tree: GitTree) -> tuple[Project | None, tuple[Diagnostic, ...]]:
         """Return the project of a tree, and what is wrong with it."""
-        return check(tree, self.cache, database=self.engine, off=self.off)
+        base = self.accepted
+        return check(tree, self.cache, database=self.engine, off=self.off, base=base)
+
+    @property
+    def accepted(self) -> GitTree | None:
+        """What is live, else what the live branch holds: a change is checked against it."""
+        commit = self.published
+        if not commit or not self.store.has_commit(commit):
+            commit = self.store.resolve(self.live) or ""
+        return self.tree(commit) if commit else None
 
     def path(self, file: str) -> str:
         """Return the path of one of the project's files from the repository's root."""

@@ -18,6 +18,8 @@ def do(bench: Bench, taken: Checking) -> Checked:
     if taken.level == "schema":
         found = load(tree, bench.cache.checked.files).diagnostics
     else:
-        found = build(tree, bench.cache, database=bench.engine, off=bench.off).diagnostics
+        found = build(
+            tree, bench.cache, database=bench.engine, off=bench.off, base=bench.accepted
+        ).diagnostics
     told, more = tell(found, Fixes(tree).find)
     return Checked(commit=commit, ok=not has_errors(found), diagnostics=told, more=more)

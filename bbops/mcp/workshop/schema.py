@@ -18,6 +18,7 @@ from bbops.authoring.making import make
 from bbops.authoring.naming import Name
 from bbops.contract.editor import schemas
 from bbops.diagnostics import suggest
+from bbops.load import kinds
 from bbops.mcp.project.context_schema import Asking, Said
 from bbops.mcp.refs import DOC, FOLDERS, SETTINGS, Ref
 from bbops.mcp.tool import Refused
@@ -25,10 +26,12 @@ from bbops.mcp.words import KINDS, Kind
 from bbops.mcp.workshop.bench import Bench
 from bbops.mcp.workshop.files import TEXT
 from bbops.mcp.workshop.telling import as_json
+from bbops.runtime.vendors import find_steps
 from bbops.steps._base import find_step_kind, step_kinds
 from bbops.tree import MemoryTree
 from bbops.yaml.document import load as load_document
 
+_NOT_RUN: Final = "this version does not run it yet: a change that adds it is refused"
 _DEFINED: Final = "#/$defs/"
 _STEP: Final = {"type": "object", "description": "a step: context_schema with step says how"}
 _SAMPLE: Final = {
@@ -50,9 +53,15 @@ def do(bench: Bench, taken: Asking) -> Said:
     if not isinstance(taken.kind, UnsetType):
         return _of_kind(taken.kind)
     return Said(
-        choices={kind: FOLDERS[kind] or "project.yaml" for kind in KINDS},
+        choices={
+            kind: _titled(FOLDERS[kind] or "project.yaml", is_run=_is_run(kind)) for kind in KINDS
+        },
         note="ask with one kind, step or addon; refs are kind/name, such as endpoint/orders.list",
     )
+
+
+def _is_run(kind: Kind) -> bool:
+    return kind == DOC or kinds()[FOLDERS[kind]].is_supported()
 
 
 def _of_kind(kind: Kind) -> Said:
@@ -60,19 +69,32 @@ def _of_kind(kind: Kind) -> Said:
         schema = {"type": "object", "properties": {TEXT: {"type": "string"}}, "required": [TEXT]}
         return Said(schema=schema, example={TEXT: "# Orders\n\nWhat callers should know.\n"})
     if kind == "addon":
-        choices = {name: one.summary for name, one in addon_kinds().items()}
+        choices = {
+            name: _titled(one.summary, is_run=bool(find_steps(name)))
+            for name, one in addon_kinds().items()
+        }
         note = "the name of the file is the addon's; ask with addon for its config and steps"
         return Said(example=_example(kind), choices=choices, note=note)
     whole = _schemas()["project" if kind == SETTINGS else kind]
     schema = {key: one for key, one in whole.items() if key not in {"$defs", "$schema"}}
     choices, note = {}, ""
     if kind == "function":
-        choices = {key: one.title for key, one in step_kinds().items()}
+        choices = {
+            key: _titled(one.title, is_run=one.is_supported()) for key, one in step_kinds().items()
+        }
         note = "a step has one of these keys; ask with step for one, with addon for those of addons"
     return Said(
         schema=_with_definitions(schema, whole.get("$defs", {})), example=_example(kind),
-        choices=choices, note=note,
+        choices=choices, note=_marked(note, is_run=_is_run(kind)),
     )  # fmt: skip
+
+
+def _marked(note: str, *, is_run: bool) -> str:
+    return note if is_run else "; ".join(filter(None, [_NOT_RUN, note]))
+
+
+def _titled(title: str, *, is_run: bool) -> str:
+    return title if is_run else f"{title} (not run by this version)"
 
 
 def _of_step(key: str) -> Said:
@@ -85,7 +107,10 @@ def _of_step(key: str) -> Said:
     example = load_document(kind.examples[0].steps.encode()).root if kind.examples else None
     return Said(
         schema=_with_definitions(defined[f"step.{key}"], defined), example=as_json(example),
-        note="steps of an example follow one another; the last often returns",
+        note=_marked(
+            "steps of an example follow one another; the last often returns",
+            is_run=kind.is_supported(),
+        ),
     )  # fmt: skip
 
 
@@ -102,8 +127,14 @@ def _of_addon(name: str) -> Said:
     }  # fmt: skip
     return Said(
         schema=_with_definitions(schema, defined), example=_example("addon", name),
-        choices={key: kind.actions[key.partition(".")[2]].title for key in step_keys(name)},
-        note="a secret is '${ env.NAME }', declared in the env of the settings, never its value",
+        choices={
+            f"{name}.{key}": _titled(one.title, is_run=key in find_steps(name))
+            for key, one in kind.actions.items()
+        },
+        note=_marked(
+            "a secret is '${ env.NAME }', declared in the env of the settings, never its value",
+            is_run=bool(find_steps(name)),
+        ),
     )  # fmt: skip
 
 

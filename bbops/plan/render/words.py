@@ -9,7 +9,7 @@ from bbops.plan.changes import ResourceChange, RouteChange
 from bbops.plan.document import Document
 from bbops.plan.plan import Plan
 from bbops.plan.tables import TableChange
-from bbops.render import plural
+from bbops.render import counted_rows, plural
 
 BREAKS = "Breaks for clients"
 ACCESS = "Access that is loosened"
@@ -96,7 +96,7 @@ def of_table(change: TableChange) -> str:
     """Return `drop column 'notes.done' (3 rows would lose their value: id 1, 2, 3)`."""
     why = change.why
     if why and change.rows:
-        why = f"{change.rows} {why}"
+        why = counted_rows(change.rows, why)
     if why and change.keys:
         why = f"{why}: {change.keys}"
     said = f"{change.kind} '{change.name}'" + (f" ({why})" if why else "")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from bbops.runtime.failures import FlowError
+from bbops.runtime.failures import BadValue, FlowError
 from bbops.runtime.values import NUMBERS, bounded_number, kind
 
 Apply = TypeVar("Apply", bound=Callable[..., Any])
@@ -121,7 +121,8 @@ def need_integer(value: Any, name: str) -> int:
     if type(value) is int:
         return value
     if type(value) is float:
-        raise FlowError(f"'{name}' needs a whole number, found {value}: add '| floor' or '| round'")
+        message = f"'{name}' needs a whole number"
+        raise BadValue(f"{message}, found {value}: add '| floor' or '| round'", said=message)
     raise FlowError(refused(name, "a whole number", value))
 
 

@@ -7,7 +7,7 @@ import hashlib
 import hmac
 from typing import Any, Final
 
-from bbops.runtime.failures import FlowError
+from bbops.runtime.failures import BadValue, FlowError
 from bbops.runtime.filters._registry import add_filter, need_text, refused
 from bbops.runtime.values import bounded_text, encode_text, paid
 
@@ -37,7 +37,7 @@ def decode_base64(value: Any) -> str:
     try:
         return paid(base64.b64decode(found + "=" * (-len(found) % 4), validate=True).decode())
     except ValueError:
-        raise FlowError("'base64Decode' needs Base64 of a text in UTF-8") from None
+        raise BadValue("'base64Decode' needs Base64 of a text in UTF-8") from None
 
 
 @add_filter(

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from bbops.host import Doors
-from bbops.runtime.failures import FlowError
+from bbops.runtime.failures import BadValue
 from bbops.runtime.filters._registry import add_function, need_integer
 from bbops.runtime.values import check_count
 
@@ -48,7 +48,7 @@ def random_token(host: Doors, length: Any) -> str:
     """That many random characters of a-z and 0-9, fit for secrets."""
     number = need_integer(length, "randomToken")
     if not 1 <= number <= _MAX_TOKEN:
-        raise FlowError(f"'randomToken' gives 1 to {_MAX_TOKEN} characters, not {number}")
+        raise BadValue(f"'randomToken' gives 1 to {_MAX_TOKEN} characters, not {number}")
     return host.random.token(number)
 
 
@@ -62,5 +62,5 @@ def random_integer(host: Doors, low: Any, high: Any) -> int:
     """A random whole number, both ends included."""
     least, most = need_integer(low, "random"), need_integer(high, "random")
     if least > most:
-        raise FlowError(f"'random' needs its lower end first, found {least} and {most}")
+        raise BadValue("'random' needs its lower end first")
     return host.random.integer(least, most)

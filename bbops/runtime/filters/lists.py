@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from typing import Any, Final
 
 from bbops.runtime import operators
-from bbops.runtime.failures import FlowError
+from bbops.runtime.failures import BadValue
 from bbops.runtime.filters._registry import add_filter, need_list, need_text
 from bbops.runtime.values import MAX_TEXT, NUMBERS, check_length, check_size, kind, paid
 
@@ -68,7 +68,7 @@ def last(value: Any) -> Any:
 def sort(value: Any, field: Any = None, direction: Any = "asc") -> list[Any]:
     """The list in order, by a field of its members if one is named; null comes last."""
     if direction not in ("asc", "desc"):
-        raise FlowError("the direction of 'sort' is 'asc' or 'desc'")
+        raise BadValue("the direction of 'sort' is 'asc' or 'desc'")
     keyed = [(_sort_key(member, field), member) for member in need_list(value, "sort")]
     known = [pair for pair in keyed if pair[0] is not None]
     _check_sortable([key for key, _ in known])
@@ -91,7 +91,7 @@ def unique(value: Any) -> list[Any]:
         for member in members:
             seen.setdefault(_identity(member), member)
     except RecursionError:
-        raise FlowError("a member is nested too deeply for 'unique'") from None
+        raise BadValue("a member is nested too deeply for 'unique'") from None
     return paid(list(seen.values()))
 
 
@@ -119,9 +119,9 @@ def _check_sortable(keys: list[Any]) -> None:
     check_size(keys, _MAX_WEIGHT)
     kinds = {"number" if type(key) in NUMBERS else kind(key) for key in keys}
     if len(kinds) > 1:
-        raise FlowError(f"'sort' needs members of one kind, found {' and '.join(sorted(kinds))}")
+        raise BadValue(f"'sort' needs members of one kind, found {' and '.join(sorted(kinds))}")
     if not kinds <= _SORTED:
-        raise FlowError(f"'sort' cannot order {kinds.pop()} values: name one of their fields")
+        raise BadValue(f"'sort' cannot order {kinds.pop()} values: name one of their fields")
 
 
 def _identity(value: Any) -> Hashable:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from bbops.runtime.failures import FlowError
+from bbops.runtime.failures import BadValue
 from bbops.runtime.filters._registry import add_filter, need_map, need_text
 from bbops.runtime.values import (
     MAX_TEXT,
@@ -92,9 +92,9 @@ def write_json(value: Any) -> str:
     try:
         return bounded_text(msgspec.json.encode(value).decode())
     except RecursionError:
-        raise FlowError("the value is nested too deeply for JSON") from None
+        raise BadValue("the value is nested too deeply for JSON") from None
     except UnicodeEncodeError:
-        raise FlowError("the text holds half a character (a lone surrogate)") from None
+        raise BadValue("the text holds half a character (a lone surrogate)") from None
 
 
 @add_filter(
@@ -109,9 +109,11 @@ def parse_json(value: Any) -> Any:
         return msgspec.json.decode(encode_text(bounded_text(need_text(value, "parseJson"))))
     except msgspec.DecodeError as error:
         reason = str(error)[:200]
-        raise FlowError(f"'parseJson' needs JSON: {reason[:1].lower()}{reason[1:]}") from None
+        raise BadValue(
+            f"'parseJson' needs JSON: {reason[:1].lower()}{reason[1:]}", said="must be JSON"
+        ) from None
     except RecursionError:
-        raise FlowError("'parseJson' needs JSON that is not nested so deeply") from None
+        raise BadValue("'parseJson' needs JSON that is not nested so deeply") from None
 
 
 def _names(name: Any, names: tuple[Any, ...], who: str) -> frozenset[str]:

@@ -8,7 +8,7 @@ import re
 from decimal import Decimal
 from typing import Any, Final
 
-from bbops.runtime.failures import FlowError
+from bbops.runtime.failures import BadValue, FlowError
 from bbops.runtime.filters._registry import add_filter, need_integer, need_number, refused
 from bbops.runtime.values import MAX_INTEGER, MIN_INTEGER, bounded_number
 
@@ -76,7 +76,7 @@ def round_number(value: Any, places: Any = 0) -> Any:
     """The number rounded to so many places behind the point, halves away from zero."""
     number, digits = need_number(value, "round"), need_integer(places, "round")
     if not -18 <= digits <= 18:
-        raise FlowError(f"'round' takes -18 to 18 places, found {digits}")
+        raise BadValue(f"'round' takes -18 to 18 places, found {digits}")
     # By its shortest decimal form, as people read it: 2.675 is not 2.67499999999999982.
     exact = Decimal(repr(number)) if type(number) is float else Decimal(number)
     rounded = exact.quantize(Decimal(1).scaleb(-digits), context=_ROUND)
@@ -131,5 +131,5 @@ def clamp(value: Any, low: Any, high: Any) -> Any:
     """The number, or the nearer end of a range it lies outside of."""
     number, least, most = (need_number(part, "clamp") for part in (value, low, high))
     if least > most:
-        raise FlowError(f"'clamp' needs its lower end first, found {least} and {most}")
+        raise BadValue("'clamp' needs its lower end first")
     return max(least, min(number, most))

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from anyascii import anyascii
 
 from bbops.runtime import operators
-from bbops.runtime.failures import FlowError
+from bbops.runtime.failures import BadValue, FlowError
 from bbops.runtime.filters._registry import add_filter, need_integer, need_text, refused
 from bbops.runtime.patterns import has_match
 from bbops.runtime.values import bounded_text, check_count, check_length, encode_text, paid
@@ -77,7 +77,7 @@ def split(value: Any, separator: Any) -> list[str]:
     """The pieces of the text between separators."""
     found, mark = need_text(value, "split"), need_text(separator, "split")
     if not mark:
-        raise FlowError("'split' needs a separator, found an empty text")
+        raise BadValue("'split' needs a separator, found an empty text")
     check_count(found.count(mark) + 1)
     check_length(len(found))
     return found.split(mark)

@@ -27,14 +27,15 @@ def link_addons(
         name: Addon(
             {key: env.get(variable) if variable else text
              for key, (variable, text) in one["config"].items()},
-            _steps(name),
+            find_steps(name),
         )
         for name, one in declared.items() if one["enabled"]
     }  # fmt: skip
 
 
-def _steps(addon: str) -> Mapping[str, Do]:
-    module = f"{__name__}.{file_name(addon)}"
+def find_steps(addon: str) -> Mapping[str, Do]:
+    """Return what the steps of an addon do, by their names; empty where this version has none."""
+    module = module_of(addon)
     try:
         steps: Mapping[str, Do] = importlib.import_module(module).STEPS
     except ModuleNotFoundError as error:
@@ -42,3 +43,8 @@ def _steps(addon: str) -> Mapping[str, Do]:
             raise
         return {}
     return steps
+
+
+def module_of(addon: str) -> str:
+    """Return the name of the module that does the steps of an addon, whether it exists or not."""
+    return f"{__name__}.{file_name(addon)}"

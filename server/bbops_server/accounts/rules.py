@@ -68,6 +68,7 @@ class Permission(StrEnum):
     OPEN_DRAFT = "open a draft"
     RENEW_DRAFT = "let a draft begin anew"
     COPY_ROWS = "copy live rows into a draft"
+    ALLOW_HOSTS = "let a draft reach other servers"
     MANAGE_KEYS = "issue, list and revoke the keys of a project's channels"
     MANAGE_DRAFT_KEYS = "issue, list and revoke the keys of a draft's channels"
     CLONE = "clone and fetch a project's repository"
@@ -114,6 +115,7 @@ RULES: Final[Mapping[Permission, Rule]] = {
     Permission.OPEN_DRAFT: Rule("project", Role.VIEWER, Scope.READ),
     Permission.RENEW_DRAFT: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
     Permission.COPY_ROWS: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
+    Permission.ALLOW_HOSTS: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
     Permission.MANAGE_KEYS: Rule("project", Role.MAINTAINER, Scope.ADMIN),
     Permission.MANAGE_DRAFT_KEYS: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
     Permission.CLONE: Rule("project", Role.VIEWER, Scope.GIT),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
+from bbops.check._supported import needs_base
 from bbops.compile.release import Built, build, check, declared_env
 from bbops.disk import replace_file
 from bbops.errors import ProjectError, ServerError
+from bbops.plan.hosts import find_hosts
 from bbops.project import Project
 from bbops.tree import Tree
 from bbops_server.build.frontend import keep
@@ -25,7 +28,7 @@ from bbops_server.messages import Frame
 
 _NOTHING: Final[Frame] = {
     "artifact": "", "env": {}, "project": "", "durability": "normal", "gate": False, "signs": "",
-    "review": {},
+    "review": {}, "reaches": {},
 }  # fmt: skip
 """What is told of a commit that has mistakes."""
 
@@ -49,12 +52,16 @@ class Compiling:
     def hand_over(self, request: Frame) -> Handed:
         """Return a `source` that has no mistakes with the `engine` and the features `off`.
 
+        Whether it may go live is decided elsewhere: what no version runs does not stop its tests.
+
         Raises:
             GitError: it cannot be read.
             ProjectError: it has mistakes.
         """
         tree, cache = self._sources.open(request["source"])
-        project, found = check(tree, cache, off=request["off"], database=request["engine"])
+        project, found = check(
+            tree, cache, off=request["off"], database=request["engine"], base=tree
+        )
         if project is None:
             raise ProjectError(found)
         return Handed.take(tree, request["engine"], request["off"])
@@ -62,7 +69,8 @@ class Compiling:
     def read(self, request: Frame) -> Project:
         """Return the project of a `source`. Raises as `hand_over`."""
         tree, cache = self._sources.open(request["source"])
-        project, found = check(tree, cache, database=request.get("engine", "sqlite"), off=())
+        engine = request.get("engine", "sqlite")
+        project, found = check(tree, cache, database=engine, off=(), base=tree)
         if project is None:
             raise ProjectError(found)
         return project
@@ -72,6 +80,9 @@ class Compiling:
         tree, cache = self._sources.open(source)
         off, engine = request.get("off", ()), request.get("engine", "sqlite")
         built = build(tree, cache, off=off, database=engine)
+        if needs_base(built.diagnostics):
+            base = self._sources.accepted(source, request.get("live", ""))
+            built = build(tree, cache, off=off, database=engine, base=base)
         tagged = find_tagged(self._sources, built, tree, source)
         built = check_tagged(built, tagged) if tagged else built
         artifacts = Path(request["artifacts"])
@@ -91,10 +102,17 @@ class Compiling:
         return answer | {"milliseconds": round(1000 * (time.monotonic() - started))}
 
     def _check(self, request: Frame) -> Frame:
-        """Check a commit that is pushed; `old` is what its branch held, empty for nothing."""
+        """Check a commit that is pushed; `old` is what its branch held, empty for nothing.
+
+        `live` is the commit that is live, empty for none.
+        """
         source, old = request["source"], request["old"]
         tree, cache = self._sources.open(source)
-        project, found = check(tree, cache, database=request["engine"], off=request["off"])
+        engine, off = request["engine"], request["off"]
+        project, found = check(tree, cache, database=engine, off=off)
+        if needs_base(found):
+            base = self._sources.accepted(source, request["live"])
+            project, found = check(tree, cache, database=engine, off=off, base=base)
         store = self._sources.store(source["repository"], source.get("quarantine", ""))
         return {
             "ok": project is not None,
@@ -134,6 +152,7 @@ class Compiling:
             "gate": self._gate.keep(artifacts.parent, built.digest, handed),
             "signs": settings.auth.key_name if settings.auth else "",
             "review": settings.review.model_dump(),
+            "reaches": asdict(find_hosts(built.project)),
         }
 
 

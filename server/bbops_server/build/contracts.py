@@ -56,7 +56,7 @@ class Contracts:
         if source["kind"] == "git" and key in self._kept:
             return self._kept[key]
         tree, cache = self._sources.open(source)
-        project, found = check(tree, cache, database=engine, off=())
+        project, found = check(tree, cache, database=engine, off=(), base=tree)
         if project is None:
             raise ProjectError(found)
         if len(self._kept) >= MOST_KEPT:

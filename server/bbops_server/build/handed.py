@@ -73,5 +73,5 @@ class Handed:
         return {blob: self.blobs[blob] for blob in blobs if blob in self.blobs}
 
     def build(self) -> Built:
-        """Compile it."""
-        return build(self, database=self.engine, off=self.off)
+        """Compile it: whether it may go live was decided before it was handed over."""
+        return build(self, database=self.engine, off=self.off, base=self)

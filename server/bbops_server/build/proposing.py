@@ -52,9 +52,9 @@ def read_pair(
 ) -> Pair:
     """Read two commits of one project."""
     before, cache = sources.open(base)
-    now, _ = check(before, cache, database=engine, off=off)
+    now, _ = check(before, cache, database=engine, off=off, base=before)
     after, cache = sources.open(head)
-    then, found = check(after, cache, database=engine, off=off)
+    then, found = check(after, cache, database=engine, off=off, base=before)
     return Pair(before, after, now, then, found)
 
 

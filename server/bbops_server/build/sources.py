@@ -12,6 +12,7 @@ from typing import Any
 
 from bbops.compile.release import Cache
 from bbops.errors import GitError, ServerError
+from bbops.git.base import find_base
 from bbops.git.place import frontend_scope
 from bbops.git.restoring import describe_restoring, restore_tree
 from bbops.git.store import Store
@@ -52,6 +53,22 @@ class Sources:
         store = self.store(repository, source.get("quarantine", ""))
         tree = GitTree(store, source["commit"], branch=source["branch"], under=under)
         return tree, self._caches.setdefault((repository, under), Cache())
+
+    def accepted(self, source: Source, commit: str) -> Tree | None:
+        """Return the same project's tree in the commit that is live, for a check of a source.
+
+        None where nothing is live, or where its commit is gone. Of a folder it is what the
+        repository around it holds.
+
+        Raises:
+            GitError: the repository is gone or cannot be read.
+        """
+        if source["kind"] == "folder":
+            return find_base(Path(source["path"]))
+        store = self.store(source["repository"], source.get("quarantine", ""))
+        if not commit or not store.has_commit(commit):
+            return None
+        return GitTree(store, commit, branch=source["branch"], under=source["path"])
 
     def subject(self, source: Source) -> str:
         """Return the first line of the commit's message; empty for a folder."""

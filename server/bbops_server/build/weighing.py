@@ -57,7 +57,7 @@ class Weighing:
     async def _weigh(self, request: Frame) -> Frame:
         """Say what tables that are in no commit would do to the data."""
         tree = make_tree(Question(request["tables"]))
-        look = partial(check, tree, Cache(), database=request["engine"], off=())
+        look = partial(check, tree, Cache(), database=request["engine"], off=(), base=tree)
         project, found = await self._turns.take(look)
         if project is None:
             raise ServerError(f"the tables have mistakes: {found[0].message}")

@@ -119,7 +119,8 @@ def declared_tables(folder: Path) -> Mapping[str, Table]:
     from bbops.tree import FolderTree  # noqa: PLC0415
 
     require_project(folder)
-    project, found = validate(FolderTree(folder))
+    tree = FolderTree(folder)
+    project, found = validate(tree, base=tree)
     if project is None or has_errors(found):
         raise ProjectError(found)
     return {name: table.model for name, table in project.tables.items()}

@@ -18,7 +18,7 @@ from bbops_server.live.history import find
 from bbops_server.reconciler.status import ServerStatus, Status
 
 
-class Decision(msgspec.Struct, frozen=True):
+class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The commit to serve: its id, or at least seven digits of it.
 
     `base` is the live commit, for all that is between the two; empty for one commit.

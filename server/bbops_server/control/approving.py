@@ -20,7 +20,7 @@ from bbops_server.control.visit import Here, Visit, come_again, too_many
 POLL_SECONDS = 2
 
 
-class Wish(msgspec.Struct, frozen=True):
+class Wish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What another machine asks for; `client` is what it calls itself."""
 
     client: str = ""
@@ -37,7 +37,7 @@ class Begun(msgspec.Struct, frozen=True):
     interval_seconds: int = POLL_SECONDS
 
 
-class Poll(msgspec.Struct, frozen=True):
+class Poll(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The key of a login that has begun."""
 
     device: str

@@ -26,7 +26,7 @@ MOST_HOURS: Final = 30 * 24
 MOST_ROWS: Final = 100_000
 
 
-class Wish(msgspec.Struct, frozen=True):
+class Wish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """For how many hours a token is to be good."""
 
     hours: Annotated[int, msgspec.Meta(ge=1, le=MOST_HOURS)] = PAGE_HOURS
@@ -46,12 +46,25 @@ class Renewed(msgspec.Struct, frozen=True):
     status: str = "renewed"
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Rows to copy: the newest, of these tables or all; `masked` are columns to hide as well."""
 
     tables: Annotated[list[str], msgspec.Meta(max_length=1_000)] = []
     limit: Annotated[int, msgspec.Meta(ge=1, le=MOST_ROWS)] = 1_000
     masked: Annotated[list[str], msgspec.Meta(max_length=1_000)] = []
+
+
+class Hosts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Hosts that the draft may reach at `commit`, its newest one, beside those of what is live."""
+
+    commit: str
+    hosts: Annotated[list[str], msgspec.Meta(min_length=1, max_length=100)]
+
+
+class Allowed(msgspec.Struct, frozen=True):
+    """All hosts that were allowed for this commit."""
+
+    hosts: tuple[str, ...]
 
 
 class Copied(msgspec.Struct, frozen=True):
@@ -83,6 +96,21 @@ async def renew(visit: Here, name: FromPath[str], slug: FromPath[str]) -> Renewe
     await _drafts(visit, name).renew(draft.slug)
     await visit.note("renew draft", object=f"{name} {draft.branch}")
     return Renewed()
+
+
+@change("/api/projects/{name:str}/drafts/{slug:str}/hosts", Permission.ALLOW_HOSTS, status=200)
+async def allow_hosts(
+    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[Hosts, Body()]
+) -> Allowed:
+    """Let the draft reach hosts that the live release does not reach; a push ends that."""
+    draft = _find(visit, name, slug)
+    try:
+        hosts = await _drafts(visit, name).allow(draft.slug, data.commit, data.hosts)
+    except BbopsError as error:
+        raise refuse(error) from None
+    what = f"{name} {draft.branch} {draft.commit[:12]}: {', '.join(data.hosts)}"
+    await visit.note("allow hosts", object=what[:200])
+    return Allowed(hosts)
 
 
 @change("/api/projects/{name:str}/drafts/{slug:str}/rows", Permission.COPY_ROWS, status=200)
@@ -147,4 +175,4 @@ def _drafts(visit: Visit, name: str) -> DraftSource:
     return found
 
 
-ROUTES = (list_drafts, create_token, renew, copy_rows, show_drafts, renew_by_page)
+ROUTES = (list_drafts, create_token, renew, allow_hosts, copy_rows, show_drafts, renew_by_page)

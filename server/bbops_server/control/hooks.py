@@ -36,7 +36,7 @@ class SentMessage(msgspec.Struct, frozen=True):
     error: str
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A part of the shown address of the receivers to test; empty for all."""
 
     receiver: Annotated[str, msgspec.Meta(max_length=500)] = ""

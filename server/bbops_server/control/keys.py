@@ -22,7 +22,7 @@ _WORD: Final = msgspec.Meta(min_length=1, max_length=200)
 _DURATION: Final = msgspec.Meta(pattern="^[1-9][0-9]{0,6}(s|m|h|d|w)$")
 
 
-class NewKey(msgspec.Struct, frozen=True):
+class NewKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a key is for. Without channels it opens all that take keys, without an end it has none.
 
     `claims` is what functions read as `vars.apiKey.claims`.
@@ -34,7 +34,7 @@ class NewKey(msgspec.Struct, frozen=True):
     claims: dict[str, Any] = {}
 
 
-class Overlap(msgspec.Struct, frozen=True):
+class Overlap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How long the key before counts on, such as `24h`."""
 
     overlap: Annotated[str, msgspec.Meta(pattern="^[0-9]{1,7}(s|m|h|d|w)$")] = "24h"

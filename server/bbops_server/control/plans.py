@@ -19,7 +19,7 @@ MOST_BYTES: Final = 4 << 20
 _Name = Annotated[str, msgspec.Meta(pattern="^[A-Za-z_][A-Za-z0-9_]{0,62}$")]
 
 
-class Question(msgspec.Struct, frozen=True):
+class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Tables as their files say them, and names of variables of which values are asked after."""
 
     tables: Annotated[dict[_Name, dict[str, Any]], msgspec.Meta(max_length=2_000)]

@@ -24,7 +24,7 @@ Reviewers = Annotated[
 ]
 
 
-class Opening(msgspec.Struct, frozen=True):
+class Opening(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A branch whose commit is proposed for the live one."""
 
     branch: Annotated[str, msgspec.Meta(max_length=200)]
@@ -34,7 +34,7 @@ class Opening(msgspec.Struct, frozen=True):
     reviewers: Reviewers = []
 
 
-class Marks(msgspec.Struct, frozen=True):
+class Marks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether it is ready to be merged, and the e-mail addresses of those who are asked.
 
     What is null stays as it is; `reviewers` are then these and nobody else.
@@ -44,7 +44,7 @@ class Marks(msgspec.Struct, frozen=True):
     reviewers: Reviewers | None = None
 
 
-class Opinion(msgspec.Struct, frozen=True):
+class Opinion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What somebody says; with `plan`, only of what would be done as they looked at it."""
 
     verdict: Verdict
@@ -52,7 +52,7 @@ class Opinion(msgspec.Struct, frozen=True):
     plan: str = ""
 
 
-class Merging(msgspec.Struct, frozen=True):
+class Merging(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The commit that was looked at, or its first digits; empty where that does not matter."""
 
     head: str = ""

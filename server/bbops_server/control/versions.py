@@ -23,7 +23,7 @@ MOST_TOPIC: Final = 200
 _WORDS = msgspec.Meta(max_length=500)
 
 
-class Pause(msgspec.Struct, frozen=True):
+class Pause(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Why nothing new shall go live."""
 
     reason: Annotated[str, _WORDS] = ""
@@ -42,7 +42,7 @@ class Exempted(msgspec.Struct, frozen=True):
     revision: str
 
 
-class WayBack(msgspec.Struct, frozen=True):
+class WayBack(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The version to go back to; `only` names resources, else it is all of the project.
 
     It is proposed; with `now` it goes to the live branch itself, which maintainers may.

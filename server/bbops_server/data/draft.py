@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -44,8 +45,11 @@ _LATE_IMPORTS: Final = (
 class DraftProcess:
     """What the parent can ask of the process of a draft."""
 
-    def __init__(self, live: Live, http: OutsideHttp, serving: Answering) -> None:
+    def __init__(
+        self, live: Live, http: OutsideHttp, serving: Answering, egress: Sequence[str]
+    ) -> None:
         self._live, self._http, self._serving = live, http, serving
+        self._egress, self._hosts = egress, list[str]()
 
     async def handle(self, request: Frame) -> Frame:
         """Do what one request says. Raises: ServerError: it cannot be done."""
@@ -61,7 +65,8 @@ class DraftProcess:
         elif verb == "drain":
             await live.drain()
         elif verb == "egress":
-            self._http.allow(Egress(request["egress"]))
+            self._egress = request["egress"]
+            self._bound()
         elif verb == "keys":
             return await answer_about_keys(live, request)
         elif verb == "sign in":
@@ -78,7 +83,13 @@ class DraftProcess:
         await self._live.close()
         await self._http.close()
 
+    def _bound(self) -> None:
+        """Reach what the server may, of that only the draft's hosts."""
+        self._http.allow(Egress(self._egress, only=self._hosts))
+
     async def _link(self, request: Frame) -> None:
+        self._hosts = request["hosts"]
+        self._bound()
         await self._live.link(
             Path(request["artifact"]), name=request["name"], env=request["env"],
             database=read_place(request["database"]), durability=request["durability"],
@@ -110,12 +121,12 @@ def run(words: Frame) -> None:
 
 async def _run(words: dict[str, Any]) -> None:
     start_logging()
-    http = OutsideHttp(Egress(words["egress"]))
+    http = OutsideHttp(Egress(words["egress"], only=()))  # until it is told which
     log = BoundedLog(JsonLog(), limits.DRAFT_LOG_BYTES)
     live = Live(clock=SystemClock(), random=SystemRandom(), log=log, http=http, quota=_QUOTA)
     serving = Answering(live)
     await serving.start(words["socket"])
-    process = DraftProcess(live, http, serving)
+    process = DraftProcess(live, http, serving, words["egress"])
     gc.set_threshold(20_000, 20, 20)
     await answer_all(await Channel.connect(words["control"]), process.handle)
     await process.stop(ORPHAN_GRACE_SECONDS)

@@ -21,6 +21,7 @@ from bbops_server.forge.rules import (
 from bbops_server.forge.trials import Tests, Trial, Trials
 from bbops_server.processes import LivingChild
 from bbops_server.reconciler.attempt import Workshop
+from bbops_server.reconciler.record import read_live_commit
 from bbops_server.reconciler.sources import BranchSource, describe
 
 LOOK_SECONDS: Final = 120.0
@@ -163,7 +164,8 @@ class Bench:
 
     async def _works(self, other: Served, candidate: Candidate) -> bool:
         source = self._describe(other, candidate.commit, other.source.branch)
-        answer = await self._ask("check", other.at, {"source": source, "old": ""})
+        live = await asyncio.to_thread(read_live_commit, other.at)
+        answer = await self._ask("check", other.at, {"source": source, "old": "", "live": live})
         return bool(answer["ok"])
 
     async def _ask(self, verb: str, at: Workshop, asked: dict[str, Any]) -> dict[str, Any]:

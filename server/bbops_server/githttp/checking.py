@@ -21,6 +21,7 @@ from bbops_server.githttp.refs import (
 )
 from bbops_server.githttp.repository import Follower, Repository
 from bbops_server.processes import LivingChild
+from bbops_server.reconciler.record import read_live_commit
 
 CHECK_SECONDS: Final = 60.0
 DRAFT_SECONDS: Final = 5.0
@@ -129,6 +130,7 @@ class Check:
         at, source = follower.reconciler.workshop, follower.source
         asked = {
             "do": "check", "old": update.old, "engine": at.engine,
+            "live": await asyncio.to_thread(read_live_commit, at),
             "off": await asyncio.to_thread(read_features_off, at.plane.settings),
             "source": {
                 "kind": "git", "repository": str(source.repository), "commit": update.new,

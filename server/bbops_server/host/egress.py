@@ -47,8 +47,14 @@ _NETWORKS: Final = tuple(ip_network(network) for network, _ in SPECIAL)
 class Egress:
     """Which addresses may be connected to: public ones, and those that the settings allow."""
 
-    def __init__(self, allow: Iterable[str] = ()) -> None:
-        """Args: `allow`: addresses, networks such as 10.0.0.0/8, names of hosts."""
+    def __init__(self, allow: Iterable[str] = (), *, only: Iterable[str] | None = None) -> None:
+        """Take what is allowed.
+
+        Args:
+            allow: addresses, networks such as 10.0.0.0/8, names of hosts.
+            only: the only hosts that may be reached, `*.` for all below a name; None for any.
+        """
+        self.only = None if only is None else frozenset(one.lower() for one in only)
         self.networks: list[IPv4Network | IPv6Network] = []
         self.names: set[str] = set()
         for one in allow:
@@ -56,6 +62,18 @@ class Egress:
                 self.networks.append(ip_network(one))
             except ValueError:
                 self.names.add(one.lower())
+
+    def knows(self, host: str) -> bool:
+        """Return whether a host may be asked at all, whatever its addresses are."""
+        name = host.lower().strip("[]")
+        if self.only is None or name in self.only:
+            return True
+        _, dot, above = name.partition(".")
+        while dot:
+            if f"*.{above}" in self.only:
+                return True
+            _, dot, above = above.partition(".")
+        return False
 
     def allows(self, host: str, address: str) -> bool:
         """Return whether `host` may be connected to at an address that its name stands for."""

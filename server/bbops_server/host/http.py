@@ -28,6 +28,10 @@ class _Refused(Exception):
     """A name stands for no address that may be asked."""
 
 
+class _Unknown(Exception):
+    """A draft may not reach a host."""
+
+
 class _Guarded(httpcore.AsyncNetworkBackend):
     """Looks a name up once, and connects to the very address it has checked."""
 
@@ -50,6 +54,8 @@ class _Guarded(httpcore.AsyncNetworkBackend):
 
     async def addresses(self, host: str, port: int) -> Sequence[str]:
         """Return the addresses of a name that may be asked."""
+        if not self.egress.knows(host):
+            raise _Unknown(host)
         loop = asyncio.get_running_loop()
         try:
             found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -98,6 +104,12 @@ class OutsideHttp:
             message = (
                 f"address not allowed: '{refused}' is not public"
                 " (the server's 'egress.allow' in server.yaml can allow it)"
+            )
+            raise HttpFailure("httpRefused", message) from None
+        except _Unknown as unknown:
+            message = (
+                f"address not allowed: this draft may not reach '{unknown}', which the live release"
+                " does not reach (a maintainer can allow it: 'bbops drafts allow')"
             )
             raise HttpFailure("httpRefused", message) from None
         except (httpcore.NetworkError, httpcore.RemoteProtocolError, OSError):

@@ -26,6 +26,8 @@ class Link:
     env: Mapping[str, str | None] = field(repr=False)
     frontend: Path | None = None
     url: str = ""
+    hosts: tuple[str, ...] | None = None
+    """The only ones that it may reach; None for all that the server may."""
 
     def request(self) -> Frame:
         """Return it as a request."""
@@ -41,6 +43,7 @@ class Link:
             "env": dict(self.env),
             "frontend": str(self.frontend or ""),
             "url": self.url,
+            "hosts": self.hosts,
         }
 
     def swap(self) -> Frame:

@@ -49,6 +49,14 @@ class DraftSource(Protocol):
         """Let a draft begin anew with an empty database; False when there is none."""
         ...
 
+    async def allow(self, slug: str, commit: str, hosts: Sequence[str]) -> tuple[str, ...]:
+        """Let a draft reach hosts at its newest commit alone; return all that were allowed for it.
+
+        Raises:
+            ServerError: it is at another commit, or one is no name of a host.
+        """
+        ...
+
     async def copy_rows(
         self, slug: str, tables: Sequence[str], *, limit: int, masked: Sequence[str]
     ) -> dict[str, int]:

@@ -43,6 +43,11 @@ class Attempt:
         return bool(self.plan["is_behind"] or not self.plan["is_done"])
 
     @property
+    def commit(self) -> str:
+        """The whole id of the commit; empty of a working tree."""
+        return self.revision.rpartition("@sha1:")[2] if "@sha1:" in self.revision else ""
+
+    @property
     def release(self) -> str:
         """What answers carry: 12 hex digits of the commit, of the content in a working tree."""
         commit = self.revision.rpartition(":")[2]
@@ -57,7 +62,16 @@ class Workshop:
     source: Source
     plane: Plane
     secrets: Secrets
-    is_draft: bool = False
+    draft_of: ProjectSettings | None = None
+    """The project that a draft is of; None of what is live itself."""
+
+    hosts: Callable[[str], tuple[str, ...]] | None = None
+    """The hosts that a draft may reach at a commit; None of what is live, which may reach all."""
+
+    @property
+    def is_draft(self) -> bool:
+        """Whether it is a branch that is previewed."""
+        return self.draft_of is not None
 
     @property
     def url(self) -> str:

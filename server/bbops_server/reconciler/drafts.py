@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final
@@ -25,6 +26,7 @@ from bbops_server.reconciler.api_keys import ApiKeys
 from bbops_server.reconciler.attempt import Workshop
 from bbops_server.reconciler.contracts import write_contract
 from bbops_server.reconciler.draft_following import Draft, follow, state_of
+from bbops_server.reconciler.draft_hosts import allow, find_allowed
 from bbops_server.reconciler.draft_names import slug_of
 from bbops_server.reconciler.draft_places import make_key, make_place, make_settings
 from bbops_server.reconciler.draft_status import DraftStatus
@@ -36,6 +38,8 @@ from bbops_server.settings import ProjectSettings, WebhookEvent
 LOOK_SECONDS: Final = 0.5
 COPY_SECONDS: Final = 600.0
 WAKING_SECONDS: Final = 30.0
+SHORTEST: Final = 7
+"""Digits that name a commit."""
 _WAIT_SECONDS: Final = 0.02
 
 Inform = Callable[[WebhookEvent, Mapping[str, Any]], None]
@@ -165,6 +169,24 @@ class Drafts:
         if was_awake:
             self._wake(slug, one)
         return True
+
+    async def allow(self, slug: str, commit: str, hosts: Sequence[str]) -> tuple[str, ...]:
+        """Let a draft reach hosts at its newest commit alone; return all that were allowed for it.
+
+        Raises:
+            ServerError: it is at another commit, or one is no name of a host.
+        """
+        one = self._drafts[slug]
+        if len(commit) < SHORTEST or not one.commit.startswith(commit.lower()):
+            raise ServerError(
+                f"draft '{one.branch}' is at {one.commit[:12]}, not {commit[:12]}",
+                hint="look at what it would send there, then allow it for that commit",
+            )
+        made = await asyncio.to_thread(allow, one.settings.state, one.commit, hosts)
+        async with self._one_at_a_time:
+            if one.task is not None:
+                await self._sleep(one)
+        return made.hosts
 
     async def copy_rows(
         self, slug: str, tables: Sequence[str], *, limit: int, masked: Sequence[str]
@@ -306,9 +328,10 @@ class Drafts:
         one.asked_at = monotonic()
         if one.task is None:
             workshop = replace(
-                self.workshop, project=one.settings, is_draft=True,
+                self.workshop, project=one.settings, draft_of=self.workshop.project,
                 source=self.workshop.source.of_branch(one.branch),
                 secrets=Secrets(self.folder, environment={}),
+                hosts=partial(find_allowed, self.workshop, one.settings.state),
             )  # fmt: skip
             one.reconciler = Reconciler(workshop, lambda event: self._hear(slug, event))
             one.task = asyncio.create_task(follow(one.reconciler, one.settings.state))

@@ -74,7 +74,8 @@ def _describe(attempt: Attempt, at: Workshop) -> dict[str, Any]:
         "revision": attempt.revision, "release": attempt.release, "digest": built["digest"],
         "artifact": built["artifact"], "env": built["env"], "durability": built["durability"],
         "signs": built["signs"], "project": built["project"], "source": at.source.shown,
-        "review": built.get("review", {}), "holds_reviews": True, "version": attempt.version,
+        "review": built.get("review", {}), "holds_reviews": True,
+        "reaches": built.get("reaches", {}), "version": attempt.version,
         "frontend": built.get("frontend", ""), "tagged": built.get("tagged", ""),
     }  # fmt: skip
 
@@ -89,6 +90,14 @@ def _read(path: Path) -> dict[str, Any] | None:
         return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except (OSError, msgspec.MsgspecError):
         return None
+
+
+def read_live_commit(at: Workshop) -> str:
+    """Return the commit that is live of a project, also for its drafts; empty without one."""
+    state = (at.draft_of or at.project).state
+    found = _read(state / at.record.name) or {}
+    _, mark, commit = str(found.get("revision", "")).rpartition("@sha1:")
+    return commit if mark else ""
 
 
 def applied_commit(at: Workshop) -> str | None:

@@ -21,7 +21,7 @@ from bbops_server.live.plane import HOLD_SECONDS
 from bbops_server.reconciler.attempt import Attempt, Stage, Workshop
 from bbops_server.reconciler.freezing import keep_frontend_frozen
 from bbops_server.reconciler.history import keep_history
-from bbops_server.reconciler.record import intend
+from bbops_server.reconciler.record import intend, read_live_commit
 from bbops_server.reconciler.reviews import keep_reviews
 from bbops_server.reconciler.status import Stalled
 
@@ -41,7 +41,7 @@ async def build(attempt: Attempt, at: Workshop) -> None:
     """Read, load, check and compile."""
     asked = {
         "do": "build", "source": attempt.source, "artifacts": str(at.artifacts),
-        "engine": at.engine,
+        "engine": at.engine, "live": await asyncio.to_thread(read_live_commit, at),
     }  # fmt: skip
     off = await asyncio.to_thread(read_features_off, at.plane.settings)
     attempt.built = await at.plane.build.ask({**asked, "off": off}, timeout_seconds=BUILD_SECONDS)
@@ -141,6 +141,7 @@ async def link(attempt: Attempt, at: Workshop) -> None:
         attempt.env,
         folder_of(at.project.state) / built["frontend"] if built.get("frontend") else None,
         at.url,
+        None if at.hosts is None else await asyncio.to_thread(at.hosts, attempt.commit),
     )
     try:
         await at.plane.link(attempt.link)

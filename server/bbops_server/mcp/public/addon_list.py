@@ -10,6 +10,7 @@ import msgspec
 
 from bbops.diagnostics import suggest
 from bbops.mcp.tool import Call, Gives, Refused, Takes, Tool
+from bbops.runtime.vendors import find_steps
 from bbops_server.mcp.lobby import Lobby
 
 if TYPE_CHECKING:
@@ -31,17 +32,26 @@ class Parameter(msgspec.Struct, frozen=True):
     description: str
 
 
-class Step(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One step; its parameters and the example only where one addon was asked for."""
+class Step(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """One step; its parameters and the example only where one addon was asked for.
+
+    Attributes:
+        not_supported: this version does not run it yet.
+    """
 
     name: str
     purpose: str
+    not_supported: bool = False
     parameters: list[Parameter] = []
     example: str = ""
 
 
-class Addon(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One addon: what `addons/<id>.yaml` must hold, and which of it are secrets."""
+class Addon(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """One addon: what `addons/<id>.yaml` must hold, and which of it are secrets.
+
+    Attributes:
+        not_supported: this version runs none of its steps yet.
+    """
 
     id: str
     title: str
@@ -50,6 +60,7 @@ class Addon(msgspec.Struct, frozen=True, omit_defaults=True):
     secrets: list[str]
     steps: list[Step]
     url: str
+    not_supported: bool = False
     example: str = ""
 
 
@@ -79,18 +90,26 @@ def _read_addons() -> Mapping[str, AddonKind]:
     return kinds()
 
 
+def _is_unsupported(id_: str, action: str = "") -> bool:
+    steps = find_steps(id_)
+    return action not in steps if action else not steps
+
+
 def _addon(at: Lobby, id_: str, kind: AddonKind) -> Addon:
-    steps = [Step(f"{id_}.{name}", one.summary) for name, one in kind.actions.items()]
+    steps = [
+        Step(f"{id_}.{name}", one.summary, _is_unsupported(id_, name))
+        for name, one in kind.actions.items()
+    ]
     return Addon(
         id_, kind.title, kind.summary, list(kind.needs_config), sorted(kind.secrets), steps,
-        at.link(f"/docs/language/addons/{id_}.md"),
+        at.link(f"/docs/language/addons/{id_}.md"), _is_unsupported(id_),
     )  # fmt: skip
 
 
 def _in_detail(at: Lobby, id_: str, kind: AddonKind) -> Addon:
     steps = [
         Step(
-            f"{id_}.{name}", one.summary,
+            f"{id_}.{name}", one.summary, _is_unsupported(id_, name),
             [Parameter(p.name, p.takes, p.required, p.description) for p in one.parameters],
             one.example,
         )

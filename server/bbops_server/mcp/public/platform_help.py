@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import msgspec
 
 import bbops
@@ -10,8 +12,8 @@ from bbops_server.mcp.lobby import MCP_PATH, Lobby
 from bbops_server.mcp.public._takes import Nothing
 
 ABOUT = (
-    "bbops serves backends that live in git: tables, functions, endpoints, tasks and triggers are"
-    " YAML files, and a commit on the live branch changes what is served, whole or not at all."
+    "bbops serves backends that live in git: tables, functions, endpoints and channels are YAML"
+    " files, and a commit on the live branch changes what is served, whole or not at all."
     " Agents change drafts and open pull requests; what is live is changed by a merge alone."
 )
 
@@ -39,10 +41,15 @@ RULES = [
 
 
 class Help(Gives, frozen=True):
-    """What it is, and where things are."""
+    """What it is, and where things are.
+
+    Attributes:
+        not_supported: parts of the language that are checked, and that this version does not run.
+    """
 
     version: str
     about: str
+    not_supported: list[str]
     mcp_url: str
     dashboard_url: str
     docs_url: str
@@ -51,10 +58,18 @@ class Help(Gives, frozen=True):
     rules: list[Rule]
 
 
+def _find_unsupported() -> list[str]:
+    from bbops.check._language import find_unsupported_parts  # noqa: PLC0415 - the language
+
+    found = find_unsupported_parts()
+    return [*found.kinds, *found.steps, *found.addon_steps]
+
+
 async def explain(at: Lobby, _: Nothing) -> Help:
     """Say it."""
     return Help(
-        version=bbops.__version__, about=ABOUT, mcp_url=at.link(MCP_PATH),
+        version=bbops.__version__, about=ABOUT,
+        not_supported=await asyncio.to_thread(_find_unsupported), mcp_url=at.link(MCP_PATH),
         dashboard_url=at.link("/"), docs_url=at.link("/llms.txt"),
         skills_url=at.link("/skills/skills.json"), sign_up_url=at.link("/signup"), rules=RULES,
         next=[Call("platform_get_onboarding", why="what to do first, step by step")],

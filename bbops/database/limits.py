@@ -1,0 +1,82 @@
+"""How much one statement may cost: the figures, why they are so, and the clock that ends it.
+
+docs/decisions/0026 has the measurements behind them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Final
+
+LONGEST_STATEMENT_SECONDS: Final = 10.0
+"""A statement that takes longer is interrupted, and its request is answered with 503."""
+INLINE_SECONDS: Final = 0.005
+"""How long a statement may keep the event loop; it then starts again in a thread."""
+OPERATIONS_PER_LOOK: Final = 1_000
+"""SQLite looks at the clock after so many steps of a statement: about 20 µs."""
+LONGEST_VALUE_BYTES: Final = 64 << 20
+"""A value or a row, in bytes: a column of type json holds 10,000,000 characters."""
+OWN_VALUE_BYTES: Final = 4_000_000
+"""The same for an author's own SQL: the longest text of a flow, in UTF-8."""
+MOST_RESULT_BYTES: Final = 64 << 20
+"""What one statement off the loop may return in all, as far as texts and bytes go."""
+
+LIMITS: Final[Mapping[int, int]] = {
+    # One operation on a value is not interruptible, so its length bounds the time it takes.
+    sqlite3.SQLITE_LIMIT_LENGTH: LONGEST_VALUE_BYTES,
+    # The longest text that a project's file can hold.
+    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 1_000_000,
+    # SQLite's defaults; some builds have other ones. A table's columns, and a deep condition.
+    sqlite3.SQLITE_LIMIT_COLUMN: 2_000,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 1_000,
+    # Each part of a UNION takes stack and time to compile; ours have two.
+    sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 50,
+    # A program of a million operations is 30 MB; the longest of ours has thousands.
+    sqlite3.SQLITE_LIMIT_VDBE_OP: 1_000_000,
+    # SQLite's default: a row of related tables is the arguments of one json_array().
+    sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 127,
+    # LIKE costs value times pattern: up to 1 s for 4 MB and 128 bytes; SQLite's default is 50,000.
+    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 128,
+    # A parameter for each column and value of a statement; lists are one, as JSON.
+    sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER: 10_000,
+    # SQLite's default: a row that is deleted takes its children along, and theirs.
+    sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 1_000,
+    # Other files are none of a statement's business.
+    sqlite3.SQLITE_LIMIT_ATTACHED: 0,
+    # Helper threads of SQLite would not be counted by anybody.
+    sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
+}
+"""For every connection that answers requests, by SQLite's number of the limit."""
+
+
+def set_limits(connection: sqlite3.Connection) -> None:
+    """Bound what a statement of this connection may be and make."""
+    for limit, most in LIMITS.items():
+        connection.setlimit(limit, most)
+
+
+class Deadline:
+    """A progress handler that interrupts a statement some seconds after it began.
+
+    `begin` costs nothing: the clock is read when the statement has made its first 1,000 steps.
+    A handler that is `abandoned` interrupts at once.
+    """
+
+    __slots__ = ("is_abandoned", "seconds", "until")
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.until = seconds, 0.0
+        self.is_abandoned = False
+
+    def begin(self) -> None:
+        """Count from now on."""
+        self.until = 0.0
+
+    def __call__(self) -> bool:
+        """Return whether the statement is to end; SQLite asks."""
+        now = perf_counter()
+        if not self.until:
+            self.until = now + self.seconds
+        return self.is_abandoned or now > self.until

@@ -1,0 +1,87 @@
+"""Which hosts a draft may reach: those of the live release, and those that a person allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from bbops.disk import replace_file
+from bbops.errors import ServerError
+from bbops_server.reconciler.attempt import Workshop
+from bbops_server.reconciler.record import read_record
+
+_FILE: Final = "hosts.json"
+MOST: Final = 100
+
+
+class Allowed(msgspec.Struct, frozen=True):
+    """Hosts that a person let a draft reach, at one commit alone."""
+
+    commit: str
+    hosts: tuple[str, ...]
+
+
+def find_allowed(live: Workshop, state: Path, commit: str) -> tuple[str, ...]:
+    """Return the hosts that a draft may reach at a commit; blocks.
+
+    Args:
+        live: the project as it is live.
+        state: the draft's folder.
+        commit: what the draft is at.
+    """
+    allowed = read_allowed(state)
+    given = allowed.hosts if allowed is not None and commit and allowed.commit == commit else ()
+    return tuple(sorted({*_of_live(live), *given}))
+
+
+def _of_live(live: Workshop) -> set[str]:
+    found: dict[str, Any] = read_record(live) or {}
+    reaches = found.get("reaches", {})
+    hosts = set(reaches.get("hosts", ()))
+    named = {one: found["env"][one] for one in reaches.get("variables", ()) if one in found["env"]}
+    values, _ = live.secrets.resolve(named) if named else ({}, [])
+    return hosts | {host for text in values.values() if text and (host := _host(text))}
+
+
+def _host(text: str) -> str:
+    try:
+        return urlsplit(text if "//" in text else f"//{text}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def read_allowed(state: Path) -> Allowed | None:
+    """Return what a person has let a draft reach."""
+    try:
+        return msgspec.json.decode((state / _FILE).read_bytes(), type=Allowed)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def allow(state: Path, commit: str, hosts: Sequence[str]) -> Allowed:
+    """Let a draft reach more hosts, at this commit alone; blocks.
+
+    Raises:
+        ServerError: one of them is no name of a host, or they are too many.
+    """
+    known = read_allowed(state)
+    before = known.hosts if known is not None and known.commit == commit else ()
+    for one in hosts:
+        if _host(one) != one.lower() or "*" in one:
+            raise ServerError(
+                f"'{one[:100]}' is not the name of a host", hint="for example api.example.com"
+            )
+    every = tuple(sorted({*before, *(one.lower() for one in hosts)}))
+    if len(every) > MOST:
+        raise ServerError(f"at most {MOST} hosts may be allowed")
+    try:
+        state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        replace_file(state / _FILE, msgspec.json.encode(made := Allowed(commit, every)))
+    except OSError as error:
+        reason = (error.strerror or "no reason given").lower()
+        raise ServerError(f"cannot write '{state / _FILE}': {reason}") from None
+    return made

@@ -1,0 +1,55 @@
+"""What a project's files hold that this version does not run, read off the files themselves.
+
+`bbops.check` finds it in models; this looks at YAML, so that the two agree or a test fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from bbops.check._language import find_unsupported_parts
+from bbops.diagnostics import Diagnostic
+from bbops.load import kinds
+from bbops.yaml.document import load
+
+CODE = "not-supported"
+
+
+def files_with_unsupported(files: Mapping[str, str]) -> list[str]:
+    """Return the path of each file, once for each part of it that this version does not run."""
+    return sorted(path for path, text in files.items() for _ in parts_of(path, text))
+
+
+def parts_of(path: str, text: str) -> Iterator[str]:
+    """Yield the parts of one file that this version does not run."""
+    absent, (folder, _, name) = find_unsupported_parts(), path.partition("/")
+    root = load(text.encode()).root
+    if not isinstance(root, dict):
+        return
+    if folder in absent.kinds:
+        yield folder
+    elif folder == "addons" and name.removesuffix(".yaml") in absent.addons:
+        yield from ["addon"] if root.get("enabled") else []
+    elif folder == "functions":
+        keys = kinds()["functions"].unsupported_keys()
+        yield from (key for key in root if key in keys)
+        yield from (key for key in keys_in(root) if key in {*absent.steps, *absent.addon_steps})
+
+
+def keys_in(node: Any) -> Iterator[str]:
+    """Yield the keys of maps that stand in lists, where steps do."""
+    for item in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        if isinstance(node, list) and isinstance(item, dict):
+            yield from (key for key in item if isinstance(key, str))
+        yield from keys_in(item)
+
+
+def told_of(found: Iterable[Diagnostic]) -> list[str]:
+    """Return the files that diagnostics call not supported, once for each."""
+    return sorted(one.place.file for one in found if one.code == CODE)
+
+
+def others(found: Iterable[Diagnostic]) -> list[str]:
+    """Return what else is found."""
+    return [str(one) for one in found if one.code != CODE]
