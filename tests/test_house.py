@@ -41,8 +41,6 @@ FILE_DOORS = {
     "server/bbops_server/host/files.py", "server/bbops_server/host/run_folders.py",
     "server/bbops_server/host/secrets.py",
     "server/bbops_server/processes.py",
-    "server/bbops_server/forks/keeper.py",
-    "server/bbops_server/live/draft_usage.py",
     "server/bbops_server/reconciler/draft_hosts.py",
     "server/bbops_server/reconciler/held.py",
     "server/bbops_server/reconciler/publications.py", "server/bbops_server/reconciler/record.py",
