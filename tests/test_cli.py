@@ -184,6 +184,15 @@ def test_an_unknown_command_suggests_a_near_one() -> None:
     assert done.stderr == ("error: no such command 'validat'\n    hint: did you mean 'validate'?\n")
 
 
+@pytest.mark.parametrize(("said", "meant"), [("create", "issue"), ("delete", "revoke")])
+def test_a_usual_word_for_a_command_of_a_family_names_the_command(said: str, meant: str) -> None:
+    done = bbops("keys", said)
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"error: no such command '{said}'\n    hint: did you mean 'bbops keys {meant}'?\n"
+    )
+
+
 def test_an_unknown_command_without_a_near_one_points_to_the_help() -> None:
     done = bbops("xyz")
     assert done.stderr == "error: no such command 'xyz'\n    hint: see 'bbops --help'\n"

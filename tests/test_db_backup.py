@@ -247,6 +247,21 @@ def test_a_person_sees_how_far_a_large_backup_is(
     assert b"\x1b" not in out
 
 
+def test_without_data_of_serve_a_backup_names_the_state_of_dev(tmp_path: Path) -> None:
+    dev = tmp_path / "small/.bbops/dev"
+    dev.mkdir(parents=True)
+    with closing(sqlite3.connect(dev / "data.sqlite")) as data:
+        data.execute("CREATE TABLE notes (id INTEGER)")
+    commands = Commands(tmp_path / "small", tmp_path / "home")
+    done = commands.run("shell", "SELECT 1")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: there is no data in '.bbops/state'\n"
+        "    hint: 'bbops serve' makes it; add '--state .bbops/dev' for the data of 'bbops dev'\n"
+    )
+    assert commands.run("shell", "SELECT 1", "--state", ".bbops/dev").returncode == 0
+
+
 def test_without_data_a_backup_says_what_makes_it(tmp_path: Path) -> None:
     (tmp_path / "small").mkdir()
     done = Commands(tmp_path / "small", tmp_path / "home").run("backup")

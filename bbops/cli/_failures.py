@@ -10,6 +10,7 @@ from collections.abc import Callable
 import click
 
 from bbops.cli import INTERRUPTED
+from bbops.cli._family import MeantCommand
 from bbops.console import wants_color
 from bbops.errors import BbopsError, ProjectError
 from bbops.render import printable, render
@@ -75,7 +76,9 @@ def _complain(message: str, hint: str) -> None:
 def _words_of_click(error: click.ClickException) -> tuple[str, str]:
     """Return click's message in our spelling, and where to read more."""
     text, hint = error.format_message(), ""
-    if isinstance(error, click.exceptions.NoSuchCommand | click.exceptions.NoSuchOption):
+    if isinstance(error, MeantCommand):
+        hint = f"did you mean '{error.meant}'?"
+    elif isinstance(error, click.exceptions.NoSuchCommand | click.exceptions.NoSuchOption):
         text, near = error.message, error.possibilities or ()
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else ""
     context = getattr(error, "ctx", None)

@@ -9,9 +9,36 @@ import click
 _WHOLE: Final = 1_000
 """Characters: more than any first sentence has."""
 
+_MEANT: Final = {
+    "create": ("issue", "new", "add"), "new": ("issue", "add", "init"), "add": ("issue", "invite"),
+    "delete": ("revoke", "remove", "rm"), "remove": ("revoke", "rm"), "ls": ("list",),
+}  # fmt: skip
+"""What a command may be called where another word is usual."""
+
+
+class MeantCommand(click.exceptions.NoSuchCommand):
+    """There is no such command, and another does what its name says: `meant`, with its group."""
+
+    def __init__(self, name: str, meant: str, ctx: click.Context) -> None:
+        super().__init__(name, ctx=ctx)
+        self.meant = meant
+
 
 class Family(click.Group):
     """A group whose list of commands wraps lines, where click cuts them."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that was asked for.
+
+        Raises:
+            MeantCommand: with the command that does what the name says.
+        """
+        meant = [one for one in _MEANT.get(args[0], ()) if one in self.commands]
+        if args[0] in self.commands or not meant or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        raise MeantCommand(args[0], f"{ctx.command_path} {meant[0]}", ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write each command and the first sentence about it."""

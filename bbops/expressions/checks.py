@@ -10,6 +10,7 @@ from typing import Self
 from bbops.expressions import nodes as s
 from bbops.expressions import types as t
 from bbops.expressions.known import Facts
+from bbops.expressions.misspelt import find_misspelt
 from bbops.expressions.narrow import outcomes, path_of, spelt
 from bbops.expressions.scope import Scope
 from bbops.expressions.types import Type
@@ -41,6 +42,17 @@ class Checks:
             self.scope.unclear.add(id(self.whole))
         self.scope.report(self.mark, offset, code, message, hint)
         return t.mistaken(hides=hides)
+
+    def wrong_type(
+        self, offset: int, message: str, hint: str, *parts: s.Node, hides: bool = False
+    ) -> Type:
+        """Report a type mistake; of a misspelt query among the parts say that it is misspelt."""
+        found = find_misspelt(self.scope, *parts)
+        if found is None:
+            return self.wrong(offset, "type", message, hint, hides=hides)
+        node, near = found
+        message = f"query '{node.name}' is not declared, and {message}"
+        return self.wrong(node.name_start, "unknown-field", message, near, hides=hides)
 
     def warn(self, offset: int, code: str, message: str, hint: str = "") -> None:
         """Report what is legal, and hardly meant so; of a mistaken expression say no more."""

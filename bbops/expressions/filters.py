@@ -66,7 +66,7 @@ def check_filter(at: Checks, node: s.Filter) -> Type:
     if not any(t.fits(of, kind) for kind in wanted):
         message = f"filter '{node.name}' needs {' or '.join(wanted)}, got {of}"
         cure = "write '(value | toString)'" if t.fits(of, "number") and "text" in wanted else ""
-        return at.wrong(node.name_start, "type", message, cure, hides=of.hides)
+        return at.wrong_type(node.name_start, message, cure, node.of, hides=of.hides)
     if not known.accepts_null:
         of = at.without_null(node.of, of, f"filter '{node.name}'")
     kinds = ("text",) if node.name == "contains" and of.kind == "text" else None

@@ -9,7 +9,7 @@ from bbops.expressions import nodes as s
 from bbops.expressions import types as t
 from bbops.expressions.checks import Checks
 from bbops.expressions.constants import check_divisor
-from bbops.expressions.conversions import cure
+from bbops.expressions.conversions import cure, joining_cure
 from bbops.expressions.doubts import warn_of_null, warn_of_role, warn_of_same
 from bbops.expressions.narrow import path_of, reads_row, spelt
 from bbops.expressions.types import Type
@@ -24,7 +24,8 @@ def check_unary(at: Checks, node: s.Unary) -> Type:
         return t.BOOLEAN
     inner = at.infer(node.of)
     if not t.fits(inner, "number"):
-        return at.wrong(node.start, "type", f"'-' needs a number, got {inner}", hides=inner.hides)
+        message = f"'-' needs a number, got {inner}"
+        return at.wrong_type(node.start, message, "", node.of, hides=inner.hides)
     return at.without_null(node.of, inner, "'-'").not_null()
 
 
@@ -35,9 +36,10 @@ def check_binary(at: Checks, node: s.Binary) -> Type:
     are_times = node.op == "-" and "datetime" in found and found <= _TIMES
     kinds = ("number", "text", "list") if node.op == "+" else ("number",)
     if not are_times and not any(t.fits(left, k) and t.fits(right, k) for k in kinds):
-        return at.wrong(
-            node.start, "type", f"'{node.op}' does not fit {left} and {right}",
-            cure(left, right), hides=left.hides or right.hides,
+        hint = joining_cure(node, left, right) if node.op == "+" else cure(left, right)
+        return at.wrong_type(
+            node.start, f"'{node.op}' does not fit {left} and {right}", hint,
+            node.left, node.right, hides=left.hides or right.hides,
         )  # fmt: skip
     left, right = _both(at, node, left, right)
     check_divisor(at, node)
@@ -69,7 +71,7 @@ def check_compare(at: Checks, node: s.Compare) -> Type:
         if "row" in at.scope.roots and {left.kind, right.kind} == {"date", "text"}:
             return t.BOOLEAN  # a query has no other constant for a column of dates
         message = f"{left} and {right} cannot be compared with '{node.op}'"
-        at.wrong(node.start, "type", message, cure(left, right))
+        at.wrong_type(node.start, message, cure(left, right), node.left, node.right)
     elif is_ordered:
         _both(at, node, left, right)
     else:

@@ -25,6 +25,9 @@ of_project = click.option(
 
 
 DATA: Final = "data.sqlite"
+_OF_DEV = Path(".bbops/dev")
+"""Where `bbops dev` keeps its state."""
+
 _SIGNS = ("project.yaml", "server.yaml", ".bbops/state")
 
 
@@ -54,11 +57,15 @@ def data_of(project: str | None, state: Path | None) -> Path:
             hint="use PostgreSQL's own pg_dump, pg_restore and psql",
         )
     if not (folder / DATA).exists():
-        raise ServerError(
-            f"there is no data in '{folder}'",
-            hint="'bbops serve' makes it; go to the project's folder, or give --state DIR",
-        )
+        raise ServerError(f"there is no data in '{folder}'", hint=_where_data_is(state))
     return folder / DATA
+
+
+def _where_data_is(state: Path | None) -> str:
+    """Return the hint for a state folder without data: `bbops dev` keeps its own beside it."""
+    if state is None and any((_OF_DEV / name).exists() for name in (DATA, PLACE_FILE)):
+        return f"'bbops serve' makes it; add '--state {_OF_DEV}' for the data of 'bbops dev'"
+    return "'bbops serve' makes it; go to the project's folder, or give --state DIR"
 
 
 def place_of(project: str | None, state: Path | None) -> Place:
