@@ -11,6 +11,7 @@ import pytest
 from bbops.authoring.codes import read_codes
 from bbops.diagnostics import Diagnostic
 from bbops.load import MAX_FILE_BYTES, MAX_FILES, load
+from bbops.runtime.filters import FILTERS
 from bbops.tree import Entry, MemoryTree
 from tests.conftest import ROOT
 
@@ -116,3 +117,8 @@ def test_a_link_in_the_place_of_a_file_is_refused() -> None:
 
     found = only(load(Linked({"project.yaml": "bbops: 1\nname: sample\n"})).diagnostics)
     assert (found.code, found.place.file) == ("not-a-file", "functions/run.yaml")
+
+
+def test_the_explanation_of_an_unknown_filter_names_every_filter() -> None:
+    told = read_codes()["unknown-filter"].examples.partition("`")[2].partition("`")[0]
+    assert set(told.split()) == set(FILTERS)

@@ -48,7 +48,11 @@ _TYPED_AS = {
     "downcase": "lower", "upcase": "upper", "strip": "trim", "if_null": "default",
     "len": "length", "date_format": "date", "to_json": "json", "from_json": "parseJson",
     "coalesce": "default", "concat": "join", "substring": "slice", "includes": "contains",
+    "toUpperCase": "upper", "toLowerCase": "lower", "toInt": "toNumber", "parseInt": "toNumber",
+    "formatDate": "date", "fromJson": "parseJson", "truncate": "slice", "map": "pluck",
 }  # fmt: skip
+
+_LISTED = "'bbops explain unknown-filter' lists the filters"
 
 
 def check_filter(at: Checks, node: s.Filter) -> Type:
@@ -57,7 +61,7 @@ def check_filter(at: Checks, node: s.Filter) -> Type:
     known = FILTERS.get(node.name)
     if known is None:
         usual = _TYPED_AS.get(node.name)
-        hint = f"did you mean '{usual}'?" if usual else suggest(node.name, FILTERS)
+        hint = f"did you mean '{usual}'?" if usual else suggest(node.name, FILTERS) or _LISTED
         message = f"unknown filter '{node.name}'"
         return at.wrong(node.name_start, "unknown-filter", message, hint, hides=of.hides)
     _check_count(at, node, node.name_start, known.least, known.most)
