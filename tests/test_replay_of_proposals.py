@@ -74,6 +74,19 @@ def test_a_proposal_tells_which_answers_would_change(world: World) -> None:
     assert asking.get(number)["replayed"] is None  # it was of another commit
 
 
+def test_a_replay_of_a_project_that_keeps_nothing_names_the_setting(tmp_path: Path) -> None:
+    with World(tmp_path) as world:
+        clone = world.clone("developer")
+        clone.commit(hello(7))
+        number = propose(clone, "seven")
+        told = Terminal(world, "developer", clone).run("proposals", "replay", str(number)).text
+        assert told.startswith("nothing to ask again: ")
+        assert "hint: write 'history: full' in an endpoint's file" in told
+        headers = Asking(world, "developer").headers
+        url = f"{world.serving['control_url']}/projects/shop/proposals/{number}"
+        assert "Write <code>history: full</code>" in httpx.get(url, headers=headers).text
+
+
 def test_the_page_tells_it_and_escapes_what_was_answered(world: World) -> None:
     clone = world.clone("developer")
     marked = FILES["functions/hello.yaml"].replace(

@@ -127,6 +127,17 @@ def test_a_draft_is_asked_what_was_asked_before(served: Served) -> None:
     assert served.bbops("replay", "--writes").returncode == 1
 
 
+def test_a_replay_without_kept_requests_names_the_setting_that_keeps_them(served: Served) -> None:
+    served.api.get("/try/quiet")
+    done = served.bbops("replay", "--endpoint", "try/quiet")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (
+        "nothing to ask again: no request was kept with its answer\n"
+        "    hint: write 'history: full' in an endpoint's file; "
+        "its requests are kept from then on\n"
+    )
+
+
 def test_the_address_of_the_api_is_no_control_plane(served: Served) -> None:
     done = served.bbops("status", "--server", served.serving["url"])
     assert (done.returncode, done.stdout) == (2, "")

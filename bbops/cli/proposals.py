@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from bbops.cli._comparing import NOTHING_KEPT
 from bbops.cli._family import Family
 from bbops.cli._listing import say_list
 from bbops.cli._server import as_json_option, of_project, of_server, open_remote
@@ -232,6 +233,8 @@ def _lines(found: Standing) -> list[str]:
 
 
 def _replayed(found: Replayed) -> list[str]:
+    if not found.asked and not found.left:
+        return [*NOTHING_KEPT]
     lines = []
     for one in found.changed:
         status = f"{one.before} → {one.now}" if one.before != one.now else str(one.now)

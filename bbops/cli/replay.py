@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bbops.cli._comparing import CHANGES, Comparing
+from bbops.cli._comparing import CHANGES, NOTHING_KEPT, Comparing
 from bbops.cli._server import as_json_option, of_server, open_remote
 from bbops.console import say
 from bbops.errors import ServerError
@@ -86,6 +86,9 @@ def _tell(
     if as_json:
         say(json.dumps(as_json_value(recorded, asked)))
         return
+    if not recorded:
+        say("\n".join(NOTHING_KEPT))
+        return
     for one, differences in asked:
         if differences:
             say(f"{one.method:<6} {printable(one.target)}")
@@ -98,8 +101,6 @@ def _tell(
     say(f"{changed} of {len(asked)} answers would change")
     for obstacle, count in Counter(one.obstacle for one in recorded if one.obstacle).items():
         say(f"{count} not asked: {obstacle}")
-    if not recorded:
-        say("nothing is recorded: endpoints with 'history: full' keep what is asked of them")
 
 
 def as_json_value(
