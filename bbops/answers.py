@@ -78,6 +78,12 @@ class Status(msgspec.Struct, frozen=True):
         """Whether the newest commit is live."""
         return any(one.type == "Ready" and one.status for one in self.conditions)
 
+    @property
+    def attempted_subject(self) -> str:
+        """The subject of the commit that was tried last; empty where it was not read."""
+        tried = (one for one in reversed(self.publications) if one.subject)
+        return next((one.subject for one in tried if one.revision == self.attempted_revision), "")
+
 
 class ServerStatus(msgspec.Struct, frozen=True):
     """How a server's own settings are: the file they come from, and what is wrong in it."""

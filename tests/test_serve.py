@@ -72,6 +72,19 @@ def test_a_mistake_keeps_the_last_good_release_and_says_where_it_is(served: Serv
     assert served.api.get("/api/me").headers["x-release"] == good.partition(":")[2][:12]
 
 
+def test_a_refused_publication_has_the_title_of_its_commit(served: Served) -> None:
+    served.edit(LIST, "vars.notes", "vars.nots")
+    bad = served.commit("Rename the notes")
+    served.stalled()
+    tried = served.status()["publications"][-1]
+    assert (tried["outcome"], tried["subject"]) == ("ProjectInvalid", "Rename the notes")
+    assert tried["author"]
+    told = served.bbops("status").stdout
+    assert f"sample: Rename the notes (main@sha1:{bad})\n" in told
+    page = served.control.get("/", headers={"accept": "text/plain"}).text
+    assert f"tried    main@sha1:{bad}  Rename the notes\n" in page
+
+
 @pytest.mark.long
 def test_a_failing_commit_never_blocks_the_fix(served: Served) -> None:
     served.edit(LIST, "vars.notes }", "vars.notes[")

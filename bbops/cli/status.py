@@ -15,7 +15,7 @@ import click
 
 from bbops.cli._server import of_server, open_remote
 from bbops.console import say, show, wants_color
-from bbops.render import printable, render
+from bbops.render import one_line, printable, render
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -109,10 +109,17 @@ def _draw(found: Sequence[Status]) -> Table:
 
 def _show_findings(found: Sequence[Status]) -> None:
     for one in found:
-        if one.diagnostics and not one.is_ready:
+        if not one.is_ready and (one.diagnostics or one.attempted_subject):
+            say(f"\n{printable(one.name)}: {one_line(_title(one))}")
+        if not one.is_ready and one.diagnostics:
             diagnostics = [finding.diagnostic() for finding in one.diagnostics]
-            say(f"\n{printable(one.name)}: {printable(one.attempted_revision or 'not read yet')}")
             say(render(diagnostics, "text", color=wants_color(sys.stdout)))
+
+
+def _title(status: Status) -> str:
+    """Return the commit that was tried last, by its subject where that is known."""
+    revision = status.attempted_revision or "not read yet"
+    return f"{status.attempted_subject} ({revision})" if status.attempted_subject else revision
 
 
 def _show_settings(settings: ServerStatus) -> None:

@@ -92,7 +92,7 @@ def render_project(status: Status) -> str:
         f"  live     {status.applied_revision or 'nothing yet'}",
     ]
     if status.attempted_revision != status.applied_revision:
-        lines.append(f"  tried    {status.attempted_revision}")
+        lines.append(f"  tried    {status.attempted_revision}  {status.attempted_subject}".rstrip())
     for one in status.conditions:
         sign = "yes" if one.status else "no"
         lines.append(f"  {one.type:<12} {sign:<3} {one.reason}: {one.message}")

@@ -246,7 +246,11 @@ class Reconciler:
     async def stages(self, attempt: Attempt, stages: tuple[tuple[str, Stage], ...]) -> None:
         for reason, stage in stages:
             self.board.progress(reason)
-            await stage(attempt, self.workshop)
+            try:
+                await stage(attempt, self.workshop)
+            finally:
+                self.board.subject = attempt.built.get("subject", "")
+                self.board.author = attempt.built.get("author", "")
 
     async def remember(self, attempt: Attempt) -> Stalled | None:
         """Write down what is live; return why that failed, it is live all the same."""

@@ -89,6 +89,12 @@ class Status(msgspec.Struct, frozen=True):
         """Whether the newest commit is served."""
         return any(one.type == "Ready" and one.status for one in self.conditions)
 
+    @property
+    def attempted_subject(self) -> str:
+        """The subject of the commit that was tried last; empty where it was not read."""
+        tried = (one for one in reversed(self.publications) if one.subject)
+        return next((one.subject for one in tried if one.revision == self.attempted_revision), "")
+
 
 class Written(msgspec.Struct, frozen=True):
     """A contract in one of its formats; `digest` names what it says."""
@@ -120,6 +126,7 @@ class StatusBoard:
         self.given_name, self.name = given_name, given_name or name
         self.url, self.branch = url, branch
         self.attempted: str | None = None
+        self.subject = self.author = ""  # of the commit that is attempted, once it is read
         self.applied: str | None = None
         self.release: str | None = None
         self.version = ""
@@ -179,7 +186,7 @@ class StatusBoard:
 
     def begin(self, revision: str) -> None:
         """Record that an attempt begins."""
-        self.attempted = revision
+        self.attempted, self.subject, self.author = revision, "", ""
         self.put("Reconciling", status=True, reason="Started", message=revision)
 
     def progress(self, reason: str) -> None:
@@ -239,7 +246,8 @@ class StatusBoard:
         is_new = old is None or (old.reason, old.message) != (stalled.reason, stalled.message)
         if is_new and self.attempted:
             self.add(Publication(
-                self.attempted, now(), stalled.reason, 0.0, message=stalled.message
+                self.attempted, now(), stalled.reason, 0.0, author=self.author,
+                subject=self.subject, message=stalled.message,
             ))  # fmt: skip
         return is_new
 
