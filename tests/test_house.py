@@ -17,7 +17,7 @@ TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 FILE_DOORS = {
     "bbops/assets.py", "bbops/authoring/folder.py", "bbops/cli/_catalog.py",
-    "bbops/cli/_credentials.py", "bbops/cli/frontend.py",
+    "bbops/cli/_credentials.py", "bbops/cli/completion.py", "bbops/cli/frontend.py",
     "bbops/cli/_remembered.py", "bbops/cli/init.py", "bbops/database/connection.py",
     "bbops/database/files.py", "bbops/database/gate.py", "bbops/database/restore.py",
     "bbops/database/writer.py", "bbops/disk.py", "bbops/git/mirror.py",

@@ -29,7 +29,7 @@ SECTIONS = {
     "Go back": ("versions", "history", "diff", "rollback", "suspend", "resume"),
     "People": ("login", "logout", "whoami", "users", "workspace"),
     "Agents": ("mcp",),
-    "Learn": ("demo", "explain", "schema"),
+    "Learn": ("demo", "explain", "schema", "completion"),
 }  # fmt: skip
 MORE = "More"
 """Where commands are listed that no section names."""
