@@ -52,6 +52,31 @@ def test_every_case_has_a_database_of_its_own(tmp_path: Path) -> None:
     assert result.stdout.startswith("tests/one.yaml: 2 cases passed\n2 passed in ")
 
 
+def test_a_decimal_column_takes_numbers_and_texts_of_test_data(tmp_path: Path) -> None:
+    files = {
+        "project.yaml": "bbops: 1\nname: prices\n",
+        "tables/items.yaml": (
+            "columns:\n  id: { type: integer, primaryKey: true, auto: increment }\n"
+            "  price: { type: decimal }\n"
+        ),
+        "functions/list.yaml": (
+            "steps:\n  - find: { table: items, orderBy: id.asc }\n    as: items\n"
+            "  - return: { value: \"${ vars.items | pluck('price') | join(' ') }\" }\n"
+        ),
+        "tests/list.yaml": (
+            "function: list\ndata:\n"
+            "  items: [{ id: 1, price: 10 }, { id: 2, price: 1.5 }, { id: 3, price: '2.50' }]\n"
+            "cases:\n  - name: all are kept\n    expect: { value: 10 1.5 2.50 }\n"
+        ),
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    result = bbops_test(tmp_path)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("tests/list.yaml: 1 case passed\n")
+
+
 def test_a_failure_tells_every_expectation_at_its_line(tmp_path: Path) -> None:
     result = bbops_test(project(tmp_path, RIGHT + WRONG))
     assert result.exit_code == 1
