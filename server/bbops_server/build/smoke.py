@@ -12,6 +12,7 @@ from bbops.database.place import Place
 from bbops.errors import DatabaseError, ServerError
 from bbops.host import Host
 from bbops.runtime.release import Release, link
+from bbops_server.build.statement_places import placed_statements
 from bbops_server.host.clock import SystemClock
 from bbops_server.host.log import JsonLog
 from bbops_server.host.random import SystemRandom
@@ -50,13 +51,14 @@ def _keys(auth: dict[str, Any] | None) -> set[str]:
 
 
 async def _prepare(release: Release, database: Opened) -> int:
-    texts = set(release.statements())
-    for text in texts:
+    texts = dict(placed_statements(release))
+    for text, place in texts.items():
         try:
             await database.prepare(text)
         except DatabaseError as error:
+            where = f"{place}: " if place else ""
             raise DatabaseError(
-                f"a query does not fit the database: {error.message}: {text[:300]}",
+                f"{where}a query does not fit the database: {error.message}: {text[:300]}",
                 hint="this is a mistake in bbops, or someone else changed the tables",
             ) from None
     return len(texts)
