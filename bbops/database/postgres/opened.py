@@ -13,6 +13,7 @@ from bbops.database import shape
 from bbops.database.changes import Change
 from bbops.database.live_tables import LiveTables
 from bbops.database.place import PostgresPlace
+from bbops.database.postgres.ending import END_WITH_CLIENT
 from bbops.database.postgres.tables import PostgresTables
 from bbops.database.postgres.validate import clean, forbid_null, validate
 from bbops.database.postgres.words import create_index
@@ -151,6 +152,7 @@ def _connected(place: PostgresPlace) -> Iterator[psycopg.Connection[Any]]:
         raise _failed(f"cannot reach {place}", error) from None
     with live:
         live.execute(_SETTINGS)
+        live.execute(END_WITH_CLIENT.encode())
         yield live
 
 
