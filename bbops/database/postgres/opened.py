@@ -82,8 +82,7 @@ class OpenedSchema:
 
     def limit(self, until: float) -> None:
         """Let a statement fail that is not done by then."""
-        left = max(1, round(1000 * (until - time.monotonic())))
-        self._connection.execute(f"SET statement_timeout = {left}".encode())
+        self.live.limit(until)
 
     def prepare(self, differences: Collection[Difference], want: shape.Shape) -> None:
         """Make new indexes, and look for nulls that will be forbidden, while others write.
