@@ -16,6 +16,8 @@ from pathlib import Path
 import httpx
 
 PATIENCE_SECONDS = 4.0
+PAUSE_SECONDS = 0.05
+"""Between two requests of a client: what drafts do is to harm, not how often they are asked."""
 
 
 def main() -> None:
@@ -51,6 +53,7 @@ def ask(drafts: list[tuple[str, str]], seen: Counter[str], ended: threading.Even
                     seen[str(reply.status_code)] += 1
                 except httpx.HTTPError as error:
                     seen[type(error).__name__] += 1
+                ended.wait(PAUSE_SECONDS)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ BLOCK_SECONDS = 2.0
 WAVE = 10
 COUNT = int(os.environ.get("BBOPS_HOSTILE_DRAFTS", "20"))
 """Of drafts by chance; 200 take four minutes."""
-NOISE_SECONDS = 0.004
+NOISE_SECONDS = 0.002
 """A difference that nobody notices, whatever the ratio."""
 HARM = {
     "loop": COMPUTES + "  - return: { value: done }\n",
@@ -89,6 +89,7 @@ class Hammer:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.hammer"], cwd=ROOT, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            start_new_session=True,  # it stands back, and we do not
         )  # fmt: skip
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps({"drafts": drafts, "clients": clients}) + "\n")

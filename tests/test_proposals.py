@@ -49,6 +49,14 @@ def test_the_preview_of_a_proposal_is_awake_before_anybody_asks(world: World) ->
     assert wait_for(is_live)
 
 
+def test_a_push_that_proposes_nothing_is_refused(world: World) -> None:
+    clone = world.clone("developer")
+    done = clone.push("origin", "HEAD:refs/for/main/nothing")
+    assert done.code == 1
+    assert "nothing to propose: 'main' holds" in done.text
+    assert "nothing" not in [one["topic"] for one in Asking(world, "viewer").ask().json()]
+
+
 def test_a_proposal_is_replaced_only_by_force(world: World) -> None:
     clone = world.clone("developer")
     clone.commit(world.next_version())
@@ -171,10 +179,16 @@ def _proposed_alone(clone: Clone, name: str) -> int:
     """Propose one new file on top of what is live."""
     clone.git("fetch", "-q", "origin", "main")
     clone.git("checkout", "-q", "--detach", "origin/main")
-    (clone.folder / f"functions/{name}.yaml").write_text("steps:\n  - return: { value: 1 }\n")
-    clone.git("add", "-A")
-    clone.git("commit", "-qm", f"Add {name}")
+    _commit_alone(clone, {f"functions/{name}.yaml": "steps:\n  - return: { value: 1 }\n"})
     return propose(clone, name)
+
+
+def _commit_alone(clone: Clone, changes: dict[str, str]) -> None:
+    """Commit these files on top of what the clone has; everything else stays as it is."""
+    for path, text in changes.items():
+        (clone.folder / path).write_text(text)
+    clone.git("add", "-A")
+    clone.git("commit", "-qm", "Change")
 
 
 def test_a_work_tree_with_changes_keeps_a_merge_away(world: World) -> None:
@@ -320,7 +334,7 @@ def test_a_merge_does_not_break_a_neighbour(world: World) -> None:
 
 def test_a_proposal_is_reviewed_and_merged_on_its_page(world: World) -> None:
     clone = world.clone("developer")
-    clone.commit(world.next_version())
+    _commit_alone(clone, world.next_version())
     number = propose(clone, "page", "-o", "title=<b>By hand</b>")
     key = world.book.sessions.begin(world.people["maintainer"], user_agent="", address="")
     path = f"/projects/shop/proposals/{number}"

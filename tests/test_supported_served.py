@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from bbops.tree import MemoryTree
+from bbops_server.build.handed import Handed
+from tests.conftest import sample
 from tests.proposing import Asking, propose, wait_for_tests, world
 from tests.pushing import World, make_repository
 from tests.served import Served, git
@@ -90,3 +93,9 @@ def as_if_live(state: Path, commit: str) -> None:
     (record,) = state.rglob("publication.json")
     told = json.loads(record.read_text())
     record.write_text(json.dumps({**told, "revision": f"main@sha1:{commit}"}))
+
+
+def test_the_tests_of_what_was_taken_run_in_a_process_of_their_own() -> None:
+    files = sample(functions__tell="steps:\n  - emit: { event: a.told }\n")
+    handed = Handed.unpack(Handed.take(MemoryTree(files), "sqlite", ()).pack())
+    assert handed.build().project is not None

@@ -92,6 +92,7 @@ KEYS = {
     "approvals": "How many people must approve.",
     "destructive": "What it takes to publish a change that loses data.",
     "maxRemovedPercent": "The share of files that one commit may remove.",
+    "agents": "`propose`: a person merges; `merge`: agents may, too.",
     "tests": "Whether tests guard what is published.",
     "gate": "Publish only what passes its tests.",
     "frontend": "Static files that are served beside the API.",

@@ -24,9 +24,12 @@ def propose(forge: LocalForge, wish: Wish, *, is_forced: bool = False) -> tuple[
         The proposal, and the commit that it proposed before; empty for a new one.
 
     Raises:
-        GitError: what it proposed before would be lost, and nobody has said that it may.
+        GitError: the target holds it already; or what it proposed before would be lost, and nobody
+            has said that it may.
         BbopsError: too many are open.
     """
+    if forge.holds(wish.target, wish.head):
+        raise GitError(f"nothing to propose: '{wish.target}' holds {wish.head[:12]} already")
     known = forge.find(wish)
     if known is None:
         return forge.open(wish), ""
@@ -63,8 +66,6 @@ class Proposing:
 
     async def open(self, wish: Wish) -> Proposal:
         """Propose a commit of the repository. Raises as `propose`, also when it is live."""
-        if await asyncio.to_thread(self.forge.holds, wish.target, wish.head):
-            raise GitError(f"'{wish.target}' holds that already")
         made, _ = await asyncio.to_thread(propose, self.forge, wish, is_forced=True)
         self.prepare_preview(made.number)
         await self.look(made.number)

@@ -31,6 +31,7 @@ TOKEN_HEADER: Final = b"x-draft-token"
 WAKING_SECONDS: Final = 25.0
 """How long a request waits for a draft that sleeps."""
 
+_TELL_AGAIN_SECONDS: Final = 1.0
 _ENTER: Final = "/~enter"
 _MAX_FORM_BYTES = 4 << 10
 _COOKIE_SECONDS = 12 * 3600
@@ -163,12 +164,25 @@ class Drafts:
             draft.told_at = now
             self._tell(asked.name)
 
+    async def _wait(self, asked: Asked) -> None:
+        """Return once the draft can answer, or nobody waits any longer.
+
+        The parent is told again and again: it may have heard before its process had ended.
+        """
+        until = time.monotonic() + WAKING_SECONDS
+        while not asked.draft.is_ready.is_set() and time.monotonic() < until:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_TELL_AGAIN_SECONDS):
+                    await asked.draft.is_ready.wait()
+                    return
+            self._tell(asked.name)
+
     async def _pass_on(
         self, asked: Asked, scope: Any, receive: Any, sending: Any, *, leads: bool = False
     ) -> str:
         """Let the draft answer, or say why it does not; return `leads` where nothing was sent."""
         draft = asked.draft
-        await _wait(draft)
+        await self._wait(asked)
         if draft.refusal is not None:
             draft.told_at = 0.0
             await _send(sending, 503, draft.refusal, [])
@@ -221,14 +235,6 @@ def _address(draft: Draft, inner: Any, now: float) -> bytes:
     key, query = bytes.fromhex(draft.place.key), inner["query_string"]
     path = draft_pages.address_of(key, inner["raw_path"].decode("latin-1"), now)
     return draft.place.prefix.encode() + path.encode("latin-1") + (b"?" + query if query else b"")
-
-
-async def _wait(draft: Draft) -> None:
-    """Return once the draft can answer, or nobody waits any longer."""
-    if not draft.is_ready.is_set():
-        with suppress(TimeoutError):
-            async with asyncio.timeout(WAKING_SECONDS):
-                await draft.is_ready.wait()
 
 
 def _is_let_in(scope: Any, draft: Draft) -> bool:

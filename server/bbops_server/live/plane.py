@@ -258,6 +258,8 @@ class Plane:
             BbopsError: it does not answer, or this is no draft.
         """
         asking = {"do": "sign in", "project": draft, **request}
+        if not self._is_draft(draft):
+            raise ServerError("only a draft signs somebody in")
         found = await self.awake.ask(draft, asking, timeout_seconds=WORD_SECONDS)
         return str(found["token"])
 
