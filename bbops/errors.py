@@ -6,6 +6,7 @@
   + DatabaseError     the database cannot be opened, or is too old
     + DatabaseDamaged it can, but what it holds is not whole, exit code 1
   + MigrationRefused  the live schema cannot become the declared one safely
+    + SwitchTooLong   it can, but requests would have to wait too long for it
   + ServerError       a server cannot start or cannot be reached
 
 A bug raises anything else. A message never holds a secret, a stack or another user's data.
@@ -58,6 +59,10 @@ class DatabaseDamaged(DatabaseError):
 
 class MigrationRefused(BbopsError):
     """The declared tables differ from the live ones by more than may be done unasked."""
+
+
+class SwitchTooLong(MigrationRefused):
+    """Names or types of large tables would change, and requests would have to wait too long."""
 
 
 class ServerError(BbopsError):

@@ -114,6 +114,7 @@ def test_a_new_state_folder_may_be_set_up(tmp_path: Path) -> None:
     assert not must_hold_accounts(tmp_path)
     (tmp_path / "projects/shop/publication.json").touch()
     assert must_hold_accounts(tmp_path)
+    assert not must_hold_accounts(tmp_path, in_file=False)  # they are in a schema of PostgreSQL
     (tmp_path / "projects/shop/publication.json").unlink()
     (tmp_path / MARK).touch()
     assert must_hold_accounts(tmp_path)

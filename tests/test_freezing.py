@@ -43,12 +43,17 @@ def test_a_commit_waits_for_the_end_and_goes_live_by_itself(server: Several) -> 
     assert server.ask("/hello").json()["version"] == 2
 
 
-def test_one_commit_may_go_live_all_the_same(server: Several) -> None:
+def test_one_commit_may_go_live_all_the_same(server: Several, tmp_path: Path) -> None:
     assert server.bbops("resume", "--despite-freeze").returncode == 2
     server.change(ALWAYS)
     server.until("applied")
     server.commit_version("one", 2)
     server.until("stalled", "one")
+    head = git(tmp_path / "one", "rev-parse", "HEAD")
+    back = server.bbops("rollback", "v1", "--now", "--project", "one")
+    assert (back.returncode, "frozen until" in back.stderr) == (2, True)
+    assert "--despite-freeze" in back.stderr
+    assert git(tmp_path / "one", "rev-parse", "HEAD") == head
     done = server.bbops("resume", "one", "--despite-freeze")
     assert "goes live in spite of the freeze" in done.stdout, done.stderr
     server.until("live", "one")

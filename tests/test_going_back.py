@@ -142,6 +142,11 @@ def test_a_suspended_project_serves_on_and_goes_on_when_resumed(served: Served) 
     assert "the fair" in stalled["message"]
     assert [served.condition(kind)["status"] for kind in ("Ready", "Stalled")] == [True, True]
     assert served.bbops("status").returncode == 0
+    head = git(served.repository, "rev-parse", "HEAD")
+    back = served.bbops("rollback", str(newest(served)["name"]), "--now")
+    assert (back.returncode, "suspended by" in back.stderr) == (2, True)
+    assert "nothing has changed; 'bbops resume" in back.stderr
+    assert git(served.repository, "rev-parse", "HEAD") == head
     served.edit(LIST, PAGE, f"{PAGE}\n        later: true")
     commit = served.commit("Later")
     wait_for(lambda: str(served.status()["attempted_revision"]).endswith(commit))

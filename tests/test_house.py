@@ -45,6 +45,7 @@ FILE_DOORS = {
     "server/bbops_server/reconciler/held.py",
     "server/bbops_server/reconciler/publications.py", "server/bbops_server/reconciler/record.py",
     "server/bbops_server/reconciler/suspension.py",
+    "server/bbops_server/reconciler/failed_switch.py",
     "server/bbops_server/reconciler/freezing.py", "server/bbops_server/webhooks/kept.py",
     "server/bbops_server/server_file/load.py",
 }  # fmt: skip

@@ -66,6 +66,8 @@ def test_a_project_lives_in_its_schema_through_changes_and_restarts(
         wait_for(lambda: restarted.api.get("/api/v1/notes", headers=ada).status_code == 200)
         notes = restarted.api.get("/api/v1/notes", headers=ada).json()["notes"]
         assert [note["title"] for note in notes] == ["one"]
+        assert restarted.serving["setup_url"]  # nobody has an account yet
+        assert restarted.control.get("/api/projects").status_code == 200
 
 
 def ask_until(

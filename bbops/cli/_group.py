@@ -24,7 +24,7 @@ SECTIONS = {
     "Propose": ("propose", "proposals", "drafts"),
     "Serve": (
         "serve", "status", "requests", "replay", "env", "keys", "db", "frontend", "hooks",
-        "accept",
+        "accept", "reconcile",
     ),
     "Go back": ("versions", "history", "diff", "rollback", "suspend", "resume"),
     "People": ("login", "logout", "whoami", "users", "workspace"),

@@ -29,6 +29,10 @@ class LiveTables(ABC):
         """Return how SQL names a live table where a view of the query has the same name."""
 
     @abstractmethod
+    def limit(self, until: float) -> None:
+        """Let a look fail that is not done soon after then, by the monotonic clock."""
+
+    @abstractmethod
     def read(self) -> shape.Shape:
         """Return the live tables but our own, which begin with `_`."""
 

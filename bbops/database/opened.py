@@ -6,8 +6,7 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from time import monotonic
-from typing import Final, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from bbops.database import shape
 from bbops.database.changes import Change
@@ -19,8 +18,6 @@ from bbops.database.place import Place
 from bbops.database.shape import Difference
 from bbops.database.sqlite_tables import SqliteTables
 from bbops.errors import DatabaseError
-
-_OPERATIONS_PER_LOOK: Final = 100_000
 
 T = TypeVar("T")
 
@@ -121,7 +118,7 @@ class _OpenedFile:
         keep_copy(self._connection, self._path, name)
 
     def limit(self, until: float) -> None:
-        self._connection.set_progress_handler(lambda: monotonic() > until, _OPERATIONS_PER_LOOK)
+        self.live.limit(until)
 
     def prepare(self, differences: Collection[Difference], want: shape.Shape) -> None:
         """Nothing: whoever writes waits for the gate all the while."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Collection, Mapping
+from time import monotonic
 from typing import Final
 
 from bbops.database import shape
@@ -24,6 +25,8 @@ from bbops.errors import MigrationRefused
 from bbops.render import plural
 from bbops.runtime.failures import Failure
 
+OPERATIONS_PER_LOOK: Final = 100_000
+"""How often a statement that has a limit looks at the clock."""
 _NOW: Final = "SELECT strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z'"
 # Virtual tables, and those they keep for themselves, are left alone: nobody declares them.
 _TABLES: Final = (
@@ -57,6 +60,9 @@ class SqliteTables(LiveTables):
 
     def name(self, table: str) -> str:
         return f'main."{table}"'
+
+    def limit(self, until: float) -> None:
+        self._live.set_progress_handler(lambda: monotonic() > until, OPERATIONS_PER_LOOK)
 
     def read(self) -> shape.Shape:
         found = self._live.execute(_TABLES).fetchall()

@@ -58,7 +58,7 @@ async def run(settings: Settings, load: Callable[[], Make]) -> None:
     """
     start_logging()
     require_https(settings)
-    must_exist = must_hold_accounts(settings.state)
+    must_exist = must_hold_accounts(settings.state, in_file=settings.accounts is None)
     stopped = asyncio.Event()
     _on_signal(stopped.set)
     with ExitStack() as sockets:

@@ -8,6 +8,7 @@ import asyncpg
 
 from bbops.database.place import PostgresPlace
 from bbops.database.postgres.codecs import use_codecs
+from bbops.database.postgres.ending import END_WITH_CLIENT
 from bbops.errors import DatabaseError
 
 Connection: TypeAlias = asyncpg.Connection
@@ -48,6 +49,7 @@ async def connect(
     )  # fmt: skip
     try:
         _check_server(connection, place)
+        await connection.execute(END_WITH_CLIENT)
         await use_codecs(connection)
     except BaseException:
         connection.terminate()

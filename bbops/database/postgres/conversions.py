@@ -6,6 +6,8 @@ So all databases convert by the one rule of `bbops.database.conversions`.
 from __future__ import annotations
 
 from collections.abc import Collection
+from math import inf
+from time import monotonic
 from typing import Any, Final
 
 import psycopg
@@ -13,16 +15,20 @@ import psycopg
 from bbops.database.conversions import Conversions, convert_or_null, is_kept
 from bbops.database.postgres.words import PostgresWords, stored_of, text_of
 from bbops.database.values import literal
+from bbops.errors import DatabaseError
 
 _TABLE: Final = """
 CREATE TEMP TABLE IF NOT EXISTS _bbops_converted (
-  old text NOT NULL, new text NOT NULL, was text NOT NULL, becomes text, kept boolean NOT NULL
+  old text NOT NULL, new text NOT NULL, was text COLLATE "C" NOT NULL, becomes text,
+  kept boolean NOT NULL
 ) ON COMMIT DROP
 """
 _INDEX: Final = "CREATE INDEX ON pg_temp._bbops_converted USING hash (was)"
 _FIND: Final = (
-    "SELECT {} FROM pg_temp._bbops_converted AS c WHERE c.was = $1 AND c.old = $2 AND c.new = $3"
+    "SELECT {} FROM pg_temp._bbops_converted AS c"
+    ' WHERE c.was = $1 COLLATE "C" AND c.old = $2 AND c.new = $3'
 )
+"""The index serves one collation, and values come with that of their column."""
 _FUNCTION: Final = (
     "CREATE OR REPLACE FUNCTION pg_temp.{name}(text, text, text) RETURNS {type} LANGUAGE {how}"
     " STABLE STRICT AS $body$ {body} $body$"
@@ -63,13 +69,19 @@ class PostgresConversions(Conversions):
 
 
 def make_conversions(
-    live: psycopg.Connection[Any], columns: Collection[tuple[str, str, str, str]]
+    live: psycopg.Connection[Any],
+    columns: Collection[tuple[str, str, str, str]],
+    until: float = inf,
 ) -> None:
     """Convert every value of these columns, for as long as the transaction lasts.
 
     Args:
         live: in a transaction.
         columns: table and column as they are now, old and new type.
+        until: by the monotonic clock, when to give up.
+
+    Raises:
+        DatabaseError: it is not done by then.
     """
     live.execute(_TABLE)
     live.execute("TRUNCATE pg_temp._bbops_converted")
@@ -83,7 +95,7 @@ def make_conversions(
     )
     live.execute(body.encode())
     for (old, new), places in _by_types(columns).items():
-        _convert(live, places, old, new)
+        _convert(live, places, old, new, until)
     if columns:
         live.execute(_INDEX)
         live.execute("ANALYZE pg_temp._bbops_converted")
@@ -99,16 +111,23 @@ def _by_types(
 
 
 def _convert(
-    live: psycopg.Connection[Any], places: Collection[tuple[str, str]], old: str, new: str
+    live: psycopg.Connection[Any],
+    places: Collection[tuple[str, str]],
+    old: str,
+    new: str,
+    until: float,
 ) -> None:
+    # one place is not deduplicated by UNION, and a hash index over equal values takes n x n steps
     values = " UNION ".join(
-        f'SELECT "{column}"::text FROM "{table}" WHERE "{column}" IS NOT NULL'
+        f'SELECT DISTINCT "{column}"::text FROM "{table}" WHERE "{column}" IS NOT NULL'
         for table, column in places
     )
     with live.cursor("bbops_values") as reading, live.cursor() as writing:
         reading.itersize = _ROWS
         reading.execute(values.encode())
         while rows := reading.fetchmany(_ROWS):
+            if monotonic() > until:
+                raise DatabaseError("the values are not converted in time")
             with writing.copy("COPY pg_temp._bbops_converted FROM STDIN") as copy:
                 for (text,) in rows:
                     copy.write_row((old, new, text, *_converted(text, old, new)))

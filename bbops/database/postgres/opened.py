@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from math import inf
 from typing import Any, Final, TypeVar
 
 import psycopg
@@ -13,13 +14,14 @@ from bbops.database import shape
 from bbops.database.changes import Change
 from bbops.database.live_tables import LiveTables
 from bbops.database.place import PostgresPlace
+from bbops.database.postgres.ending import END_WITH_CLIENT
 from bbops.database.postgres.tables import PostgresTables
 from bbops.database.postgres.validate import clean, forbid_null, validate
 from bbops.database.postgres.words import create_index
 from bbops.database.shape import Difference
 from bbops.errors import DatabaseError, MigrationRefused
 
-_LOCK_TIMEOUT: Final = "SET LOCAL lock_timeout = '5s'"
+_LOCK_SECONDS: Final = 5.0
 _TRIES: Final = 6
 _CONNECT_SECONDS: Final = 10
 _SETTINGS: Final = "SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres'"
@@ -64,7 +66,7 @@ class OpenedSchema:
 
     def __init__(self, place: PostgresPlace, connection: psycopg.Connection[Any]) -> None:
         self.live: LiveTables = PostgresTables(connection, place.schema)
-        self._connection = connection
+        self._connection, self._until = connection, inf
 
     def look(self, work: Callable[[], T]) -> T:
         """Do what changes nothing in a transaction that is undone."""
@@ -80,9 +82,9 @@ class OpenedSchema:
                 self._connection.execute(f'CREATE TABLE "{copy}" AS TABLE "{table}"'.encode())
 
     def limit(self, until: float) -> None:
-        """Let a statement fail that is not done by then."""
-        left = max(1, round(1000 * (until - time.monotonic())))
-        self._connection.execute(f"SET statement_timeout = {left}".encode())
+        """Let a statement fail that is not done by then, and try nothing again after it."""
+        self._until = until
+        self.live.limit(until)
 
     def prepare(self, differences: Collection[Difference], want: shape.Shape) -> None:
         """Make new indexes, and look for nulls that will be forbidden, while others write.
@@ -110,14 +112,18 @@ class OpenedSchema:
         """Do work in one transaction, again while somebody else holds a lock it needs.
 
         Raises:
-            DatabaseError: the lock was not to be had within half a minute.
+            DatabaseError: the lock was not to be had within half a minute, or the limit.
         """
         for tried in range(_TRIES):
             try:
                 with self._connection.transaction():
-                    self._connection.execute(_LOCK_TIMEOUT)
+                    left = min(_LOCK_SECONDS, self._until - time.monotonic())
+                    milliseconds = max(1, round(1000 * left))
+                    self._connection.execute(f"SET LOCAL lock_timeout = {milliseconds}".encode())
                     return work()
             except psycopg.errors.LockNotAvailable:
+                if time.monotonic() > self._until:
+                    break
                 time.sleep(0.1 * 2**tried)  # waiters behind us go on meanwhile
         raise DatabaseError(
             "a table stays locked by another transaction",
@@ -151,6 +157,7 @@ def _connected(place: PostgresPlace) -> Iterator[psycopg.Connection[Any]]:
         raise _failed(f"cannot reach {place}", error) from None
     with live:
         live.execute(_SETTINGS)
+        live.execute(END_WITH_CLIENT.encode())
         yield live
 
 

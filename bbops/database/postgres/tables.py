@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from datetime import date, datetime, time
 from decimal import Decimal
+from math import inf
+from time import monotonic
 from typing import Any, Final
 
 import psycopg
@@ -38,7 +40,7 @@ class PostgresTables(LiveTables):
     words = PostgresWords()
 
     def __init__(self, live: psycopg.Connection[Any], schema: str) -> None:
-        self._live, self._schema = live, schema
+        self._live, self._schema, self._until = live, schema, inf
 
     def ask(self, query: str) -> list[tuple[Stored, ...]]:
         rows = self._live.execute(query.encode()).fetchall()
@@ -46,6 +48,11 @@ class PostgresTables(LiveTables):
 
     def name(self, table: str) -> str:
         return f'"{self._schema}"."{table}"'
+
+    def limit(self, until: float) -> None:
+        self._until = until
+        left = max(1, round(1000 * (until - monotonic())))
+        self._live.execute(f"SET statement_timeout = {left}".encode())
 
     def read(self) -> shape.Shape:
         return read_shape(self._live)
@@ -66,7 +73,7 @@ class PostgresTables(LiveTables):
 
     def convert(self, columns: Collection[tuple[str, str, str, str]]) -> Conversions:
         if columns:
-            make_conversions(self._live, columns)
+            make_conversions(self._live, columns, self._until)
         return PostgresConversions(self.words)
 
     def lock(self, tables: Collection[str]) -> None:

@@ -25,17 +25,26 @@ _CURE: Final = (
 )
 
 
-def must_hold_accounts(state: Path) -> bool:
+def must_hold_accounts(state: Path, *, in_file: bool = True) -> bool:
     """Return whether set-up stays closed: accounts were there, or projects are and no database.
 
     To be asked before anything of a server that starts makes a file.
+
+    Args:
+        state: the server's folder.
+        in_file: whether accounts are kept in it; in a schema of PostgreSQL nothing here tells
+            whether there should be one.
     """
     if (state / MARK).exists():
         return True
-    return not _is_there(state) and any(
-        (folder / name).exists()
-        for folder in (state, *(state / "projects").glob("*"))
-        for name in _LIVE
+    return (
+        in_file
+        and not _is_there(state)
+        and any(
+            (folder / name).exists()
+            for folder in (state, *(state / "projects").glob("*"))
+            for name in _LIVE
+        )
     )
 
 

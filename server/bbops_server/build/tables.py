@@ -14,6 +14,7 @@ from bbops.database.migrate import Migration, refusal
 from bbops.database.open import throw_away
 from bbops.database.place import Place, read_place
 from bbops.database.rollout_plan import Plan
+from bbops.database.switch_time import refuse_long_switch
 from bbops.errors import MigrationRefused, ServerError
 from bbops.resources.table import Table
 from bbops_server.approvals import close_approval, keep_waiting, read_approved
@@ -70,10 +71,12 @@ class TablesAtWork:
         return await loop.run_in_executor(self._threads, work, *arguments)
 
     async def _rehearse(self, request: Frame) -> Frame:
-        """Plan; then try the release on an empty file that has the tables it will meet."""
+        """Plan what fits its time; then try the release on an empty file with its tables."""
+        place, tables = read_place(request["database"]), self._find(request)
+        await self._in_thread(refuse_long_switch, place, tables)
         planned: Plan = await self._in_thread(self._plan, request)
         if not planned.is_done and not planned.is_first:
-            with throw_away(read_place(request["database"])) as stage:
+            with throw_away(place) as stage:
                 await self._in_thread(rollout.rehearse, stage, planned)
                 await try_release(Path(request["artifact"]), stage)
         return {

@@ -14,6 +14,7 @@ from bbops_server.approvals import stamp_approvals
 from bbops_server.freezes import Frozen
 from bbops_server.reconciler.attempt import Attempt, Stage, Workshop
 from bbops_server.reconciler.events import Event, Found, Published, Report
+from bbops_server.reconciler.failed_switch import forget_failed_switch
 from bbops_server.reconciler.freezing import exempt, find_freeze, keep_frozen
 from bbops_server.reconciler.held import accept
 from bbops_server.reconciler.history import missing_branch
@@ -64,7 +65,8 @@ class Reconciler:
         self.asked.set()
 
     def reconcile(self) -> None:
-        """Ask for an attempt now, also of what is live."""
+        """Ask for an attempt now, also of what is live, or of a switch that has failed."""
+        forget_failed_switch(self.workshop)
         self.is_demanded = True
         self.look()
 

@@ -12,13 +12,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from bbops.errors import BbopsError, DatabaseError, MigrationRefused
+from bbops.errors import BbopsError, DatabaseError, MigrationRefused, SwitchTooLong
 from bbops_server.accounts.features import read_features_off
 from bbops_server.approvals import read_waiting
 from bbops_server.live.assets import folder_of
 from bbops_server.live.link import Link
 from bbops_server.live.plane import HOLD_SECONDS
 from bbops_server.reconciler.attempt import Attempt, Stage, Workshop
+from bbops_server.reconciler.failed_switch import keep_failed_switch, refuse_failed_switch
 from bbops_server.reconciler.freezing import keep_frontend_frozen
 from bbops_server.reconciler.history import keep_history
 from bbops_server.reconciler.record import intend, read_live_commit
@@ -115,12 +116,15 @@ def _signed_by_itself(built: Mapping[str, Any]) -> dict[str, Any]:
 
 async def rehearse(attempt: Attempt, at: Workshop) -> None:
     """Plan what happens to the tables, and try the release on empty ones as they will be."""
+    refuse_failed_switch(attempt, at)
     asked = {"do": "rehearse", "artifact": attempt.built["artifact"], **_about(attempt, at)}
     try:
         attempt.plan = await at.plane.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
         if attempt.plan["is_behind"] and not attempt.plan["is_done"]:
             await attempt.finish_narrowing()
             attempt.plan = await at.plane.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
+    except SwitchTooLong as refused:
+        raise keep_failed_switch(_migration_refused(refused, at), attempt, at) from None
     except MigrationRefused as refused:
         raise _migration_refused(refused, at) from None
     except DatabaseError as error:
@@ -208,7 +212,8 @@ async def swap(attempt: Attempt, at: Workshop) -> None:
     except MigrationRefused as refused:
         raise _migration_refused(refused, at) from None
     except DatabaseError as error:  # another try would let requests wait again
-        raise Stalled("SwitchFailed", error.message, error.hint) from None
+        stalled = Stalled("SwitchFailed", error.message, error.hint)
+        raise keep_failed_switch(stalled, attempt, at) from None
     except BbopsError as error:
         raise Stalled("LinkFailed", error.message, error.hint, is_passing=True) from None
 

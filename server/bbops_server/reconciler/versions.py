@@ -5,11 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from bbops.errors import ServerError
+from bbops_server.reconciler.freezing import find_freeze
 from bbops_server.reconciler.loop import Reconciler
 from bbops_server.reconciler.publications import read_publications
 from bbops_server.reconciler.sources import BranchSource
 from bbops_server.reconciler.status import Publication, now
-from bbops_server.reconciler.suspension import Suspension, resume, suspend
+from bbops_server.reconciler.suspension import (
+    Suspension,
+    read_suspension,
+    resume,
+    stalled_by,
+    suspend,
+)
 
 ASK_SECONDS = 60
 
@@ -68,10 +75,30 @@ class Versions:
         return await self._restore(version, only, who, moves=False)
 
     async def roll_back(self, version: str, only: list[str], who: str) -> dict[str, Any]:
-        """Restore a version by a commit on the branch itself. Args, Raises: as `restore`."""
+        """Restore a version by a commit on the branch itself.
+
+        Args, Raises: as `restore`; also where nothing may go live now, so that no commit stays on
+        the branch that nobody sees live.
+        """
+        self._require_open(version)
         done = await self._restore(version, only, who, moves=True)
         self._reconciler.look()
         return done
+
+    def _require_open(self, version: str) -> None:
+        at = self._reconciler.workshop
+        suspension, frozen = read_suspension(at.project.state), find_freeze(at)
+        name = f" {at.project.name}" if at.project.name else ""
+        if suspension is not None:
+            message = stalled_by(suspension, at.project.name).message
+            hint = f"nothing has changed; 'bbops resume{name}' first, then roll back"
+            raise ServerError(message, hint=hint)
+        if frozen is not None:
+            raise ServerError(
+                f"publications are frozen until {frozen.until:%Y-%m-%d %H:%M} UTC",
+                hint=f"nothing has changed; 'bbops rollback {version}' makes the commit in a clone:"
+                f" push it, and 'bbops resume{name} --despite-freeze' lets it through",
+            )
 
     async def _restore(
         self, version: str, only: list[str], who: str, *, moves: bool
