@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -10,6 +12,8 @@ from bbops.cli._credentials import find_server, find_token
 
 if TYPE_CHECKING:
     from bbops.remote import Remote
+
+T = TypeVar("T")
 
 DEFAULT_SERVER = "http://127.0.0.1:8001"
 
@@ -28,6 +32,20 @@ of_project = click.option(
     "--project", metavar="NAME", help="The project, where a server has several."
 )
 as_json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+
+
+def named_project(function: Callable[..., T]) -> Callable[..., T]:
+    """Let a command take its project as NAME or as --project, which mean the same."""
+
+    @click.argument("name", required=False)
+    @of_project
+    @wraps(function)
+    def wrapped(*args: Any, name: str | None, project: str | None, **more: Any) -> T:
+        if name and project and name != project:
+            raise click.UsageError(f"two projects are given: '{name}' and --project '{project}'")
+        return function(*args, name=name or project, **more)
+
+    return wrapped
 
 
 def open_remote(url: str) -> Remote:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bbops.cli._comparing import CHANGES, NOTHING_KEPT, Comparing
-from bbops.cli._server import as_json_option, of_server, open_remote
+from bbops.cli._server import as_json_option, named_project, of_server, open_remote
 from bbops.console import say
 from bbops.errors import ServerError
 from bbops.render import printable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Comparing)
-@click.argument("name", required=False)
+@named_project
 @of_server
 @click.option("--against", metavar="BRANCH", help="The draft of this branch; else the live API.")
 @click.option("--endpoint", metavar="NAME", help="Only requests of this endpoint.")

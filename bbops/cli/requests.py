@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from bbops.cli._server import of_server, open_remote
+from bbops.cli._server import named_project, of_server, open_remote
 from bbops.console import say
 from bbops.render import printable
 from bbops.runtime.durations import seconds
@@ -20,7 +20,7 @@ FOLLOW_SECONDS = 0.5
 
 
 @click.command()
-@click.argument("name", required=False)
+@named_project
 @of_server
 @click.option("--status", metavar="N", help="Only this status, or a class such as 5xx.")
 @click.option("--method", help="Only this method.")

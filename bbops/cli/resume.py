@@ -6,13 +6,13 @@ import json
 
 import click
 
-from bbops.cli._server import as_json_option, of_server, open_remote
+from bbops.cli._server import as_json_option, named_project, of_server, open_remote
 from bbops.console import say
 from bbops.render import printable
 
 
 @click.command()
-@click.argument("name", required=False)
+@named_project
 @click.option(
     "--despite-freeze", is_flag=True,
     help="Also let the newest commit through a freeze, once; the audit log says who did.",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bbops.cli._server import of_server, open_remote
+from bbops.cli._server import named_project, of_server, open_remote
 from bbops.console import say, show, wants_color
 from bbops.render import one_line, printable, render
 
@@ -30,7 +30,7 @@ _SHORT = 12
 
 
 @click.command()
-@click.argument("name", required=False)
+@named_project
 @of_server
 @click.option("--watch", "-w", "watches", is_flag=True, help="Show changes too, until Ctrl-C.")
 @click.option("--json", "as_json", is_flag=True, help="Print all that is known, as JSON.")

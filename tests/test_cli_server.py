@@ -1,0 +1,30 @@
+"""Which server and project a command asks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from bbops.cli._group import Commands
+from bbops.cli._server import DEFAULT_SERVER, default_server
+
+
+@pytest.mark.parametrize("name", ["status", "suspend", "resume", "reconcile", "requests", "replay"])
+def test_a_project_is_named_with_or_without_the_option(name: str) -> None:
+    done = CliRunner().invoke(Commands("bbops"), [name, "shop", "--project", "blog"])
+    assert done.exit_code in {1, 2}  # replay says with 1 that it could not
+    assert "two projects are given: 'shop' and --project 'blog'" in done.output
+
+
+def test_the_server_of_the_folder_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = tmp_path / "shop/.bbops/state"
+    state.mkdir(parents=True)
+    (tmp_path / "shop/functions").mkdir()
+    monkeypatch.chdir(tmp_path / "shop/functions")
+    assert default_server() == DEFAULT_SERVER
+    (state / "control.json").write_text('{"url": "http://127.0.0.1:18999", "token": "x"}')
+    assert default_server() == "http://127.0.0.1:18999"
+    done = CliRunner().invoke(Commands("bbops"), ["status"], env={"BBOPS_SERVER": None})
+    assert "http://127.0.0.1:18999" in done.stderr
