@@ -87,6 +87,18 @@ def test_a_merge_is_live_when_it_answers(world: World) -> None:
     assert (again.status_code, "is merged" in again.text) == (409, True)
 
 
+def test_a_missing_value_is_told_before_it_stalls_the_branch(world: World) -> None:
+    clone, asking = world.clone("developer"), Asking(world, "maintainer")
+    project = (clone.folder / "project.yaml").read_text()
+    changed = project.replace("env:\n", "env:\n  MAIL_KEY: { secret: true }\n")
+    _commit_alone(clone, {"project.yaml": changed})
+    number, before = propose(clone, "mail"), world.tip()
+    (obstacle,) = asking.get(number)["obstacles"]
+    assert obstacle.startswith("env MAIL_KEY has no value, and the merge would not go live")
+    assert "'bbops env set MAIL_KEY --project shop' on the server" in obstacle
+    assert (asking.merge(number).status_code, world.tip()) == (409, before)
+
+
 def test_what_does_not_work_is_not_merged(world: World) -> None:
     clone, before = world.clone("developer"), world.tip()
     clone.commit(BAD)

@@ -135,12 +135,26 @@ class Bench:
         if answer["tree"]:
             trial = await self._prepare(proposal, candidate, answer["tree"])
             tests = await self._trials.look(trial, wait_seconds=wait_seconds)
-        obstacles = (*find_unready(proposal), *find_obstacles(demands, voices))
+        missing = await asyncio.to_thread(self._find_missing, answer["plan"])
+        obstacles = (*find_unready(proposal), *find_obstacles(demands, voices), *missing)
         failed = [tests.summary] if answer["gate"] and tests and tests.is_against else []
         return Standing(
             candidate, demands, voices, tuple(answer["diagnostics"]), answer["plan"],
             answer["text"], tests, answer["gate"], (*obstacles, *failed),
         )  # fmt: skip
+
+    def _find_missing(self, plan: Mapping[str, Any] | None) -> tuple[str, ...]:
+        """Say which new values of the environment nobody has set: a merge would not go live."""
+        names = [one["name"] for one in plan["plan"]["needs"]["env"]] if plan else []
+        asked = {"required": True, "generate": False, "default": None}
+        _, missing = self._mine.at.secrets.resolve(dict.fromkeys(names, asked))
+        project = self._mine.at.project.name
+        cure = f" --project {project}" if project else ""
+        return tuple(
+            f"env {one} has no value, and the merge would not go live:"
+            f" 'bbops env set {one}{cure}' on the server"
+            for one in missing
+        )
 
     async def _prepare(self, proposal: Proposal, candidate: Candidate, tree: str) -> Trial:
         """Return what is to be tested: the project as a merge would make it."""
