@@ -15,6 +15,7 @@ from bbops.cli._group import Commands
 from tests.conftest import TEMPLATE
 
 OWN_WORDS = {
+    "completion",  # a script for a shell
     "contract export",  # a document in a form of its own
     "demo", "lsp", "mcp serve",  # a story, and two protocols
     "schema",  # writes JSON, and an exit code says whether it changed
