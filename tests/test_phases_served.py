@@ -155,10 +155,10 @@ def test_a_dropped_column_comes_back_with_its_values(place: Place) -> None:
     place.add("kept")
     place.sql("UPDATE notes SET mood = 'good'")
     place.commit({"tables/notes.yaml": NOTES})
-    assert "would lose their value" in place.served.stalled()["message"]
+    assert "would lose its value" in place.served.stalled()["message"]
     place.approve()
     (change,) = place.served.live()["changes"]
-    assert change.endswith("would lose their value: id 1) hidden after the swap")
+    assert change.endswith("would lose its value: id 1) hidden after the swap")
     place.add("new")
     hidden = wait_for(lambda: place.conditions().get("Hidden"))
     assert hidden["message"].startswith("notes.mood: 'bbops db narrow' deletes")

@@ -133,7 +133,8 @@ def complaints(ajv: Path, kind: str, values: list[Any]) -> list[Any]:
 def files_of(kind: str) -> list[Path]:
     folders = {model.__name__.lower(): folder for folder, model in kinds().items()}
     pattern = f"{folders[kind]}/**/*.yaml" if folders[kind] else "project.yaml"
-    roots = [TEMPLATE, *sorted((ROOT / "tests/samples").glob("*"))]
+    docs = [ROOT / "docs/example", ROOT / "docs/upcoming"]
+    roots = [TEMPLATE, *docs, *sorted((ROOT / "tests/samples").glob("*"))]
     return sorted(path for root in roots for path in root.glob(pattern))
 
 

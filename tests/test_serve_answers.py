@@ -45,6 +45,9 @@ def test_a_function_without_end_is_stopped_and_others_are_answered(served: Serve
         "        - loop:\n            over: range(100000)\n            collect: ${ 1 }\n"
     )
     (served.repository / "functions/again.yaml").write_text(
+        "steps:\n  - call: { function: twice }\n"
+    )
+    (served.repository / "functions/twice.yaml").write_text(
         "steps:\n  - call: { function: again }\n"
     )
     for name in ("spin", "again"):

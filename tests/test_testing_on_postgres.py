@@ -113,4 +113,4 @@ def test_the_command_runs_on_the_database_that_it_is_given(tmp_path: Path, postg
         [*by_pytest, "-p", "no:hypothesispytest", f"--bbops-database-url={postgres}"],
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert "1 passed" in done.stdout
+    assert "2 passed" in done.stdout

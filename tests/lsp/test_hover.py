@@ -60,6 +60,7 @@ OUTSIDE = [
 @pytest.mark.long
 def test_what_stands_outside_functions_has_types_too(tmp_path: Path) -> None:
     root = Path(shutil.copytree(ROOT / "docs/example", tmp_path.resolve() / "example"))
+    shutil.copytree(ROOT / "docs/upcoming", root, dirs_exist_ok=True)
     topic = (root / TOPIC).read_text().replace("subscribe: ", "subscribe: vars.me.role != '' and ")
     (root / TOPIC).write_text(topic + "middleware: [users/must-exist]\n")
 
