@@ -26,7 +26,8 @@ def test_every_action_is_pinned_to_a_commit(file: Path) -> None:
 def test_zizmor_finds_nothing_in_the_workflows() -> None:
     zizmor = Path(sys.executable).with_name("zizmor")
     found = subprocess.run(
-        [zizmor, "--offline", "--no-progress", "--color=never", "--persona=pedantic", ROOT / ".github"],
+        [zizmor, "--offline", "--no-progress", "--color=never", "--persona=pedantic",
+         ROOT / ".github"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (found.returncode, found.stdout.strip()) == (0, "No findings to report. Good job!")
