@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -26,5 +27,9 @@ def test_the_server_of_the_folder_is_asked(tmp_path: Path, monkeypatch: pytest.M
     assert default_server() == DEFAULT_SERVER
     (state / "control.json").write_text('{"url": "http://127.0.0.1:18999", "token": "x"}')
     assert default_server() == "http://127.0.0.1:18999"
+    for foreign in ("https://evil.example", "http://10.0.0.1:8001", "http://[", "", 7):
+        (state / "control.json").write_text(json.dumps({"url": foreign, "token": "x"}))
+        assert default_server() == DEFAULT_SERVER  # a clone names no server for our token
+    (state / "control.json").write_text('{"url": "http://127.0.0.1:18999", "token": "x"}')
     done = CliRunner().invoke(Commands("bbops"), ["status"], env={"BBOPS_SERVER": None})
     assert "http://127.0.0.1:18999" in done.stderr

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from bbops.addresses import is_here, split
 from bbops.disk import replace_file
 from bbops.errors import ServerError
 
@@ -30,11 +31,15 @@ def find_token(url: str) -> str:
 
 
 def find_server() -> str:
-    """Return the address of the server that runs for this folder or one around it; else nothing."""
+    """Return the address of the server that runs for this folder or one around it; else nothing.
+
+    Only one of this machine: a folder may be somebody else's clone, and must not name a server that
+    this user's token is sent to.
+    """
     for folder in (Path.cwd(), *Path.cwd().parents):
         for name in LOCAL_KEYS:
             url = _read(folder / ".bbops" / name).get("url")
-            if isinstance(url, str) and url:
+            if isinstance(url, str) and split(url) is not None and is_here(url):
                 return url
     return ""
 
