@@ -28,7 +28,7 @@ class Reaches:
 
 
 def find_hosts(project: Project) -> Reaches:
-    """Return what the `http` steps and the enabled addons of a project reach. O(steps)."""
+    """Return what a project's `http` steps, enabled addons and key sets reach. O(steps)."""
     hosts, variables = set[str](), set[str]()
     for function in project.functions.values():
         for step in function.model.every_step:
@@ -38,6 +38,8 @@ def find_hosts(project: Project) -> Reaches:
         if addon.model.enabled:
             for one in _of_addon(name, addon.model):
                 _take(one, hosts, variables)
+    auth = project.settings.model.auth
+    hosts |= {host_of(f"{key.jwks_url}/") for key in (auth.keys if auth else ()) if key.jwks_url}
     return Reaches(tuple(sorted(hosts)), tuple(sorted(variables)))
 
 

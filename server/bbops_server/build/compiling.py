@@ -104,7 +104,8 @@ class Compiling:
     def _check(self, request: Frame) -> Frame:
         """Check a commit that is pushed; `old` is what its branch held, empty for nothing.
 
-        `live` is the commit that is live, empty for none.
+        `live` is the commit that is live, empty for none; `bounds` asks whether what the commit
+        removes is within the rule of the project.
         """
         source, old = request["source"], request["old"]
         tree, cache = self._sources.open(source)
@@ -118,7 +119,7 @@ class Compiling:
             "ok": project is not None,
             "diagnostics": [describe(one) for one in found],
             "follows": not old or store.is_ancestor(old, source["commit"]),
-            "removed": self._find_removed(request) if old and project is not None else "",
+            "removed": self._find_removed(request) if project and request["bounds"] else "",
         }
 
     def _find_removed(self, request: Frame) -> str:

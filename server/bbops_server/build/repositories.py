@@ -58,7 +58,8 @@ class Repositories:
 
     def _count_commits(self, request: Frame) -> Frame:
         store = self._sources.store(request["repository"])
-        return {"count": store.count_between(request["old"], request["new"])}
+        is_there = store.has_commit(request["old"])
+        return {"count": store.count_between(request["old"], request["new"]) if is_there else 0}
 
     def _trees(self, request: Frame) -> Frame:
         store = self._sources.store(request["repository"], request["quarantine"])

@@ -146,6 +146,8 @@ class Bench:
     def _find_missing(self, plan: Mapping[str, Any] | None) -> tuple[str, ...]:
         """Say which new values of the environment nobody has set: a merge would not go live."""
         names = [one["name"] for one in plan["plan"]["needs"]["env"]] if plan else []
+        if not names:
+            return ()
         asked = {"required": True, "generate": False, "default": None}
         _, missing = self._mine.at.secrets.resolve(dict.fromkeys(names, asked))
         project = self._mine.at.project.name
@@ -179,7 +181,8 @@ class Bench:
     async def _works(self, other: Served, candidate: Candidate) -> bool:
         source = self._describe(other, candidate.commit, other.source.branch)
         live = await asyncio.to_thread(read_live_commit, other.at)
-        answer = await self._ask("check", other.at, {"source": source, "old": "", "live": live})
+        asked = {"source": source, "old": "", "live": live, "bounds": False}
+        answer = await self._ask("check", other.at, asked)
         return bool(answer["ok"])
 
     async def _ask(self, verb: str, at: Workshop, asked: dict[str, Any]) -> dict[str, Any]:

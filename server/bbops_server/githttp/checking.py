@@ -128,8 +128,10 @@ class Check:
     async def _ask(self, follower: Follower, update: Update, seconds: float) -> dict[str, Any]:
         """Let the build process check a commit as it would build it."""
         at, source = follower.reconciler.workshop, follower.source
+        bounded = follower.reconciler.review.get("max_removed_percent") is not None
         asked = {
             "do": "check", "old": update.old, "engine": at.engine,
+            "bounds": bounded and bool(update.old),
             "live": await asyncio.to_thread(read_live_commit, at),
             "off": await asyncio.to_thread(read_features_off, at.plane.settings),
             "source": {

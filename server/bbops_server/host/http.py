@@ -54,8 +54,6 @@ class _Guarded(httpcore.AsyncNetworkBackend):
 
     async def addresses(self, host: str, port: int) -> Sequence[str]:
         """Return the addresses of a name that may be asked."""
-        if not self.egress.knows(host):
-            raise _Unknown(host)
         loop = asyncio.get_running_loop()
         try:
             found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -137,6 +135,9 @@ class OutsideHttp:
         raise HttpFailure("httpFailed", what)
 
     async def _send_once(self, request: HttpRequest) -> HttpResponse:
+        host = urlsplit(request.url).hostname or ""
+        if not self._backend.egress.knows(host):  # a connection may be open from a commit before
+            raise _Unknown(host)
         headers = {"accept-encoding": "gzip", "user-agent": "bbops", **request.headers}
         async with self._pool.stream(
             request.method, _url(request.url), content=request.body or None,

@@ -61,7 +61,7 @@ async def _missing(old: str, new: str, attempt: Attempt, at: Workshop) -> Held:
         "do": "count commits", "repository": attempt.source["repository"], "old": old, "new": new,
     }  # fmt: skip
     count = (await at.plane.build.ask(asked, timeout_seconds=COMPARE_SECONDS))["count"]
-    arrived = f"commit {new[:SHORT]} has" if count == 1 else f"{count} commits have"
+    arrived = f"commit {new[:SHORT]} has" if count < 2 else f"{count} commits have"
     command = accepting(new, at, old="" if count == 1 else old)
     return Held(
         "ReviewMissing",
