@@ -86,7 +86,7 @@ def check_compare(at: Checks, node: s.Compare) -> Type:
 
 
 def refuse_guess(at: Checks, node: s.Node, of: Type, other: s.Node, by: Type) -> None:
-    """Report a secret of env that is compared with something else than a constant.
+    """Report a secret env variable that is compared with anything but a constant.
 
     How long that takes, and which answer comes, tells a client who guesses how near the guess is.
     """
@@ -94,8 +94,9 @@ def refuse_guess(at: Checks, node: s.Node, of: Type, other: s.Node, by: Type) ->
         member = found.item if found.item is not None else found
         if t.is_secret(member) and not isinstance(beside, s.Literal):
             at.wrong(
-                value.start, "secret-compared", "a secret of env is compared with another value",
-                "use 'verifyJwt', the 'signature' of a trigger, or compare '| hmac(env.…)' of it",
+                value.start, "secret-compared",
+                "a secret env variable is compared with a value that is not a constant",
+                "use 'verifyJwt', a trigger's 'signature', or a hash: 'text | hmac(env.NAME)'",
             )  # fmt: skip
             return
 

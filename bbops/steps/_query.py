@@ -155,8 +155,8 @@ def _check_column(
         at.report(mark, "type", message, conversion(of, column.value_type))
         return False
     if of.hides and not column.private:
-        message = f"column '{column.name}' is not private, and would hold a private value"
-        at.report(mark, "private-stored", message, "say 'private: true' of the column")
+        message = f"column '{column.name}' is not private, but would hold a private value"
+        at.report(mark, "private-stored", message, "add 'private: true' to the column")
     if not column.nullable:
         at.refuse_null(value, of, f"column '{column.name}'", mark)
     return column.nullable or not may_be_null(of)
