@@ -38,6 +38,7 @@ FILE_DOORS = {
     "server/bbops_server/githttp/hooks.py",
     "server/bbops_server/forks/keeper.py", "server/bbops_server/forks/limits.py",
     "server/bbops_server/live/draft_usage.py", "server/bbops_server/host/niceness.py",
+    "server/bbops_server/handover/place.py",
     "server/bbops_server/host/files.py", "server/bbops_server/host/run_folders.py",
     "server/bbops_server/host/secrets.py",
     "server/bbops_server/processes.py",
