@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import shutil
 import socket
+import subprocess
 import threading
 from pathlib import Path
 from typing import Self
@@ -13,7 +14,7 @@ from urllib.parse import urlsplit
 from bbops_server.handover import place
 from bbops_server.handover.words import Word, hear_descriptors, say
 from tests.conftest import ROOT
-from tests.served import Served, git
+from tests.served import Served, environment, git
 from tests.small_project import hello, write_project
 
 
@@ -23,6 +24,13 @@ def make_repository(folder: Path) -> Path:
     git(folder, "init", "-q", "-b", "main")
     git(folder, "add", "-A")
     git(folder, "commit", "-qm", "Start")
+    return folder
+
+
+def make_bare(folder: Path) -> Path:
+    """Make the same without a work tree."""
+    make_repository(folder.with_name("work"))
+    git(folder.parent, "clone", "-q", "--bare", "work", str(folder))
     return folder
 
 
@@ -85,35 +93,58 @@ class Client(threading.Thread):
 
 
 class Clients:
-    """Several of them; use it as a context."""
+    """Several of them, and somebody who pushes; use it as a context."""
 
-    def __init__(self, url: str, number: int) -> None:
+    def __init__(self, served: Served, number: int) -> None:
         self._over = threading.Event()
-        self.each = [Client(url, self._over) for _ in range(number)]
+        self.each = [Client(served.serving["url"], self._over) for _ in range(number)]
+        clone = served.home / "clones/small"
+        self.pusher = Pusher(clone, served.serving["control_url"], self._over)
 
     def __enter__(self) -> Self:
-        for one in self.each:
+        for one in (*self.each, self.pusher):
             one.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
-        for one in self.each:
+        for one in (*self.each, self.pusher):
             one.join()
-
-    def have_seen(self, release: str) -> bool:
-        """Return whether every one of them was answered by a release."""
-        return all(release in one.releases for one in self.each)
 
     @property
     def failures(self) -> list[str]:
         """Return what failed."""
-        return [failure for one in self.each for failure in one.failures]
+        each = (*self.each, self.pusher)
+        return [failure for one in each for failure in one.failures]
 
 
-def replace(old: Served, **options: dict[str, str]) -> Served:
+class Pusher(threading.Thread):
+    """Pushes one version after the other to the server's own git; each must be live at its end."""
+
+    def __init__(self, clone: Path, control_url: str, over: threading.Event) -> None:
+        super().__init__(daemon=True)
+        clone.parent.mkdir(exist_ok=True)
+        git(clone.parent, "clone", "-q", f"{control_url}/git/small.git", str(clone))
+        self._clone, self._over = clone, over
+        self.pushed: list[str] = []
+        self.failures: list[str] = []
+
+    def run(self) -> None:
+        """Push until it is over."""
+        while not self._over.is_set():
+            self.pushed.append(commit_version(self._clone, len(self.pushed) + 2))
+            done = subprocess.run(
+                ["git", "push"], cwd=self._clone, env=environment(self._clone.parent),
+                capture_output=True, text=True, check=False, timeout=150,
+            )  # fmt: skip
+            if done.returncode or f"live: {self.pushed[-1]}" not in done.stderr:
+                self.failures.append(done.stderr)
+            self._over.wait(1)
+
+
+def replace(old: Served, *arguments: str, **options: dict[str, str]) -> Served:
     """Take the place of a server; return the new one, once the old one has ended well."""
-    new = Served(old.repository, old.home, "--replace", **options)
+    new = Served(old.repository, old.home, "--replace", *arguments, **options)
     try:
         assert old.process.wait(60) == 0
         assert old.stop() == 0

@@ -24,6 +24,7 @@ from tests.replacing import (
     FakeSuccessor,
     commit_version,
     copy_of_another_version,
+    make_bare,
     make_repository,
     replace,
 )
@@ -160,23 +161,24 @@ def test_without_a_running_server_it_just_starts(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_twenty_restarts_and_an_upgrade_lose_no_request(tmp_path: Path) -> None:
-    other = copy_of_another_version(tmp_path / "other")
-    served = Served(make_repository(tmp_path / "small"), tmp_path / "home")
+def test_twenty_restarts_and_an_upgrade_lose_no_request_and_no_push(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    served = Served(make_bare(tmp_path / "small.git"), tmp_path / "home", "--state", str(state))
     served.live()
     try:
-        with Clients(served.serving["url"], CLIENTS) as clients:
-            for number in range(RESTARTS):
-                served = replace(served)
-                if number % 4 == 0:
-                    release = commit_version(served.repository, number + 2)
-                    wait_for(lambda name=release: clients.have_seen(name), 60)
-            served = replace(served, env=other)
-            with FakeSuccessor(state_of(served)) as successor:
+        with Clients(served, CLIENTS) as clients:
+            for _ in range(RESTARTS):
+                served = replace(served, "--state", str(state))
+            other = copy_of_another_version(tmp_path / "other")
+            served = replace(served, "--state", str(state), env=other)
+            with FakeSuccessor(state) as successor:
                 assert (successor.told or {})["version"].startswith("99.")
-            publish(served, 99)
+            pushes = len(clients.pusher.pushed)
+            wait_for(lambda: len(clients.pusher.pushed) > pushes + 1, 60)
         assert clients.failures == []
         assert min(one.answered for one in clients.each) > RESTARTS
+        assert len(clients.pusher.pushed) > RESTARTS / 2
+        print(sum(one.answered for one in clients.each), len(clients.pusher.pushed))
     finally:
         assert served.stop() == 0
     assert "Traceback" not in (tmp_path / "home/log").read_text()

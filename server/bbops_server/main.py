@@ -63,8 +63,8 @@ async def run(settings: Settings, load: Callable[[], Make], seat: Seat | None = 
                 if seat is None or seat.predecessor is None:
                     await _start(running)
                 else:
-                    await _take_over(running, seat.predecessor, seat.lock)
-                await _serve(running, stopped, offer)
+                    await _take_over(running, seat, seat.predecessor, stopped)
+            await _serve(running, stopped, offer)
 
 
 async def _start(running: Running) -> None:
@@ -77,7 +77,9 @@ async def _start(running: Running) -> None:
     await running.open()
 
 
-async def _take_over(running: Running, before: Predecessor, lock: int) -> None:
+async def _take_over(
+    running: Running, seat: Seat, before: Predecessor, stopped: asyncio.Event
+) -> None:
     """Be ready beside a server, then take its place.
 
     Raises:
@@ -85,8 +87,10 @@ async def _take_over(running: Running, before: Predecessor, lock: int) -> None:
     """
     plane, following = running.plane, running.following
     await running.until(following.warm())
+    if stopped.is_set():
+        raise ServerError("it was stopped before it took over", hint="the server before serves on")
     await before.give_up()
-    note_holder(lock)
+    note_holder(seat.lock)
     await running.until(following.warm())  # it may have published since
     plane.owned.set()
     await running.until(following.restored(), RESTORE_SECONDS)
@@ -99,13 +103,15 @@ async def _take_over(running: Running, before: Predecessor, lock: int) -> None:
 async def _serve(running: Running, stopped: asyncio.Event, offer: Offer | None) -> None:
     """Serve until told to stop, or until a successor does; then end."""
     if offer is not None:
-        offer.is_ready = True
+        offer.open()
     while (successor := await _find_successor(running, stopped, offer)) is not None:
         await running.give_up()
         if await successor.takes_over():
             await running.leave()
             return
         await running.take_back()
+    if offer is not None:
+        offer.is_ready = False
     await running.stop()
 
 
@@ -138,7 +144,7 @@ async def _offered(sockets: Sockets, seat: Seat | None) -> AsyncIterator[Offer |
     try:
         yield offer
     finally:
-        is_last = offer.is_ready and not offer.is_in_use
+        is_last = offer.has_served and not offer.is_in_use
         await offer.close()
         if is_last:
             place.remove(seat.state)

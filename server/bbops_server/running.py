@@ -142,6 +142,7 @@ class Running:
         """Change nothing any more, so that a successor may; projects are answered on."""
         assert self._control is not None  # noqa: S101 - `open` comes first
         await self._control.hand_over(LEAVE_SECONDS)
+        self.plane.keeps_drafts = True
         self._work.cancel()
         await asyncio.wait({self._work}, timeout=_FINISH_SECONDS)
         await self.plane.give_up()
@@ -149,9 +150,11 @@ class Running:
 
     async def take_back(self) -> None:
         """Go on after `give_up`: there is no successor. Raises as `open`."""
-        await self.plane.take_back()
-        self._begin()
-        await self.open(goes_on=True)
+        self._control, self.plane.keeps_drafts = None, False
+        async with self.whole():
+            await self.plane.take_back()
+            self._begin()
+            await self.open(goes_on=True)
 
     async def leave(self) -> None:
         """Answer what is under way, and end, after `give_up`."""

@@ -59,7 +59,7 @@ class Server(uvicorn.Server):
         return await super().on_tick(counter)
 
     async def leave(self, seconds: float, *, idle_seconds: float = IDLE_SECONDS) -> None:
-        """Accept no more, and return once every connection has ended, or is late.
+        """Accept no more, and return once every connection and request has ended, or is late.
 
         No request is lost: what is under way is answered, and what comes on a connection that
         stays open; each such answer says that it is the last one.
@@ -73,8 +73,8 @@ class Server(uvicorn.Server):
         self.ticks_per_look = 1
         for server in self.servers:
             server.close()
-        until = asyncio.get_running_loop().time() + seconds
-        while self.server_state.connections and asyncio.get_running_loop().time() < until:
+        until, state = asyncio.get_running_loop().time() + seconds, self.server_state
+        while (state.connections or state.tasks) and asyncio.get_running_loop().time() < until:
             for connection in self._connections():
                 if not connection.leaves:
                     connection.leave(idle_seconds)

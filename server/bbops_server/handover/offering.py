@@ -51,16 +51,20 @@ class Successor:
 class Offer:
     """Listens for successors; what they get are descriptors of the same sockets and lock.
 
-    It answers from the start on, and hands over once `is_ready`; `is_taken` when it has.
+    It answers from the start on, and hands over while `is_ready`; `is_taken` when it has.
     """
 
     def __init__(self, handed: Handed, listening: socket.socket) -> None:
         self._handed, self._listening = handed, listening
         self._ready: asyncio.Queue[Successor] = asyncio.Queue()
-        self.is_ready = self.is_taken = False
+        self.is_ready = self.has_served = self.is_taken = False
         self._taken_by = 0
         self._meetings: set[asyncio.Task[None]] = set()
         self._accepting = asyncio.create_task(self._accept())
+
+    def open(self) -> None:
+        """Hand over from now on."""
+        self.is_ready = self.has_served = True
 
     @property
     def is_in_use(self) -> bool:
@@ -96,7 +100,7 @@ class Offer:
             if refusal := self._refuse(asked):
                 say(end, refusal)
                 return
-            self._taken_by = int(asked.get("pid", 0)) or -1
+            self._taken_by = told if isinstance(told := asked.get("pid"), int) and told else -1
             try:
                 await self._hand_over(end, self._taken_by)
             finally:
@@ -111,8 +115,9 @@ class Offer:
             }
         if not self.is_ready:
             return {
-                "refused": f"process {os.getpid()} is just starting on this state folder",
-                "hint": "wait until it serves, then try again",
+                "refused": f"process {os.getpid()} is just starting, or ending, in this state"
+                " folder",
+                "hint": "try again in a moment",
             }
         if self._taken_by:
             return {

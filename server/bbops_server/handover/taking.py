@@ -110,7 +110,8 @@ def _greet(end: socket.socket) -> tuple[int, Handed]:
     handed = Handed._make(descriptors[:4]) if len(descriptors) >= len(Handed._fields) else None
     if told is None or handed is None:
         raise _refused(told or {})
-    return int(told["pid"]), handed
+    pid = told.get("pid")
+    return pid if isinstance(pid, int) else 0, handed
 
 
 def _refused(told: dict[str, Any]) -> ServerError:

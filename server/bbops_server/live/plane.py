@@ -76,6 +76,8 @@ class Plane:
         self.settings = settings
         self.opened, self.owned, self.alone = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._is_open = False
+        self.keeps_drafts = False
+        """Whether drafts stay known though nothing follows them: between two servers."""
         self.wake: Callable[[str], None] = lambda _: None
         self._arrangement = Arrangement({"": EVERYWHERE})
         self._drafts: dict[str, Mapping[str, DraftPlace]] = {}
@@ -153,6 +155,8 @@ class Plane:
 
     async def arrange_drafts(self, project: str, drafts: Mapping[str, DraftPlace]) -> None:
         """Let these drafts of a project answer, and no others. Raises as `arrange`."""
+        if self.keeps_drafts:
+            return
         self._drafts[project] = dict(drafts)
         await self._tell_all(self._draft_request())
         await self._forget(set())
