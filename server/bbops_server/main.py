@@ -11,7 +11,7 @@ from socket import socket
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from bbops.errors import BbopsError
-from bbops_server.accounts.kept import must_hold_accounts
+from bbops_server.accounts.kept import must_hold_accounts, note_fresh
 from bbops_server.binding import bind, require_https
 from bbops_server.host.log import start_logging
 from bbops_server.live.plane import Plane
@@ -59,6 +59,8 @@ async def run(settings: Settings, load: Callable[[], Make]) -> None:
     start_logging()
     require_https(settings)
     must_exist = must_hold_accounts(settings.state, in_file=settings.accounts is None)
+    if not must_exist:
+        note_fresh(settings.state)
     stopped = asyncio.Event()
     _on_signal(stopped.set)
     with ExitStack() as sockets:
