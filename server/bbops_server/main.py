@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Final
 
 from bbops.errors import ServerError
-from bbops_server.accounts.kept import must_hold_accounts
+from bbops_server.accounts.kept import must_hold_accounts, note_fresh
 from bbops_server.binding import find_sockets, require_https
 from bbops_server.handover import place
 from bbops_server.handover.activated import take_sockets
@@ -48,6 +48,8 @@ async def run(settings: Settings, load: Callable[[], Make], seat: Seat | None = 
     start_logging()
     require_https(settings)
     must_exist = must_hold_accounts(settings.state, in_file=settings.accounts is None)
+    if not must_exist:
+        note_fresh(settings.state)
     stopped = asyncio.Event()
     _on_signal(stopped.set)
     with ExitStack() as held:

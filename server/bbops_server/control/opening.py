@@ -12,7 +12,7 @@ from bbops.database.place import PostgresPlace
 from bbops.errors import DatabaseError, ServerError
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import ControlAway
-from bbops_server.accounts.kept import note_accounts, refuse_nobody
+from bbops_server.accounts.kept import note_accounts, note_opened, refuse_nobody
 from bbops_server.control.app import create_control
 from bbops_server.control.closed import closed
 from bbops_server.control.desk import Desk
@@ -87,6 +87,7 @@ def open_control(
     except DatabaseError as error:
         _log.error("the control plane is closed: %s; %s", error.message, error.hint)
         return Control(Server(closed), settings.state)
+    note_opened(settings.state)
     note_schema(settings.state, accounts.schema if accounts else None, CONTROL_FILE)
     try:
         here, shown = settings.control_here, settings.control_url
