@@ -316,11 +316,37 @@ def test_who_guesses_passwords_is_slowed_down(serving: Serving) -> None:
     assert found == [401] * 10 + [429, 429] + [18, 2, 401]
 
 
-def test_a_limit_of_the_channel_stands_in_its_place(serving: Serving) -> None:
+def statuses(
+    serving: Serving, names: list[str], peers: list[str] | None = None, limit: int = 0
+) -> list[int]:
+    """Return what each attempt to sign in gets, from one address or from one each."""
+
     async def story(client: Client) -> list[int]:
-        asked = [await client.ask("POST", "/api/login", {"user": "nobody"}) for _ in range(15)]
-        return [one.status for one in asked]
+        return [
+            (await client.ask("POST", "/api/login", {"user": name}, peer=peer)).status
+            for name, peer in zip(names, peers or ["192.0.2.1"] * len(names), strict=True)
+        ]
 
     files = project()
-    files["channels/web.yaml"] += "rateLimit: 14\n"
-    assert talk(serving, files, story) == [401] * 14 + [429]
+    if limit:
+        files["channels/web.yaml"] += f"rateLimit: {limit}\n"
+    return talk(serving, files, story)
+
+
+def test_a_limit_of_the_channel_counts_an_address_instead(serving: Serving) -> None:
+    assert statuses(serving, [f"n{at}" for at in range(15)], limit=14) == [200] * 14 + [429]
+
+
+def test_a_name_is_guarded_also_where_the_channel_has_a_limit(serving: Serving) -> None:
+    assert statuses(serving, ["nobody"] * 12, limit=100) == [401] * 10 + [429] * 2
+
+
+def test_who_guesses_from_one_address_keeps_nobody_out(serving: Serving) -> None:
+    peers = ["192.0.2.1"] * 150 + ["192.0.2.2"]
+    found = statuses(serving, ["u1"] * 151, peers, limit=1_000)
+    assert (found[:10], set(found[10:150]), found[150]) == ([200] * 10, {429}, 200)
+
+
+def test_a_password_is_not_guessed_from_many_addresses(serving: Serving) -> None:
+    peers = [f"192.0.2.{at // 10}" for at in range(110)]
+    assert statuses(serving, ["nobody"] * 110, peers, limit=1_000) == [401] * 100 + [429] * 10

@@ -90,8 +90,8 @@ class Cookie(Model):
 class Session(Model):
     """What a frontend has to know of signing in: names of endpoints, and fields of answers.
 
-    `login` and `signup` take 30 requests a minute from one address and 10 for one email, unless
-    their channel has a `rateLimit`.
+    `login` and `signup` take 10 requests a minute for one email from one address, 100 for it from
+    anywhere, and 30 from one address, unless their channel has a `rateLimit`.
 
     With `cookie` the answers of `login`, `signup` and `refresh` carry `tokenField` and
     `refreshField` in cookies instead; that of the refresh token goes to `refresh` and `logout`

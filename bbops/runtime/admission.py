@@ -9,7 +9,7 @@ from bbops.runtime.answering import Answering
 from bbops.runtime.api_keys import given_key
 from bbops.runtime.failures import Thrown
 from bbops.runtime.flow import Run
-from bbops.runtime.limits import Limit, Told
+from bbops.runtime.limits import Limit, NameLimits, Told
 from bbops.runtime.secret_texts import hash_secret
 from bbops.runtime.session_cookies import SessionCookies
 
@@ -165,8 +165,10 @@ def check_limit(
     trace.lines += told.lines(left, seconds)
 
 
-def check_name(limit: Limit, given: Any) -> None:
+def check_name(limits: NameLimits, given: Any, scope: Any) -> None:
     """Count an attempt to sign in against the name it is for, in any spelling of its case.
+
+    One that its address may not make does not count against the name elsewhere.
 
     Raises:
         Thrown: 429 with `retry-after`.
@@ -175,9 +177,15 @@ def check_name(limit: Limit, given: Any) -> None:
         name = given.get(field) if type(given) is dict else None
         if type(name) is str:
             key = f"name:{hash_secret(name.strip().casefold())}"
-            if not limit.allow(key):
-                raise _too_many(limit.retry_after_seconds(key))
+            client = scope.get("client")
+            _count(limits.near, f"{key} ip:{client[0] if client else ''}")
+            _count(limits.anywhere, key)
             return
+
+
+def _count(limit: Limit, key: str) -> None:
+    if not limit.allow(key):
+        raise _too_many(limit.retry_after_seconds(key))
 
 
 def _too_many(wait: int) -> Thrown:

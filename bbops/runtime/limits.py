@@ -6,7 +6,7 @@ Source of the headers: draft-ietf-httpapi-ratelimit-headers-10.
 from __future__ import annotations
 
 import math
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from bbops.host import Clock
 from bbops.runtime.lanes import Lanes
@@ -21,7 +21,11 @@ Taken = tuple[int, int]
 SIGN_INS_PER_ADDRESS: Final = 30
 """A minute, of an endpoint that signs in and whose channel has no limit of its own."""
 SIGN_INS_PER_NAME: Final = 10
-"""Likewise, whoever asks: a password is not guessed from many addresses either."""
+"""Likewise, for one name from one address, also where the channel has a limit."""
+SIGN_INS_FROM_ANYWHERE: Final = 100
+"""For one name: a password is not guessed from many addresses either, and whoever tries from a few
+keeps nobody else out.
+"""
 
 
 class Limit(Protocol):
@@ -43,6 +47,13 @@ class Limit(Protocol):
     def retry_after_seconds(self, key: str) -> int:
         """Return the whole seconds until the key may try again, 0 when it may now."""
         ...
+
+
+class NameLimits(NamedTuple):
+    """Count the sign-ins under one name: from one address, and from anywhere."""
+
+    near: Limit
+    anywhere: Limit
 
 
 _ENDLESS: Final[Taken] = (1, 0)

@@ -19,7 +19,7 @@ from bbops.runtime.failures import NOTHING, InvalidInput, Thrown
 from bbops.runtime.file_answers import SENDING_SECONDS, SentFile, send_file
 from bbops.runtime.flights import Flight, Flights
 from bbops.runtime.flow import Answer, Function, Run
-from bbops.runtime.limits import Limit
+from bbops.runtime.limits import Limit, NameLimits
 from bbops.runtime.once import Once
 from bbops.runtime.reading import NOTHING_READ, Gone, Reading, check_params
 from bbops.runtime.session_cookies import SessionCookies
@@ -48,7 +48,7 @@ class Policy:
     channel: str
     middleware: tuple[Function, ...]
     session: SessionCookies | None = None
-    by_name: Limit | None = None
+    by_name: NameLimits | None = None
 
 
 class Pipeline:
@@ -178,7 +178,7 @@ class Pipeline:
             if self.has_shapes:
                 self.apply_shapes(run, texts, body)
             if self.by_name is not None:
-                check_name(self.by_name, run.input)
+                check_name(self.by_name, run.input, scope)
             if self.once is None:
                 answer = await self.function.flow(run)
             else:

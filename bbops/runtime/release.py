@@ -22,7 +22,13 @@ from bbops.runtime.filters import FILTERS, FUNCTIONS
 from bbops.runtime.flights import Flight, Flights
 from bbops.runtime.flow import Function, Shape
 from bbops.runtime.lasting import Lasting
-from bbops.runtime.limits import SIGN_INS_PER_ADDRESS, SIGN_INS_PER_NAME, Limit
+from bbops.runtime.limits import (
+    SIGN_INS_FROM_ANYWHERE,
+    SIGN_INS_PER_ADDRESS,
+    SIGN_INS_PER_NAME,
+    Limit,
+    NameLimits,
+)
 from bbops.runtime.masking import Mask
 from bbops.runtime.pipeline import Pipeline, Policy, WithFolder
 from bbops.runtime.published_keys import PATH, publish_keys
@@ -306,12 +312,15 @@ def _pipeline(
 
 def _limits(
     route: Mapping[str, Any], sign_ins: Sequence[str], lasting: Lasting, clock: Clock
-) -> tuple[Limit | None, Limit | None]:
+) -> tuple[Limit | None, NameLimits | None]:
     """Return what counts the requests of a client, and the sign-ins under one name."""
+    limit, endpoint = None, route["endpoint"]
     if route["rate_limit"]:
-        return lasting.limit(route["channel"], route["rate_limit"], clock), None
-    if route["endpoint"] not in sign_ins:
-        return None, None
+        limit = lasting.limit(route["channel"], route["rate_limit"], clock)
+    if endpoint not in sign_ins:
+        return limit, None
     # no channel has a name with a blank
-    by_address = lasting.limit(f"sign in {route['endpoint']}", SIGN_INS_PER_ADDRESS, clock)
-    return by_address, lasting.limit(f"name of {route['endpoint']}", SIGN_INS_PER_NAME, clock)
+    return limit or lasting.limit(f"sign in {endpoint}", SIGN_INS_PER_ADDRESS, clock), NameLimits(
+        lasting.limit(f"name of {endpoint}", SIGN_INS_PER_NAME, clock),
+        lasting.limit(f"anybody at {endpoint}", SIGN_INS_FROM_ANYWHERE, clock),
+    )
