@@ -171,7 +171,8 @@ class Served:
         off = await ask(read_features_off, at.plane.settings)
         return {
             "repository": str(repository), "live": branch, "folder": at.project.path,
-            "who": [self.caller.name or self.caller.email, self.caller.email], "taken": taken,
+            "project": self.project, "taken": taken,
+            "who": [self.caller.name or self.caller.email, self.caller.email],
             "published": commit_of(one.board.applied), "elsewhere": elsewhere, "url": at.url,
             "engine": at.engine, "off": list(off), "database": write_place(at.database),
         }  # fmt: skip
