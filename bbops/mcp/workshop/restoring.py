@@ -39,7 +39,7 @@ def do(bench: Bench, taken: Back) -> Restored:
     project, _ = bench.check(bench.tree(commit))
     follows = find_consequences(bench, commit, project) if project else None
     return Restored(
-        commit, version.name, words.summary(follows) if follows else "it would not work as it was",
+        commit, version.short, words.summary(follows) if follows else "it would not work as it was",
         tuple(migrations(follows.tables)) if follows else (), tuple(_lost(follows)),
     )  # fmt: skip
 

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bbops.git.checkout import is_dirty
+from bbops.git.reach import Part, find_touched
 from bbops_server.build.mirrors import Mirrors
 from bbops_server.build.sources import Sources
 from bbops_server.build.turns import Work
@@ -29,6 +30,7 @@ class Repositories:
             "count commits": self._count_commits,
             "is dirty": _is_dirty,
             "trees": self._trees,
+            "reach": self._reach,
             "sizes": self._sizes,
             "tag": self._sources.tag,
             "versions": self._versions,
@@ -63,6 +65,13 @@ class Repositories:
     def _trees(self, request: Frame) -> Frame:
         store = self._sources.store(request["repository"], request["quarantine"])
         return store.trees(request["commits"], request.get("folder", ""))
+
+    def _reach(self, request: Frame) -> Frame:
+        store = self._sources.store(request["repository"], request["quarantine"])
+        parts = [Part(*one) for one in request["parts"]]
+        found = [find_touched(store.place, one, parts, request["name"])
+                 for one in request["commits"]]  # fmt: skip
+        return {"touched": [any(each) for each in zip(*found, strict=True)]}
 
     def _sizes(self, request: Frame) -> Frame:
         store = self._sources.store(request["repository"])
