@@ -129,6 +129,10 @@ def test_whoever_has_the_right_to_its_branch_updates_a_proposal(world: World) ->
     assert first != second
     other.say(number, "approved")
     assert other.get(number)["approved"] == []
+    theirs.git("reset", "-q", "--hard", "origin/main")
+    theirs.commit(world.next_version())
+    assert theirs.push("-f", "origin", "HEAD:shared").code == 0
+    assert other.post("", branch="shared").json()["number"] != number  # nothing of theirs is lost
     own = propose(theirs, "of-my-own")
     assert own != number
     assert propose(clone, "of-my-own") not in {own, number}  # no branch: a topic is its author's

@@ -78,12 +78,13 @@ class LocalForge:
     def find_shared(self, wish: Wish) -> Proposal | None:
         """Return the open proposal by somebody else of a branch that holds what is wished.
 
-        None where the topic is no such branch, or where several have proposed it.
+        None where the topic is no such branch, where several have proposed it, or where something
+        that was proposed would be lost.
         """
         others = self._records.find_others(self._project, wish)
         if len(others) != 1 or self._find(f"refs/heads/{wish.topic}") != wish.head:
             return None
-        return others[0]
+        return others[0] if self.follows(others[0].head, wish.head) else None
 
     def list(self, state: State | None = None) -> Sequence[Proposal]:
         """Return proposals without their reviews, the newest first."""
