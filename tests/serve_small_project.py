@@ -50,6 +50,12 @@ class Follower:
     def reconcilers(self) -> tuple[()]:
         return ()
 
+    async def warm(self) -> None:
+        return None
+
+    async def restored(self) -> None:
+        return None
+
     async def run(self) -> None:
         await self.plane.opened.wait()
         await self.publish()

@@ -12,7 +12,7 @@ import pytest
 
 from bbops.errors import DatabaseError
 from bbops_server.accounts.features import read_features_off
-from bbops_server.accounts.kept import MARK, must_hold_accounts
+from bbops_server.accounts.kept import MARK, must_hold_accounts, note_fresh, note_opened
 from bbops_server.settings import Settings
 from tests.served import Served, git, make_project, wait_for
 from tests.test_served_people import run, set_up
@@ -113,6 +113,10 @@ def test_a_new_state_folder_may_be_set_up(tmp_path: Path) -> None:
     (tmp_path / "projects/shop").mkdir(parents=True)
     assert not must_hold_accounts(tmp_path)
     (tmp_path / "projects/shop/publication.json").touch()
+    assert must_hold_accounts(tmp_path)
+    note_fresh(tmp_path)
+    assert not must_hold_accounts(tmp_path)  # its first start was killed before it had made one
+    note_opened(tmp_path)
     assert must_hold_accounts(tmp_path)
     assert not must_hold_accounts(tmp_path, in_file=False)  # they are in a schema of PostgreSQL
     (tmp_path / "projects/shop/publication.json").unlink()

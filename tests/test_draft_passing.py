@@ -6,10 +6,13 @@ import asyncio
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from bbops.runtime.flights import Flights
+from bbops_server.data.draft_answering import Answering
 from bbops_server.forks.limits import MOST_REQUESTS
 from bbops_server.live.draft_keys import make_token
 from bbops_server.live.draft_passing import CutOff, pass_on
@@ -131,6 +134,29 @@ def test_no_process_is_no_answer() -> None:
     client = Client()
     work = pass_on("/nowhere/draft", scope(), client.receive, client.send, leads=False)
     assert asyncio.run(work) == "absent"
+
+
+def test_an_answer_that_comes_before_the_whole_body_arrives() -> None:
+    async def refuse(scope: Any, receive: Any, send: Any) -> None:
+        del scope, receive
+        await send({"type": "http.response.start", "status": 413, "headers": []})
+        await send({"type": "http.response.body", "body": b"too large"})
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"x" * 1_000_000, "more_body": True}
+
+    async def do(path: str) -> None:
+        live: Any = SimpleNamespace(held=None, release=refuse, flights=Flights())
+        answering = Answering(live)
+        await answering.start(path)
+        for _ in range(20):
+            client = Client()
+            assert await pass_on(path, scope(), receive, client.send, leads=False) == "answered"
+            assert client.sent[0]["status"] == 413
+        await answering.stop(1)
+
+    with tempfile.TemporaryDirectory(prefix="bbops-") as folder:
+        asyncio.run(do(str(Path(folder) / "draft")))
 
 
 @pytest.mark.parametrize("busy", ["share", "requests"])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,7 @@ FILE_DOORS = {
     "server/bbops_server/githttp/hooks.py",
     "server/bbops_server/forks/keeper.py", "server/bbops_server/forks/limits.py",
     "server/bbops_server/live/draft_usage.py", "server/bbops_server/host/niceness.py",
+    "server/bbops_server/handover/place.py",
     "server/bbops_server/host/files.py", "server/bbops_server/host/run_folders.py",
     "server/bbops_server/host/secrets.py",
     "server/bbops_server/processes.py",
@@ -115,12 +118,21 @@ def called(node: ast.Call) -> str:
 
 
 def test_nothing_of_the_repository_names_the_place_it_was_made_in() -> None:
+    absolute = "/" + "work/"
+    assert [path for path in kept_files() if absolute in path.read_text(errors="replace")] == []
+
+
+def test_no_merge_was_left_half_done() -> None:
+    mark = re.compile("^(<{7}|>{7}) ", re.MULTILINE)
+    assert [path for path in kept_files() if mark.search(path.read_text(errors="replace"))] == []
+
+
+@cache
+def kept_files() -> list[Path]:
     files = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.splitlines()
-    absolute = "/" + "work/"
-    paths = [ROOT / path for path in files if (ROOT / path).is_file()]
-    assert [path for path in paths if absolute in path.read_text(errors="replace")] == []
+    return [ROOT / path for path in files if (ROOT / path).is_file()]
 
 
 def test_versions_are_pinned_by_name_only() -> None:

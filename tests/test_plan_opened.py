@@ -60,17 +60,17 @@ def listing(where: str, select: str = "[id, title]", table: str = "posts") -> st
 
 def test_a_new_public_route_with_rows_that_were_not_public_loosens_access() -> None:
     assert opened(route("all", listing("true"))) == [
-        "gives anybody rows of table 'posts', which no public route gave"
+        "gives anybody rows of table 'posts', which no public route did before"
     ]
     assert opened(route("people", listing("true", "[name]", "users"))) == [
-        "gives anybody 'name' of table 'users', which no public route gave"
+        "gives anybody 'name' of table 'users', which no public route did before"
     ]
 
 
 def test_columns_that_come_through_a_relation_count() -> None:
     steps = listing("published", "{ title: title, by: author.email }")
     assert opened(route("by", steps)) == [
-        "gives anybody 'email' of table 'users', which no public route gave"
+        "gives anybody 'email' of table 'users', which no public route did before"
     ]
 
 
@@ -117,5 +117,5 @@ def test_a_new_column_of_a_public_list_is_a_finding() -> None:
     base = BASE | route("all", everything)
     table = base["tables/posts.yaml"] + "  draft: { type: string, nullable: true }\n"
     assert opened({"tables/posts.yaml": table}, base) == [
-        "gives anybody 'draft' of table 'posts', which no public route gave"
+        "gives anybody 'draft' of table 'posts', which no public route did before"
     ]

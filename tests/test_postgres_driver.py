@@ -172,10 +172,12 @@ def test_a_statement_that_fails_leaves_the_transaction_as_it_was(run: Run) -> No
 
 
 def test_a_transaction_that_meets_another_one_can_be_done_again(run: Run) -> None:
+    both_have_read = asyncio.Barrier(2)
+
     async def take(database: Postgres) -> None:
         async with database.transaction() as transaction:
             ((size,),) = await transaction.read("SELECT size FROM rows")
-            await asyncio.sleep(0.01)
+            await both_have_read.wait()
             await transaction.change("UPDATE rows SET size = ?", (size + 1,))
 
     async def use(database: Postgres) -> None:

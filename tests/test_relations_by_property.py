@@ -97,7 +97,7 @@ def check_queries(seed: int, place_of: Callable[[Path], AbstractContextManager[P
 
 
 SEEDS = given(seed=st.integers(0, 2**32))
-SLOW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SLOW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @SLOW
@@ -106,7 +106,14 @@ def test_a_query_gives_what_python_makes_of_the_rows(seed: int) -> None:
     check_queries(seed, nullcontext)
 
 
-@settings(SLOW, max_examples=8)
+@pytest.mark.long
+@settings(SLOW, max_examples=60)
+@SEEDS
+def test_many_queries_give_what_python_makes_of_the_rows(seed: int) -> None:
+    check_queries(seed, nullcontext)
+
+
+@settings(SLOW, max_examples=4)
 @SEEDS
 def test_a_query_gives_the_same_on_postgresql(seed: int, postgres: str) -> None:
     check_queries(seed, lambda _: new_schema(postgres))

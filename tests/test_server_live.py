@@ -103,6 +103,26 @@ def test_without_a_release_routes_ask_to_come_back(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_without_a_release_a_browser_gets_a_page_that_says_so(tmp_path: Path, method: str) -> None:
+    async def test(door: Door) -> None:
+        sent: list[dict[str, Any]] = []
+        scope = {"type": "http", "method": method, "path": "/", "raw_path": b"/",
+                 "query_string": b"", "headers": [(b"host", b"a"), (b"accept", b"text/html")],
+                 "state": {}}  # fmt: skip
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await door.app(scope, None, send)
+        headers = dict(sent[0]["headers"])
+        assert (sent[0]["status"], headers[b"content-type"]) == (503, b"text/html")
+        assert (headers[b"cache-control"], headers[b"vary"]) == (b"no-store", b"accept")
+        assert (b"No release is live yet" in sent[1]["body"]) is (method == "GET")
+
+    run(tmp_path, test)
+
+
 def test_a_swap_changes_the_next_answer(tmp_path: Path) -> None:
     async def test(door: Door) -> None:
         for version in (1, 2):

@@ -136,17 +136,21 @@ FUNCTIONS = st.tuples(
 ).map(lambda made: [*made[0], *flat(made[1]), f'- return: {{ value: "${{ {made[2]} }}" }}'])
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(lines=FUNCTIONS, sent=st.lists(SENT, min_size=1, max_size=4))
+@pytest.mark.parametrize("examples", [50, pytest.param(200, marks=pytest.mark.long)])
 def test_a_function_that_is_accepted_never_meets_a_null_it_does_not_expect(
-    lines: Lines, sent: list[dict[str, Any]], bench: Bench
+    examples: int, bench: Bench
 ) -> None:
-    function = HEAD + "steps:\n" + "\n".join(indented(lines)) + "\n"
-    project, _ = validate(MemoryTree(with_function(function)))
-    event("accepted" if project else "refused")
-    if project is None:
-        return
-    client = bench.client(function)
-    for body in sent:
-        reply = bench.ask(client, body)
-        assert reply.status < 500, (function, body, bench.host.log.lines[-1:])  # type: ignore[attr-defined]
+    @settings(max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(lines=FUNCTIONS, sent=st.lists(SENT, min_size=1, max_size=4))
+    def holds(lines: Lines, sent: list[dict[str, Any]]) -> None:
+        function = HEAD + "steps:\n" + "\n".join(indented(lines)) + "\n"
+        project, _ = validate(MemoryTree(with_function(function)))
+        event("accepted" if project else "refused")
+        if project is None:
+            return
+        client = bench.client(function)
+        for body in sent:
+            reply = bench.ask(client, body)
+            assert reply.status < 500, (function, body, bench.host.log.lines[-1:])  # type: ignore[attr-defined]
+
+    holds()

@@ -236,6 +236,7 @@ STEPS = st.one_of(
 FILES = TABLES | OTHERS
 VALUES = st.sampled_from(KINDS).flatmap(lambda kind: expressions(kind, 2))
 PLAIN = VALUES.map(lambda text: f"- set: {{ x: {quoted(text)} }}")
+EXAMPLES = [50, pytest.param(250, marks=pytest.mark.long)]
 FUNCTIONS = st.lists(st.one_of(PLAIN, ROWS, STEPS), min_size=1, max_size=3).map(
     lambda lines: "\n".join(f"  {line}" for line in lines)
 )
@@ -252,21 +253,20 @@ def bench(
         yield found
 
 
-@settings(
-    max_examples=250, deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)  # fmt: skip
-@given(steps=FUNCTIONS, sent=st.lists(SENT, min_size=2, max_size=4))
-def test_a_function_that_is_accepted_fails_by_no_value(
-    steps: str, sent: list[dict[str, Any]], bench: Bench
-) -> None:
-    function = f"{HEAD}steps:\n{steps}\n  - return: {{ value: 1 }}\n"
-    project, _ = validate(MemoryTree(with_function(function) | FILES))
-    event("accepted" if project else "refused")
-    if project is None:
-        return
-    client = bench.client(function)
-    for body in sent:
-        reply = bench.ask(client, body)
-        event(f"status {reply.status}")
-        assert reply.status < 500, (function, body, bench.host.log.lines[-1:])  # type: ignore[attr-defined]
+@pytest.mark.parametrize("examples", EXAMPLES)
+def test_a_function_that_is_accepted_fails_by_no_value(examples: int, bench: Bench) -> None:
+    @settings(max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(steps=FUNCTIONS, sent=st.lists(SENT, min_size=2, max_size=4))
+    def holds(steps: str, sent: list[dict[str, Any]]) -> None:
+        function = f"{HEAD}steps:\n{steps}\n  - return: {{ value: 1 }}\n"
+        project, _ = validate(MemoryTree(with_function(function) | FILES))
+        event("accepted" if project else "refused")
+        if project is None:
+            return
+        client = bench.client(function)
+        for body in sent:
+            reply = bench.ask(client, body)
+            event(f"status {reply.status}")
+            assert reply.status < 500, (function, body, bench.host.log.lines[-1:])  # type: ignore[attr-defined]
+
+    holds()

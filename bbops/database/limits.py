@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
+from math import inf
 from time import perf_counter
 from typing import Final
 
@@ -60,19 +61,29 @@ def set_limits(connection: sqlite3.Connection) -> None:
 class Deadline:
     """A progress handler that interrupts a statement some seconds after it began.
 
-    `begin` costs nothing: the clock is read when the statement has made its first 1,000 steps.
-    A handler that is `abandoned` interrupts at once.
+    Only in a `with` block, or after `begin`. That costs nothing: the clock is read when the
+    statement has made its first 1,000 steps. One that `is_abandoned` interrupts at once.
+
+    Nothing that begins or ends a transaction may run in the block. SQLite counts the steps of a
+    statement that is kept over all its runs, and looks a last time when it is done: an interrupted
+    BEGIN has begun, and an interrupted COMMIT has committed.
     """
 
     __slots__ = ("is_abandoned", "seconds", "until")
 
     def __init__(self, seconds: float) -> None:
-        self.seconds, self.until = seconds, 0.0
+        self.seconds, self.until = seconds, inf
         self.is_abandoned = False
 
     def begin(self) -> None:
         """Count from now on."""
         self.until = 0.0
+
+    def __enter__(self) -> None:
+        self.until = 0.0
+
+    def __exit__(self, *_: object) -> None:
+        self.until = inf
 
     def __call__(self) -> bool:
         """Return whether the statement is to end; SQLite asks."""

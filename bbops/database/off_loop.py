@@ -94,6 +94,7 @@ class _Call:
     @contextmanager
     def on(self, connection: sqlite3.Connection) -> Iterator[None]:
         """Run on this connection what the block does."""
+        self.deadline.begin()
         connection.set_progress_handler(self.deadline, OPERATIONS_PER_LOOK)
         with self._lock:
             self._connection = connection

@@ -21,7 +21,13 @@ from bbops.database.off_loop import OffLoop, reading_failure
 from bbops.database.results import Maps, Rows, bounded_rows, maps, take_rows
 from bbops.database.transaction import Transaction, Transactions
 from bbops.database.turn import Turn
-from bbops.database.violations import ERRORS, compile_error, failure_of, is_passing
+from bbops.database.violations import (
+    ERRORS,
+    compile_error,
+    failure_of,
+    is_interrupted,
+    is_passing,
+)
 from bbops.database.writer import Statements, Writer, run_alone
 from bbops.errors import DatabaseError
 from bbops.runtime.failures import FlowError
@@ -62,14 +68,14 @@ class Sqlite:
         self._path = path
         self._loop = loop
         self._writes_inline = durability == "normal"
-        self._budget = Deadline(INLINE_SECONDS)
+        self._reading, self._writing = Deadline(INLINE_SECONDS), Deadline(INLINE_SECONDS)
         with ExitStack() as opened:
             self._gate = Gate(path)
             opened.callback(self._gate.close)
             with self._gate:
                 connect(path, create=True).close()  # waits for locks; the log may need recovery
-                self._inline = self._connect(opened, reads=False)
-                self._reader = self._connect(opened, reads=True)
+                self._inline = self._connect(opened, self._writing, reads=False)
+                self._reader = self._connect(opened, self._reading, reads=True)
             self._turn = Turn(self._inline, self._gate, loop)
             self._writer = Writer(path, durability, loop)
             self._transactions = Transactions(path, durability, self._admit)
@@ -100,7 +106,7 @@ class Sqlite:
         """
         if sql not in self._admitted and self._admit(sql):
             return await self._slow.read(sql, parameters, take_rows)
-        self._budget.until = 0.0
+        self._reading.until = 0.0  # as `begin`, without the call
         try:
             rows = self._reader.execute(sql, parameters).fetchmany(MOST_ROWS + 1)
         except ERRORS as error:
@@ -176,7 +182,7 @@ class Sqlite:
             self._admit(sql)
         except FlowError as error:
             raise DatabaseError(error.message) from None
-        self._budget.until = 0.0
+        self._reading.begin()
         words = compile_error(self._reader, sql)
         if words:
             raise DatabaseError(words)
@@ -198,10 +204,10 @@ class Sqlite:
         self._gate.take()  # the last connection of all checkpoints as it closes
         self._opened.close()
 
-    def _connect(self, opened: ExitStack, *, reads: bool) -> sqlite3.Connection:
+    def _connect(self, opened: ExitStack, deadline: Deadline, *, reads: bool) -> sqlite3.Connection:
         connection = connect(self._path, reads=reads, wait_seconds=0, bounded=True)
         opened.callback(connection.close)
-        connection.set_progress_handler(self._budget, OPERATIONS_PER_LOOK)
+        connection.set_progress_handler(deadline, OPERATIONS_PER_LOOK)
         return connection
 
     def _may_write_now(self) -> bool:
@@ -212,11 +218,28 @@ class Sqlite:
     def _write_whole(self, sql: str, parameters: Sequence[object]) -> Rows:
         """Run a statement that is a transaction by itself, a third cheaper than BEGIN and COMMIT.
 
-        It is committed as its last row is fetched.
+        It is committed as its last row is fetched, which nothing interrupts.
         """
-        self._budget.until = 0.0
-        cursor = self._inline.execute(sql, parameters)
+        before = self._inline.total_changes
+        try:
+            with self._writing:
+                cursor = self._inline.execute(sql, parameters)
+        except sqlite3.OperationalError as error:
+            if is_interrupted(error) and (changed := self._count_changed(before)):
+                return [(changed,)]
+            raise
         return cursor.fetchall() if cursor.description else [(cursor.rowcount,)]
+
+    def _count_changed(self, before: int) -> int:
+        """Return how many rows an interrupted statement has changed all the same.
+
+        SQLite looks at the clock a last time after a statement without rows is done. Both counts
+        are needed: changes() is the one of a statement before where this one did not compile, and
+        the total keeps what was undone of rows that went along with others.
+        """
+        if self._inline.total_changes == before:
+            return 0
+        return int(self._inline.execute("SELECT changes()").fetchone()[0])
 
     async def _write_with_others(self, sql: str, parameters: Sequence[object]) -> Rows:
         """Run a statement in the transaction of this turn of the loop, or else in the thread."""
@@ -239,8 +262,7 @@ class Sqlite:
             return failure_of(error, self._inline, sql, parameters)
 
     def _write_inline(self, statements: Statements, at_most: int | None) -> list[Rows]:
-        self._budget.until = 0.0
-        return run_alone(self._inline, statements, at_most)
+        return run_alone(self._inline, self._writing, statements, at_most)
 
     def _admit(self, sql: str) -> bool:
         """Return whether a statement may be long in one piece.

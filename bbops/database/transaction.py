@@ -43,7 +43,7 @@ class Transactions:
     ) -> None:
         """Args: `admit` refuses statements that no transaction may run."""
         self._path, self._durability, self.admit = path, durability, admit
-        self._deadline = Deadline(LONGEST_STATEMENT_SECONDS)
+        self.deadline = Deadline(LONGEST_STATEMENT_SECONDS)
         self._admitted: set[str] = set()
         self._thread = ThreadPoolExecutor(1, "bbops-transaction")
         self.turn = asyncio.Lock()
@@ -54,13 +54,7 @@ class Transactions:
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do work on the connection, in the thread, behind all that was given before."""
         loop = asyncio.get_running_loop()
-
-        def in_time() -> T:
-            connection = self._open()
-            self._deadline.begin()
-            return work(connection)
-
-        return await loop.run_in_executor(self._thread, in_time)
+        return await loop.run_in_executor(self._thread, lambda: work(self._open()))
 
     def interrupt(self) -> None:
         """End the statement that runs now, if one does."""
@@ -128,7 +122,7 @@ class Transactions:
         if self._connection is None:
             self._gate = Gate(self._path)
             self._connection = connect(self._path, durability=self._durability, bounded=True)
-            self._connection.set_progress_handler(self._deadline, OPERATIONS_PER_LOOK)
+            self._connection.set_progress_handler(self.deadline, OPERATIONS_PER_LOOK)
             bound_functions(self._connection)
         return self._connection
 
@@ -166,7 +160,8 @@ class Transaction:
         """Return the rows of a statement that changes nothing; it sees the changes before it."""
 
         def work(connection: sqlite3.Connection) -> Rows:
-            return take_rows(connection.execute(sql, parameters))
+            with self._of.deadline:
+                return take_rows(connection.execute(sql, parameters))
 
         return await self._run(sql, parameters, work)
 
@@ -184,9 +179,11 @@ class Transaction:
         """Run several statements, all of them or none, and return each one's rows."""
         for sql, _ in statements:
             self._of.admit(sql)
-        return await self._run(
-            "", (), lambda connection: run_in_savepoint(connection, statements, at_most)
-        )
+
+        def work(connection: sqlite3.Connection) -> list[Rows]:
+            return run_in_savepoint(connection, self._of.deadline, statements, at_most)
+
+        return await self._run("", (), work)
 
     async def rows(
         self, sql: str, parameters: Sequence[object] = (), *, writes: bool = False
@@ -198,7 +195,8 @@ class Transaction:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, OWN_VALUE_BYTES)
             connection.execute(f"PRAGMA query_only = {'OFF' if writes else 'ON'}")
             try:
-                return maps(connection.execute(sql, parameters))
+                with self._of.deadline:
+                    return maps(connection.execute(sql, parameters))
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode == sqlite3.SQLITE_READONLY and not writes:
                     raise FlowError("the statement writes, expected one that reads") from None

@@ -28,11 +28,12 @@ _LOOK_SECONDS: Final = 0.25
 
 
 def run_alone(
-    connection: sqlite3.Connection, statements: Statements, at_most: int | None
+    connection: sqlite3.Connection, deadline: Deadline, statements: Statements, at_most: int | None
 ) -> list[Rows]:
     """Run statements in a transaction of their own and return each one's rows.
 
-    A statement that returns none gives one row: how many it changed.
+    A statement that returns none gives one row: how many it changed. `deadline` is the one of the
+    connection.
 
     Raises:
         sqlite3.Error: only what may pass elsewhere, see `is_passing`; nothing was written.
@@ -40,7 +41,7 @@ def run_alone(
     """
     try:
         connection.execute("BEGIN IMMEDIATE")
-        results = _run(connection, statements, at_most)
+        results = _run(connection, deadline, statements, at_most)
         connection.execute("COMMIT")
     except sqlite3.Error as error:
         connection.rollback()
@@ -53,21 +54,27 @@ def run_alone(
     return results
 
 
-def _run(connection: sqlite3.Connection, statements: Statements, at_most: int | None) -> list[Rows]:
-    results = []
-    for sql, parameters in statements:
-        try:
-            cursor = connection.execute(sql, parameters)
-            rows = cursor.fetchall() if cursor.description else [(cursor.rowcount,)]
-        except ERRORS as error:
-            if is_passing(error):
-                raise
-            raise failure_of(error, connection, sql, parameters) from None
-        if at_most is not None and len(rows) > at_most:
-            most = plural(at_most, "row")
-            raise FlowError(f"expected at most {most} to change, found {len(rows)}")
-        results.append(rows)
-    return results
+def _run(
+    connection: sqlite3.Connection, deadline: Deadline, statements: Statements, at_most: int | None
+) -> list[Rows]:
+    with deadline:
+        return [_run_one(connection, *one, at_most) for one in statements]
+
+
+def _run_one(
+    connection: sqlite3.Connection, sql: str, parameters: Sequence[object], at_most: int | None
+) -> Rows:
+    try:
+        cursor = connection.execute(sql, parameters)
+        rows = cursor.fetchall() if cursor.description else [(cursor.rowcount,)]
+    except ERRORS as error:
+        if is_passing(error):
+            raise
+        raise failure_of(error, connection, sql, parameters) from None
+    if at_most is not None and len(rows) > at_most:
+        most = plural(at_most, "row")
+        raise FlowError(f"expected at most {most} to change, found {len(rows)}")
+    return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +198,6 @@ class Writer:
         return [(job, self._attempt(run_alone, job)) for job in jobs]
 
     def _commit_together(self, jobs: list[_Job]) -> list[_Outcome]:
-        self._deadline.begin()
         self._connection.execute("BEGIN IMMEDIATE")
         outcomes = []
         for job in jobs:
@@ -202,14 +208,12 @@ class Writer:
                 if isinstance(outcomes[-1][1], StatementTimeout):
                     raise _SharedLostError(outcomes[-1])
                 raise sqlite3.OperationalError("the shared transaction is lost")
-        self._deadline.begin()
         self._connection.execute("COMMIT")
         return outcomes
 
     def _attempt(self, run: Callable[..., list[Rows]], job: _Job) -> list[Rows] | Exception:
-        self._deadline.begin()
         try:
-            return run(self._connection, job.statements, job.at_most)
+            return run(self._connection, self._deadline, job.statements, job.at_most)
         except sqlite3.Error as error:
             return failure_of(error, self._connection)
         except Exception as error:  # noqa: BLE001 - it is the caller's, and reaches the caller
@@ -223,7 +227,6 @@ class Writer:
             return
         if log.st_size < _CHECKPOINT_BYTES or log.st_mtime_ns == self._log_seen:
             return
-        self._deadline.begin()
         with self._gate, contextlib.suppress(sqlite3.Error):
             self._connection.execute("PRAGMA busy_timeout = 0")  # never wait for a long reader
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -232,12 +235,12 @@ class Writer:
 
 
 def run_in_savepoint(
-    connection: sqlite3.Connection, statements: Statements, at_most: int | None
+    connection: sqlite3.Connection, deadline: Deadline, statements: Statements, at_most: int | None
 ) -> list[Rows]:
     """Run statements inside a transaction, all of them or none; raises as `run_alone` does."""
     connection.execute("SAVEPOINT job")
     try:
-        results = _run(connection, statements, at_most)
+        results = _run(connection, deadline, statements, at_most)
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK TO job")

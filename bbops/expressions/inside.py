@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from bbops.expressions.nodes import Node, children
+from bbops.expressions.nodes import Logic, Node, children
 from bbops.expressions.values import Expression, ListValue, MapValue, Template
 from bbops.yaml.document import Mark
 
@@ -51,3 +51,12 @@ def nodes(node: Node) -> Iterator[Node]:
     yield node
     for inner in children(node):
         yield from nodes(inner)
+
+
+def conjuncts(node: Node) -> Iterator[Node]:
+    """Yield the parts that `and` joins, from left to right; a node that is no `and` is one."""
+    if isinstance(node, Logic) and node.op == "and":
+        yield from conjuncts(node.left)
+        yield from conjuncts(node.right)
+    else:
+        yield node

@@ -14,7 +14,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from bbops.diagnostics import Place
-from bbops.expressions.nodes import Logic, Node
+from bbops.expressions.inside import conjuncts
 from bbops.expressions.values import Constant, Expression
 from bbops.plan.finding import Finding, finding
 from bbops.plan.pairs import Pairs, reached, run_by, title
@@ -134,18 +134,10 @@ def _of_step(function: Resource[Function], step: Step) -> Iterator[Guard]:
         return
     where = getattr(getattr(step, step.key, None), "where", None)
     if isinstance(where, Expression):
-        for node in _conjuncts(where.node):
+        for node in conjuncts(where.node):
             part = where.text[node.start : node.end]
             if _WHO(part):
                 yield Guard(part, False, function, step.place("where") or step.mark)  # noqa: FBT003
-
-
-def _conjuncts(node: Node) -> Iterator[Node]:
-    if isinstance(node, Logic) and node.op == "and":
-        yield from _conjuncts(node.left)
-        yield from _conjuncts(node.right)
-    else:
-        yield node
 
 
 def _refuses(step: If) -> bool:

@@ -7,14 +7,14 @@ what the client may choose.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Final
 
 from bbops.check.flows import check_flows
 from bbops.diagnostics import Place
-from bbops.expressions.inside import nodes
-from bbops.expressions.nodes import Literal, Logic, Name, Node
+from bbops.expressions.inside import conjuncts, nodes
+from bbops.expressions.nodes import Literal, Name, Node
 from bbops.expressions.values import Expression
 from bbops.plan.finding import Finding, finding
 from bbops.plan.pairs import Pairs, address, run_by, title
@@ -53,14 +53,16 @@ def find_opened(pairs: Pairs) -> Iterator[Finding]:
     changed = [one for one in open_now if not _is_as_before(pairs, was.get(address(one)), one)]
     if not changed:
         return
-    base = _Giving(pairs.base)
+    head = _Giving(pairs.head, pairs.head.tables.keys(), are_many=len(changed) > _LOOKED)
+    now = [
+        (route, given, pairs.old_name("tables", given.table))
+        for route in changed
+        for given in head.of(route)
+    ]
+    base = _Giving(pairs.base, {old for _, _, old in now} & pairs.base.tables.keys())
     before = [given for one in was.values() for given in base.of(one)]
-    giving = _Giving(pairs.head, are_many=len(changed) > _LOOKED)
-    for route in changed:
-        for given in giving.of(route):
-            table = pairs.old_name("tables", given.table)
-            known = [one for one in before if one.table == table]
-            yield from _compare(pairs, route, given, known)
+    for route, given, old in now:
+        yield from _compare(pairs, route, given, [one for one in before if one.table == old])
 
 
 def _is_as_before(pairs: Pairs, base: Route | None, head: Route) -> bool:
@@ -94,7 +96,7 @@ def _compare(pairs: Pairs, route: Route, given: Given, known: Sequence[Given]) -
 
 
 def _tell(route: Route, what: str, place: Place) -> Finding:
-    return finding("rows-opened", title(route), f"{what}, which no public route gave", place)
+    return finding("rows-opened", title(route), f"{what}, which no public route did before", place)
 
 
 def _is_within(asked: frozenset[Shape], known: Iterable[Given]) -> bool:
@@ -103,11 +105,11 @@ def _is_within(asked: frozenset[Shape], known: Iterable[Given]) -> bool:
 
 
 class _Giving:
-    """What the routes of one project give; each check is made once."""
+    """What the routes of one project give of some tables; each check is made once."""
 
-    def __init__(self, project: Project, *, are_many: bool = False) -> None:
+    def __init__(self, project: Project, of: Collection[str], *, are_many: bool = False) -> None:
         """`are_many` looks at tables as a whole."""
-        self._project, self._are_many = project, are_many
+        self._project, self._of, self._are_many = project, of, are_many
         self._known: dict[tuple[str, ...], list[Given]] = {}
 
     def of(self, route: Route) -> list[Given]:
@@ -118,7 +120,7 @@ class _Giving:
         return self._known[functions]
 
     def _find(self, functions: tuple[str, ...]) -> Iterator[Given]:
-        for table in sorted(_tables(self._project, functions) & self._project.tables.keys()):
+        for table in sorted(_tables(self._project, functions).intersection(self._of)):
             every = frozenset(
                 name for name, column in self._project.tables[table].model.columns.items()
                 if not column.private
@@ -156,18 +158,10 @@ class _Giving:
 def _fixed(where: Any) -> Iterator[Shape]:
     """Yield the parts of a `where`, joined by `and`, that a client cannot choose."""
     if isinstance(where, Expression):
-        for part in _parts(where.node):
+        for part in conjuncts(where.node):
             names = {one.name for one in nodes(part) if isinstance(one, Name)}
             if names.isdisjoint(_CHOSEN) and not _is_true(part):
                 yield _shape(part)
-
-
-def _parts(node: Node) -> Iterator[Node]:
-    if isinstance(node, Logic) and node.op == "and":
-        yield from _parts(node.left)
-        yield from _parts(node.right)
-    else:
-        yield node
 
 
 def _is_true(node: Node) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from bbops.addons._base import kind as addon_kind
@@ -22,9 +23,6 @@ from bbops.steps.sql import Sql
 Reached = tuple[str, str, Place]
 """(what tells it from others, how it is called, where it stands first)."""
 Look = Callable[[Resource[Function]], Iterator[Reached]]
-
-ENV = "env "
-"""Begins what stands for the server that a variable names."""
 
 _HOST = re.compile(r"https?://[^/?#\s]+[/?#]").match
 
@@ -77,15 +75,41 @@ def _addresses(function: Resource[Function]) -> Iterator[Reached]:
             yield key, called, function.at(step.place("url") or step.mark)
 
 
-def _called(url: Value) -> str:
-    """Return what an address asks, as far as it is known before the step runs; else nothing."""
+class Server(NamedTuple):
+    """What is known of an address before the step runs: how it begins, or which variable says so.
+
+    Attributes:
+        address: its first part, up to what is made when it runs.
+        variable: of env, whose value is an address or the name of a host.
+    """
+
+    address: str = ""
+    variable: str = ""
+
+
+def server_of(url: Value) -> Server:
+    """Return what is known of the server that the address of an `http` step names."""
     if isinstance(url, Constant):
-        return _host(f"{url.value}/")
-    parts = url.parts if isinstance(url, Template) else [getattr(url, "node", "")]
+        return Server(f"{url.value}/")
+    parts = list(url.parts) if isinstance(url, Template) else [getattr(url, "node", "")]
+    if parts[0] in {"http://", "https://"} and _ends_host(parts[2:]):
+        parts = parts[1:]
     if isinstance(parts[0], str):
-        return _host(parts[0])
+        return Server(parts[0])
     names = [*members(parts[0], "env")] if isinstance(parts[0], Member | Index) else []
-    return f"the server that env {names[0]} names" if names and names[0] else ""
+    return Server(variable=names[0] if names and names[0] != ANY_MEMBER else "")
+
+
+def _ends_host(rest: Sequence[object]) -> bool:
+    """Return whether what stands behind a part of an address is no more of the host's name."""
+    return not rest or (isinstance(rest[0], str) and rest[0][:1] in {"/", "?", "#", ":"})
+
+
+def _called(url: Value) -> str:
+    server = server_of(url)
+    if server.variable:
+        return f"the server that env {server.variable} names"
+    return _host(server.address)
 
 
 def _host(text: str) -> str:

@@ -67,7 +67,7 @@ def remove_key(document: Document, path: Path) -> Edit:
     """Return the edit that takes a key away, with its lines; comments above it stay.
 
     Raises:
-        CannotEdit: there is no such key, or it stands in brackets.
+        CannotEdit: there is no such key, or it cannot be told from what stands beside it.
     """
     node: Any = document.root
     for key in path[:-1]:
@@ -75,16 +75,28 @@ def remove_key(document: Document, path: Path) -> Edit:
     name = str(path[-1])
     if not isinstance(node, Map) or name not in node:
         raise CannotEdit(f"there is no '{'.'.join(map(str, path))}'")
-    if document.source[node.mark.start] == "{":
-        raise CannotEdit(f"'{name}' stands in brackets; set the whole map instead")
     if len(node) == 1:
         raise CannotEdit(f"'{name}' is all there is; remove what holds it instead")
+    if document.source[node.mark.start] == "{":
+        return _remove_in_brackets(document.source, node, name)
     source, key_at = document.source, node.keys_at[name]
     start = source.rfind("\n", 0, key_at.start) + 1
     if source[start : key_at.start].strip():
         raise CannotEdit(f"'{name}' shares its line with something else")
     end = _line_end(source, content_end(source, node.values_at[name]))
     return Edit(start, min(end + 1, len(source)), "")
+
+
+def _remove_in_brackets(source: str, node: Map, name: str) -> Edit:
+    """Return the edit that takes an entry away with the comma behind it, or before the last one."""
+    if "#" in source[node.mark.start : node.mark.end]:
+        raise CannotEdit(f"'{name}' stands in brackets with comments; edit it by hand")
+    names = list(node)
+    at = names.index(name)
+    if at < len(names) - 1:
+        return Edit(node.keys_at[name].start, node.keys_at[names[at + 1]].start, "")
+    before = content_end(source, node.values_at[names[at - 1]])
+    return Edit(before, content_end(source, node.values_at[name]), "")
 
 
 def _replace(document: Document, node: Map, key: str, text: str) -> Edit:

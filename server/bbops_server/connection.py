@@ -8,10 +8,6 @@ of it costs a request a timer: one sweeper looks at all connections about once a
 from __future__ import annotations
 
 import asyncio
-import fcntl
-import struct
-import sys
-import termios
 from enum import IntEnum
 from typing import Any, Final
 from urllib.parse import unquote
@@ -82,6 +78,7 @@ class Connection(HttpToolsProtocol):
     wants_upgrade = False
     running: RequestResponseCycle | None = None  # `cycle` is the newest, which may wait for it
     last_words = b""
+    leaves = False
     _mark: object = None
     _since = 0.0
     _had = 0
@@ -231,10 +228,29 @@ class Connection(HttpToolsProtocol):
         else:
             super().shutdown()
 
+    def leave(self, idle_seconds: float) -> None:
+        """End with the next answer, which says so; without one, once it was idle for so long.
+
+        A client that hears `connection: close` sends nothing more here, so nothing is lost.
+        """
+        self.leaves, self.idle_seconds = True, idle_seconds
+        self._say_last()
+
+    def _say_last(self) -> None:
+        """Let the answer under way say that it is the last, unless a request waits behind it."""
+        one = self.running
+        if self.leaves and one is not None and one is self.cycle and not one.response_started:
+            one.keep_alive = False
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        if self.leaves:  # soon: what came together with this request is parsed first
+            self.loop.call_soon(self._say_last)
+        super()._start_asgi_task(cycle, app)
+
     def look(self, now: float) -> None:
         """End what has waited too long; called now and then."""
-        if self.transport.get_write_buffer_size():
-            unsent = self.transport.get_write_buffer_size() + _held_by_kernel(self.transport)
+        if held := self.transport.get_write_buffer_size():
+            unsent = held + descriptors.unsent_bytes(self.transport)
             if self._is_slow(now, self.transport, -unsent, self.answer_seconds):
                 self.transport.abort()
         elif self.stage == Stage.REFUSED:
@@ -249,7 +265,8 @@ class Connection(HttpToolsProtocol):
             if self._is_slow(now, self.cycle, self.arrived, self.body_seconds):
                 self.refuse("the body of the request took too long", 408)
         elif self._is_idle():
-            if self._is_slow(now, self.running or self.flow, 0, self.idle_seconds):
+            is_late = self._is_slow(now, self.running or self.flow, 0, self.idle_seconds)
+            if is_late and not descriptors.unread_bytes(self.transport):
                 self.transport.close()
         else:
             self._mark = None
@@ -365,11 +382,3 @@ def _words(status: int, message: str) -> bytes:
     body = _encode({"error": {"code": code_of(status), "message": message}})
     head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
     return STATUS_LINE[status] + head % len(body) + body
-
-
-def _held_by_kernel(transport: asyncio.Transport) -> int:
-    """Return the bytes that the client's machine has not taken: its kernel fills before ours."""
-    descriptor = transport.get_extra_info("socket").fileno()
-    if sys.platform != "linux":
-        return 0
-    return int(struct.unpack("i", fcntl.ioctl(descriptor, termios.TIOCOUTQ, bytes(4)))[0])

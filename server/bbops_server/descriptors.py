@@ -1,9 +1,13 @@
-"""File descriptors of this process: how many connections they are enough for."""
+"""File descriptors of this process: how many connections they are for, and what these hold."""
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
 import logging
 import resource
+import sys
+import termios
 from contextlib import suppress
 from typing import Final
 
@@ -48,3 +52,18 @@ def warn(now: float) -> None:
         " (raise the limit: 'ulimit -n', or LimitNOFILE of a systemd unit)",
         most_connections(),
     )
+
+
+def unsent_bytes(transport: asyncio.Transport) -> int:
+    """Return the bytes that the client's machine has not taken: its kernel fills before ours."""
+    return _ask_kernel(transport, termios.TIOCOUTQ) if sys.platform == "linux" else 0
+
+
+def unread_bytes(transport: asyncio.Transport) -> int:
+    """Return the bytes that have arrived and that nobody has read."""
+    return _ask_kernel(transport, termios.FIONREAD)
+
+
+def _ask_kernel(transport: asyncio.Transport, what: int) -> int:
+    descriptor = transport.get_extra_info("socket").fileno()
+    return int.from_bytes(fcntl.ioctl(descriptor, what, bytes(4)), sys.byteorder)

@@ -4,128 +4,169 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
-from socket import socket
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from time import monotonic
+from typing import Final
 
-from bbops.errors import BbopsError
-from bbops_server.accounts.kept import must_hold_accounts
-from bbops_server.binding import bind, require_https
+from bbops.errors import ServerError
+from bbops_server.accounts.kept import must_hold_accounts, note_fresh
+from bbops_server.binding import find_sockets, require_https
+from bbops_server.handover import place
+from bbops_server.handover.activated import take_sockets
+from bbops_server.handover.offering import Offer, Successor
+from bbops_server.handover.seat import Seat
+from bbops_server.handover.taking import Predecessor
+from bbops_server.handover.words import Handed
+from bbops_server.host.files import note_holder
 from bbops_server.host.log import start_logging
 from bbops_server.live.plane import Plane
-from bbops_server.reconciler.asked import StatusSource
-from bbops_server.settings import Settings, WebhookEvent
+from bbops_server.running import Following, Make, Running, Sockets
+from bbops_server.settings import Settings
 
-if TYPE_CHECKING:
-    from bbops_server.control.opening import Control
-    from bbops_server.reconciler.loop import Reconciler
+__all__ = ["Following", "Make", "run"]
 
-GRACE_SECONDS = 10.0
-"""How long requests under way may take once the server was told to stop."""
+RESTORE_SECONDS: Final = 5.0
+"""How long connections wait at a start for what was live before; then they are answered 503."""
 
-
-class Following(StatusSource, Protocol):
-    """What works beside the server, and tells the control plane how far it is."""
-
-    def reconcilers(self) -> Iterable[Reconciler]:
-        """Return the loop of every project."""
-        ...
-
-    def inform(self, reconciler: Reconciler, event: WebhookEvent, told: Mapping[str, Any]) -> None:
-        """Let others know what happened to a project."""
-        ...
-
-    async def run(self) -> None:
-        """Work until cancelled. When it fails, so does the server."""
-        ...
+_LOOK_SECONDS: Final = 0.1
 
 
-Make = Callable[[Plane], Following]
-"""Makes what follows the source, once every process has started."""
-
-
-async def run(settings: Settings, load: Callable[[], Make]) -> None:
-    """Serve until SIGTERM or SIGINT, then drain and return.
+async def run(settings: Settings, load: Callable[[], Make], seat: Seat | None = None) -> None:
+    """Serve until SIGTERM, SIGINT or a successor, then drain and return.
 
     Args:
         settings: its state folder exists; a port of 0 becomes a free one, see `Plane.settings`.
         load: imports what `Make` needs; it runs in a thread while the processes start.
+        seat: the place in the state folder; without one nobody replaces it, or is replaced.
 
     Raises:
-        BbopsError: a port is taken, a process does not start, or the state cannot be used.
+        BbopsError: a port is taken, a process does not start, or the state cannot be used. A
+            server whose place was to be taken serves on.
     """
     start_logging()
     require_https(settings)
     must_exist = must_hold_accounts(settings.state, in_file=settings.accounts is None)
+    if not must_exist:
+        note_fresh(settings.state)
     stopped = asyncio.Event()
     _on_signal(stopped.set)
-    with ExitStack() as sockets:
-        data = sockets.enter_context(bind(settings.host, settings.port, option="--port"))
-        control = sockets.enter_context(
-            bind(settings.control_host, settings.control_port, option="--control-port")
-        )
-        ports = data.getsockname()[1], control.getsockname()[1]
-        plane = Plane(replace(settings, port=ports[0], control_port=ports[1]), data)
-        make, _ = await asyncio.gather(asyncio.to_thread(load), plane.start())
-        following = make(plane)
-        work = asyncio.create_task(following.run())  # projects answer before the control plane
-        opened = await _open(plane, following, work, must_exist=must_exist)
-        await _serve(Parts(plane, opened, work, Sockets(data, control)), stopped)
+    with ExitStack() as held:
+        sockets = await _find_sockets(settings, seat)
+        for one in sockets:
+            held.enter_context(one)
+        ports = sockets.data.getsockname()[1], sockets.control.getsockname()[1]
+        plane = Plane(replace(settings, port=ports[0], control_port=ports[1]), sockets.data)
+        async with _offered(sockets, seat) as offer:
+            make, _ = await asyncio.gather(asyncio.to_thread(load), plane.start())
+            running = Running(plane, make, sockets, must_exist=must_exist)
+            async with running.whole():
+                if seat is None or seat.predecessor is None:
+                    await _start(running)
+                else:
+                    await _take_over(running, seat, seat.predecessor, stopped)
+            await _serve(running, stopped, offer)
 
 
-class Sockets(NamedTuple):
-    """The listening sockets of both planes."""
-
-    data: socket
-    control: socket
-
-
-class Parts(NamedTuple):
-    """What runs until the server is told to stop."""
-
-    plane: Plane
-    control: Control
-    work: asyncio.Task[None]
-    sockets: Sockets
+async def _start(running: Running) -> None:
+    """Serve what was live before; who comes meanwhile waits."""
+    plane = running.plane
+    plane.owned.set()
+    plane.alone.set()
+    await running.until(running.following.restored(), RESTORE_SECONDS)
+    await plane.listen()
+    await running.open()
 
 
-def _open_control(plane: Plane, following: Following, *, must_exist: bool) -> Control:
-    """Import Litestar and SQLAlchemy, which takes longer than a process takes to start; open it."""
-    from bbops_server.control.opening import open_control  # noqa: PLC0415
+async def _take_over(
+    running: Running, seat: Seat, before: Predecessor, stopped: asyncio.Event
+) -> None:
+    """Be ready beside a server, then take its place.
 
-    return open_control(plane, following, must_exist=must_exist)
+    Raises:
+        BbopsError: this one cannot serve what that one does, which therefore serves on.
+    """
+    plane, following = running.plane, running.following
+    await running.until(following.warm())
+    if stopped.is_set():
+        raise ServerError("it was stopped before it took over", hint="the server before serves on")
+    await before.give_up()
+    note_holder(seat.lock)
+    await running.until(following.warm())  # it may have published since
+    plane.owned.set()
+    await running.until(following.restored(), RESTORE_SECONDS)
+    await running.open(goes_on=True)
+    await plane.listen()
+    await before.leave()
+    plane.alone.set()
 
 
-async def _open(
-    plane: Plane, following: Following, work: asyncio.Task[None], *, must_exist: bool
-) -> Control:
-    try:
-        control = await asyncio.to_thread(_open_control, plane, following, must_exist=must_exist)
-    except BbopsError:
-        work.cancel()
-        await asyncio.wait({work})
-        await plane.stop(0)
-        raise
-    plane.settings = replace(plane.settings, setup_url=control.setup_url)
-    plane.opened.set()
-    return control
+async def _serve(running: Running, stopped: asyncio.Event, offer: Offer | None) -> None:
+    """Serve until told to stop, or until a successor does; then end."""
+    if offer is not None:
+        offer.open()
+    while (successor := await _find_successor(running, stopped, offer)) is not None:
+        await running.give_up()
+        if await successor.takes_over():
+            await running.leave()
+            return
+        await running.take_back()
+    if offer is not None:
+        offer.is_ready = False
+    await running.stop()
 
 
-async def _serve(parts: Parts, stopped: asyncio.Event) -> None:
-    plane, control, work, sockets = parts
-    serving = control.server.start(sockets.control)
+async def _find_successor(
+    running: Running, stopped: asyncio.Event, offer: Offer | None
+) -> Successor | None:
+    """Serve until a successor is ready, and return it; None once this server is to end."""
     told = asyncio.create_task(stopped.wait())
-    await asyncio.wait({told, work, serving}, return_when=asyncio.FIRST_COMPLETED)
-    failed = work.done()
-    sockets.data.close()  # nobody shall queue behind processes that leave
-    for task in (work, told):
+    if offer is None:
+        await running.serve(told)
+        told.cancel()
+        return None
+    wanted = asyncio.create_task(offer.wanted())
+    await running.serve(told, wanted)
+    is_wanted = wanted.done() and not told.done()
+    for task in (told, wanted):
         task.cancel()
-    await asyncio.gather(plane.stop(GRACE_SECONDS), control.stop(GRACE_SECONDS))
-    await asyncio.wait({work, told})
-    if failed:
-        await work
+    return wanted.result() if is_wanted else None
+
+
+@asynccontextmanager
+async def _offered(sockets: Sockets, seat: Seat | None) -> AsyncIterator[Offer | None]:
+    """Let successors ask while the block runs."""
+    if seat is None or seat.listening is None:
+        yield None
+        return
+    data, control = sockets
+    handed = Handed(data.fileno(), control.fileno(), seat.lock, seat.listening.fileno())
+    offer = Offer(handed, seat.listening)
+    try:
+        yield offer
+    finally:
+        is_last = offer.has_served and not offer.is_in_use
+        await offer.close()
+        if is_last:
+            place.remove(seat.state)
+
+
+async def _find_sockets(settings: Settings, seat: Seat | None) -> Sockets:
+    """Return the listening sockets of both planes.
+
+    Raises:
+        ServerError: a port is taken; one of a server that was killed is waited for.
+    """
+    before = seat.predecessor.sockets if seat and seat.predecessor else ()
+    given, until = take_sockets(), monotonic() + (seat.patience_seconds if seat else 0)
+    while True:
+        try:
+            return Sockets(*find_sockets(settings, before, given))
+        except ServerError:
+            if monotonic() > until:
+                raise
+        await asyncio.sleep(_LOOK_SECONDS)
 
 
 def _on_signal(callback: Callable[[], None]) -> None:

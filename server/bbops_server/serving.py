@@ -14,7 +14,11 @@ from bbops_server import descriptors
 from bbops_server.binding import BACKLOG
 from bbops_server.connection import Connection
 
+IDLE_SECONDS = 5.0
+"""How long a connection without a request stays open once others are to be served elsewhere."""
+
 _LOOKS_AT_ONCE = 500
+_LEFT_SECONDS = 0.02
 
 
 class Server(uvicorn.Server):
@@ -48,12 +52,36 @@ class Server(uvicorn.Server):
         """Look at every connection about once a second; uvicorn ticks ten times a second."""
         if counter % self.ticks_per_look == 0:
             now = asyncio.get_running_loop().time()
-            for number, connection in enumerate(tuple(self.server_state.connections)):
+            for number, connection in enumerate(self._connections()):
                 if number % _LOOKS_AT_ONCE == _LOOKS_AT_ONCE - 1:
                     await asyncio.sleep(0)
-                if isinstance(connection, Connection):
-                    connection.look(now)
+                connection.look(now)
         return await super().on_tick(counter)
+
+    async def leave(self, seconds: float, *, idle_seconds: float = IDLE_SECONDS) -> None:
+        """Accept no more, and return once every connection and request has ended, or is late.
+
+        No request is lost: what is under way is answered, and what comes on a connection that
+        stays open; each such answer says that it is the last one.
+
+        Args:
+            seconds: how long that may take.
+            idle_seconds: how long a connection has no request before it is closed.
+        """
+        if not self.started:
+            return
+        self.ticks_per_look = 1
+        for server in self.servers:
+            server.close()
+        until, state = asyncio.get_running_loop().time() + seconds, self.server_state
+        while (state.connections or state.tasks) and asyncio.get_running_loop().time() < until:
+            for connection in self._connections():
+                if not connection.leaves:
+                    connection.leave(idle_seconds)
+            await asyncio.sleep(_LEFT_SECONDS)
+
+    def _connections(self) -> list[Connection]:
+        return [one for one in self.server_state.connections if isinstance(one, Connection)]
 
     async def stop(self, grace_seconds: float) -> None:
         """Accept no more, and wait until what was asked is answered, at most for the grace."""

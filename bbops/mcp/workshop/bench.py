@@ -21,6 +21,7 @@ from bbops.git.writing import BBOPS, Identity
 from bbops.mcp.tool import Call, Refused
 from bbops.project import Project
 from bbops.resources.project import Engine
+from bbops.tree import Tree
 
 Weigh = Callable[[Project], Mapping[str, Any]]
 """Asks the live data what would become of it: as `bbops db plan --json` says it."""
@@ -118,7 +119,7 @@ class Bench:
         """Return the project's files in a commit, or in a tree of the whole repository."""
         return GitTree(self.store, commit, branch=self.live, under=self.folder)
 
-    def check(self, tree: GitTree) -> tuple[Project | None, tuple[Diagnostic, ...]]:
+    def check(self, tree: Tree) -> tuple[Project | None, tuple[Diagnostic, ...]]:
         """Return the project of a tree, and what is wrong with it."""
         base = self.accepted
         return check(tree, self.cache, database=self.engine, off=self.off, base=base)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from bbops.authoring.changing import Change as Authored
 from bbops.authoring.changing import ChangedTree
+from bbops.authoring.columns import rename_column
 from bbops.authoring.folder import Folder
 from bbops.authoring.formatting import order_in
 from bbops.authoring.moving import move
@@ -29,6 +30,8 @@ MOST_FILES: Final = 2_000
 MOST_BYTES: Final = 8 << 20
 """Of all files that one plan changes."""
 DEEPEST: Final = 60
+_OF_COLUMN: Final = 2
+"""Entries of the path of a column: `columns` and its name."""
 
 Bytes = Mapping[str, bytes | None]
 """New bytes by path from the project's root; None takes the file away."""
@@ -139,6 +142,10 @@ def _delete(tree: Tree, ref: Ref, one: Change) -> Bytes:
 def _rename(tree: Tree, ref: Ref, one: Change) -> Bytes:
     _require_there(tree, ref)
     if one.path:
+        if ref.kind == "table" and one.path[0] == "columns" and len(one.path) == _OF_COLUMN:
+            change = Authored(Folder(Path(), tree))
+            rename_column(change, Name(ref.folder, ref.name), str(one.path[1]), one.to)
+            return change.files
         return _write_inside(tree, ref, lambda root: rename_in(root, one.path, one.to))
     if ref.kind == SETTINGS:
         raise BbopsError("the settings have no name")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from bbops.authoring.changing import ChangedTree
 from bbops.errors import DatabaseError
 from bbops.git.writing import NOTHING, put_files, write_blobs
 from bbops.mcp.project.preview_changes import Consequence, Migration, Preview, Wanted
@@ -22,6 +23,7 @@ from bbops.plan.plan import plan as compare
 from bbops.plan.render import words
 from bbops.plan.tables import TableChange
 from bbops.project import Project
+from bbops.tree import Tree
 
 MOST_DIFF: Final = 12_000
 MOST_TOLD: Final = 25
@@ -59,12 +61,13 @@ def preview(bench: Bench, plan: Plan, draft: str, files: Bytes) -> Preview:
     text, is_cut = cut(diff(bench, plan.base, plan.tree), MOST_DIFF)
     diagnostics, _ = tell(found, Fixes(tree).find)
     follows = find_consequences(bench, plan.base, project) if project else None
+    told = _tell(follows) if follows else _tell_rows(bench, plan.base, tree)
     return Preview(
         plan=str(plan), base=plan.base, draft=draft, ok=project is not None, diff=text,
         is_diff_cut=is_cut, diagnostics=diagnostics,
         files={path: "removed" if data is None else "written" for path, data in files.items()},
         summary=words.summary(follows) if follows else "it would not work: see the diagnostics",
-        **(_tell(follows) if follows else {}),
+        **told,
     )  # fmt: skip
 
 
@@ -80,6 +83,18 @@ def find_consequences(bench: Bench, base: str, then: Project) -> Consequences | 
         return complete(found, read_answer(bench.weigh(then)))
     except DatabaseError:  # it is away: what is known without it is better than nothing
         return found
+
+
+def _tell_rows(bench: Bench, base: str, then: Tree) -> dict[str, Any]:
+    """Return what becomes of rows, where all that is wrong stands outside of tables."""
+    now, _ = bench.check(_tables_alone(bench.tree(bench.fork(base))))
+    head, _ = bench.check(_tables_alone(then))
+    return {"migration": migrations(compare(now, head).tables)} if now and head else {}
+
+
+def _tables_alone(tree: Tree) -> Tree:
+    others = [one.path for one in tree.entries() if not one.path.startswith("tables/")]
+    return ChangedTree(tree, dict.fromkeys(others) | {"project.yaml": b"bbops: 1\nname: tables\n"})
 
 
 def _tell(found: Consequences) -> dict[str, Any]:

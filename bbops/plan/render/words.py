@@ -72,9 +72,9 @@ def approvals(plan: Plan) -> str:
         return "cannot go live as it is"
     who = "a person or an agent" if plan.rules.agents == "merge" else "a person"
     if verdict.approvals:
-        return f"needs {plural(verdict.approvals, 'approval')}, {who} merges it"
+        return f"needs {plural(verdict.approvals, 'approval')}; {who} merges it"
     if plan.rules.main == "proposals":
-        return f"needs a proposal, {who} merges it"
+        return f"needs a proposal; {who} merges it"
     return "needs no approval"
 
 

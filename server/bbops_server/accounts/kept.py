@@ -10,12 +10,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from bbops.disk import make_private
+from bbops.disk import make_private, remove_file
 from bbops.errors import DatabaseError
 from bbops_server.host.files import CONTROL_FILE
 
 MARK: Final = "accounts-exist"
 """An empty file in the state folder: somebody has had an account."""
+
+FRESH: Final = "accounts-new"
+"""An empty file in the state folder: a first start has not made its control database yet."""
 
 FILE: Final = f"{CONTROL_FILE}.sqlite"
 _LIVE: Final = ("publication.json", "data.sqlite")
@@ -39,6 +42,7 @@ def must_hold_accounts(state: Path, *, in_file: bool = True) -> bool:
         return True
     return (
         in_file
+        and not (state / FRESH).exists()
         and not _is_there(state)
         and any(
             (folder / name).exists()
@@ -52,6 +56,19 @@ def note_accounts(state: Path) -> None:
     """Remember that somebody has an account."""
     with suppress(OSError):  # a full disk is told of by who needs it
         make_private(state / MARK)
+
+
+def note_fresh(state: Path) -> None:
+    """Remember that a first start makes the control database, after it has published projects."""
+    if not _is_there(state):
+        with suppress(OSError):
+            make_private(state / FRESH)
+
+
+def note_opened(state: Path) -> None:
+    """Remember that the control database has been made: were it gone, set-up would stay closed."""
+    with suppress(OSError):
+        remove_file(state / FRESH)
 
 
 def require_file(state: Path) -> None:

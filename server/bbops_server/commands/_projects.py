@@ -13,7 +13,7 @@ import click
 from bbops.database.place import Place, PostgresPlace
 from bbops.errors import ServerError
 from bbops_server.commands._options import require_platform
-from bbops_server.host.files import PLACE_FILE
+from bbops_server.host.files import PLACE_FILE, note_holder
 
 where_state = click.option(
     "--state", type=click.Path(path_type=Path), metavar="DIR",
@@ -142,27 +142,44 @@ def name_of(folder: Path) -> str:
         return "data"
 
 
-def hold_state(state: Path, *, cure: str) -> None:
+def hold_state(state: Path, *, cure: str) -> int:
     """Keep every other server and restore away from this folder, as long as the process lives.
 
     Args:
         state: must exist.
         cure: what to do when another process has it; `{process}` stands for its number.
 
+    Returns:
+        The descriptor that holds it.
+
     Raises:
         ServerError: another one has it.
     """
+    lock = lock_state(state)
+    if lock is None:
+        raise ServerError(
+            f"another server uses the state folder '{state}'",
+            hint=cure.format(process=read_holder(state) or "?"),
+        )
+    return lock
+
+
+def lock_state(state: Path) -> int | None:
+    """Return a descriptor that locks the folder while it is open; None where another one does."""
     import fcntl  # noqa: PLC0415 - Windows has none, and shows --help all the same
 
-    descriptor = os.open(state / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = os.open(state / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        process = os.read(descriptor, 20).decode().strip() or "?"
-        os.close(descriptor)
-        raise ServerError(
-            f"another server uses the state folder '{state}'", hint=cure.format(process=process)
-        ) from None
-    with suppress(OSError):  # the disk is full, and the lock holds all the same
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        os.close(lock)
+        return None
+    note_holder(lock)
+    return lock
+
+
+def read_holder(state: Path) -> int:
+    """Return the process that has locked the folder; 0 where it has not said so."""
+    with suppress(OSError, ValueError):
+        return int((state / "lock").read_text())
+    return 0

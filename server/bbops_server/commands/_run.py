@@ -9,9 +9,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from bbops.database.place import name_database
-from bbops_server.commands._projects import hold_state
 from bbops_server.commands._report import Terminal, print_json
-from bbops_server.host.files import note_schema
+from bbops_server.commands._seat import take_seat
 from bbops_server.host.secrets import Secrets
 from bbops_server.live.plane import Plane
 from bbops_server.main import Make, run
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
     from bbops_server.reconciler.sources import Source
     from bbops_server.server_file.model import ServerFile
 
-HELD = "stop it, or give this one its own with --state DIR"
-"""What to do when another server uses a state folder."""
-
 
 def run_project(
     settings: Settings,
@@ -36,6 +32,7 @@ def run_project(
     as_json: bool,
     tips: str = "",
     file: tuple[ServerFile, Options] | None = None,
+    replaces: bool = False,
 ) -> None:
     """Serve one project until SIGTERM or Ctrl-C, then drain and return.
 
@@ -46,11 +43,12 @@ def run_project(
         as_json: whether events are told as JSON.
         tips: said once the first release is live.
         file: the settings that are followed while it runs, and where they are.
+        replaces: whether it takes the place of a server that runs.
 
     Raises:
         BbopsError: it cannot start; says what is in the way.
     """
-    hold_state(settings.state, cure=HELD)
+    seat = take_seat(settings.state, replaces=replaces, hands_over=settings.mode == "serve")
     secrets = Secrets.open(project.state)
     tell: Tell = print_json if as_json else Terminal(mode=settings.mode, tips=tips)
 
@@ -65,8 +63,8 @@ def run_project(
                 followed = _followed(*file, plane) if file else None
                 if followed is not None:
                     await followed.begin(projects)
-                note_schema(project.state, project.schema)
                 projects.start(Workshop(project, source, plane, secrets))
+                projects.begun.set()
                 await plane.opened.wait()
                 projects.announce(_serving(plane, source.shown, str(project.postgres or "")))
                 going_on = [
@@ -79,7 +77,7 @@ def run_project(
 
         return make
 
-    asyncio.run(run(settings, load))
+    asyncio.run(run(settings, load, seat))
 
 
 def _followed(file: ServerFile, options: Options, plane: Plane) -> FollowedSettings:
@@ -88,9 +86,11 @@ def _followed(file: ServerFile, options: Options, plane: Plane) -> FollowedSetti
     return FollowedSettings(options, file, plane)
 
 
-def run_file(settings: Settings, file: ServerFile, options: Options, *, as_json: bool) -> None:
+def run_file(
+    settings: Settings, file: ServerFile, options: Options, *, as_json: bool, replaces: bool = False
+) -> None:
     """Serve the projects of a file, as it is now and will be. Raises as `run_project`."""
-    hold_state(settings.state, cure=HELD)
+    seat = take_seat(settings.state, replaces=replaces)
     tell: Tell = print_json if as_json else Terminal(mode=settings.mode)
 
     def load() -> Make:
@@ -107,17 +107,21 @@ def run_file(settings: Settings, file: ServerFile, options: Options, *, as_json:
                 shown = name_database(url) if url else ""
                 projects.announce(_serving(plane, str(options.path), shown))
 
+            async def send(outbox: Outbox) -> None:
+                await plane.owned.wait()
+                await outbox.run()
+
             async def work(projects: Projects) -> None:
                 projects.outbox = Outbox(lambda: plane.settings)
                 await asyncio.gather(
-                    announce(projects), followed.run(projects), projects.outbox.run()
+                    announce(projects), followed.run(projects), send(projects.outbox)
                 )
 
             return Projects(tell, work)
 
         return make
 
-    asyncio.run(run(settings, load))
+    asyncio.run(run(settings, load, seat))
 
 
 def _serving(plane: Plane, source: str, database: str) -> Serving:

@@ -69,12 +69,16 @@ def check_schema(_: click.Context, __: click.Parameter, value: str) -> str:
     "--settings", "file", metavar="FILE", type=click.Path(path_type=Path),
     help="What server.yaml may say beside projects; followed while it runs.",
 )  # fmt: skip
+@click.option(
+    "--replace", "replaces", is_flag=True,
+    help="Take the place of the server that runs on this state folder; nobody is refused.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON per event.")
 @click.pass_context
 def command(
     context: click.Context, /, repository: str, state: Path | None, branch: str, path: str,
-    poll: float, control_url: str, schema: str, file: Path | None, *, as_json: bool,
-    **_of_server: Any,
+    poll: float, control_url: str, schema: str, file: Path | None, *, replaces: bool,
+    as_json: bool, **_of_server: Any,
 ) -> None:  # fmt: skip
     """Serve REPOSITORY (by default this folder) and follow its branch.
 
@@ -85,6 +89,9 @@ def command(
 
     The data is a SQLite file in the state folder, or a schema of the PostgreSQL database that the
     variable DATABASE_URL names (with the extra 'postgres').
+
+    With --replace it starts beside the server that runs on the same state folder, takes its sockets
+    once it is ready, and lets it end; where it does not get ready, that one serves on.
 
     A file such as server.yaml, or a folder that holds one, is a server of several projects; what
     changes in it is in force within a second.
@@ -100,7 +107,7 @@ def command(
 
     require_git()
     if (several := find_file(repository)) is not None:
-        serve_file(context, several, state, poll, as_json=as_json)
+        serve_file(context, several, state, poll, replaces=replaces, as_json=as_json)
         return
     require_branch(branch)
     address = Address.parse(repository)
@@ -134,7 +141,7 @@ def command(
     database = settings.database_url
     postgres = read_url(database, schema) if database else None
     project = ProjectSettings(state, branch=branch, path=path, postgres=postgres)
-    run_project(settings, project, source, as_json=as_json, file=followed)
+    run_project(settings, project, source, as_json=as_json, file=followed, replaces=replaces)
 
 
 def read_settings(path: Path) -> ServerFile:
@@ -159,8 +166,9 @@ def find_file(given: str) -> Path | None:
 
 
 def serve_file(
-    context: click.Context, path: Path, state: Path | None, poll: float, *, as_json: bool
-) -> None:
+    context: click.Context, path: Path, state: Path | None, poll: float, *, replaces: bool,
+    as_json: bool,
+) -> None:  # fmt: skip
     """Serve the projects of a file.
 
     Raises:
@@ -189,7 +197,8 @@ def serve_file(
         own["database_url"] = read_url(url, "").url
     folder = state_folder(path.parent, state, inside=path.parent)
     settings = server_settings(read.file, folder, own)
-    run_file(settings, read.file, Options(path, poll, own), as_json=as_json)
+    options = Options(path, poll, own)
+    run_file(settings, read.file, options, as_json=as_json, replaces=replaces)
 
 
 def given_options(context: click.Context) -> dict[str, Any]:

@@ -6,13 +6,13 @@ import asyncio
 import logging
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from bbops.database.place import PostgresPlace
 from bbops.errors import DatabaseError, ServerError
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import ControlAway
-from bbops_server.accounts.kept import note_accounts, refuse_nobody
+from bbops_server.accounts.kept import note_accounts, note_opened, refuse_nobody
 from bbops_server.control.app import create_control
 from bbops_server.control.closed import closed
 from bbops_server.control.desk import Desk
@@ -24,6 +24,10 @@ from bbops_server.live.plane import Plane
 from bbops_server.reconciler.asked import StatusSource
 from bbops_server.serving import Server
 
+_IDLE_SECONDS: Final = 1.0
+"""How long a connection without a request keeps the next server waiting; browsers have some."""
+
+_LAST_SECONDS: Final = 1.0
 _log = logging.getLogger(__name__)
 
 
@@ -37,21 +41,32 @@ class Control:
     book: Book | None = None
     git: GitHttp | None = None
 
+    async def hand_over(self, seconds: float) -> None:
+        """Answer what was asked, and close the book; whoever comes next waits for a successor."""
+        await self.server.leave(seconds, idle_seconds=_IDLE_SECONDS)
+        await self._close(_LAST_SECONDS)
+
     async def stop(self, grace_seconds: float) -> None:
         """Answer what was asked, and close the book."""
+        await self._close(grace_seconds)
+        if self.book is not None:
+            remove_local_key(self.state)
+
+    async def _close(self, grace_seconds: float) -> None:
         if self.git is not None:
             await self.git.stop()
         await self.server.stop(grace_seconds)
         if self.book is not None:
             await asyncio.to_thread(self.book.close)
-            remove_local_key(self.state)
 
 
 class Projects(StatusSource, repository.Projects, Protocol):
     """What is told of the projects, and what follows them."""
 
 
-def open_control(plane: Plane, projects: Projects, *, must_exist: bool = False) -> Control:
+def open_control(
+    plane: Plane, projects: Projects, *, must_exist: bool = False, goes_on: bool = False
+) -> Control:
     """Return the control plane, ready to listen. Blocks.
 
     Where its accounts cannot be used it says nothing but that: the projects go on.
@@ -60,6 +75,7 @@ def open_control(plane: Plane, projects: Projects, *, must_exist: bool = False) 
         plane: the data plane.
         projects: what is told of, and followed.
         must_exist: whether there are accounts already, so that set-up stays closed.
+        goes_on: whether the address was handed over by a server before.
 
     Raises:
         BbopsError: the state folder cannot be used.
@@ -71,9 +87,11 @@ def open_control(plane: Plane, projects: Projects, *, must_exist: bool = False) 
     except DatabaseError as error:
         _log.error("the control plane is closed: %s; %s", error.message, error.hint)
         return Control(Server(closed), settings.state)
+    note_opened(settings.state)
     note_schema(settings.state, accounts.schema if accounts else None, CONTROL_FILE)
     try:
-        key = write_local_key(settings.state, settings.control_here, settings.control_url)
+        here, shown = settings.control_here, settings.control_url
+        key = write_local_key(settings.state, here, shown, goes_on=goes_on)
     except OSError as error:
         reason = (error.strerror or "no reason given").lower()
         raise ServerError(f"cannot write into '{settings.state}': {reason}") from None

@@ -49,6 +49,9 @@ class Answering:
             await self._answer(wire)
         except Exception:  # noqa: BLE001 - the next request is another one
             _log.exception("a request of a draft failed")
+        else:
+            self._under_way.discard(task)
+            await wire.linger()
         finally:
             self._under_way.discard(task)
             wire.close()

@@ -75,6 +75,8 @@ class DataProcess:
             return await answer_about_keys(self._live(request), request)
         elif verb == "listen":
             self._server.start(self._listening)
+        elif verb == "leave":
+            await self._server.leave(request["seconds"])
         elif verb == "stop":
             await self.stop(request["grace_seconds"])
         elif verb != "status":

@@ -109,7 +109,11 @@ class GitHttp:
         task = asyncio.create_task(exchange.run())
         self._running.add(task)
         task.add_done_callback(self._running.discard)
-        await task
+        try:
+            await task
+        except asyncio.CancelledError:
+            if not task.cancelled():  # `stop` has not ended it, who asked has
+                raise
 
     def _environment(self, repository: Repository, caller: Caller) -> dict[str, str]:
         who = caller.email or "bbops"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -42,3 +43,10 @@ def note_schema(state: Path, schema: str | None, note: str = PLACE_FILE) -> None
         else:
             state.mkdir(parents=True, exist_ok=True, mode=0o700)
             replace_file(file, schema.encode())
+
+
+def note_holder(lock: int) -> None:
+    """Write this process into the lock of a state folder, given its descriptor."""
+    with suppress(OSError):  # the disk is full, and the lock holds all the same
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)

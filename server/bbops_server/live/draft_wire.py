@@ -6,6 +6,7 @@ What comes from there is not trusted: it is one of these frames, or nothing.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -18,6 +19,7 @@ MOST_FRAME_BYTES: Final = 256 << 10
 """Of a frame; a head is smaller, and its headers were counted."""
 
 _LENGTH_BYTES: Final = 4
+_LINGER_SECONDS: Final = 5.0
 
 Pairs = Annotated[list[tuple[bytes, bytes]], Meta(max_length=200)]
 
@@ -96,6 +98,16 @@ class Wire:
         for at in range(0, last, PIECE_BYTES):
             await self.write(Part(data[at : at + PIECE_BYTES], more=True))
         await self.write(Part(data[last:], more=more))
+
+    async def linger(self) -> None:
+        """Read what still comes, until the other end has closed, and for some seconds at most.
+
+        To close with a body unread would take along the answer that is on its way.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LINGER_SECONDS):
+                while await self.read() is not None:
+                    pass
 
     def close(self) -> None:
         """Let the other end read an end, behind what was written."""

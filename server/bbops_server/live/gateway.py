@@ -17,13 +17,13 @@ from bbops_server.live.directory import Directory
 from bbops_server.live.drafts import Drafts
 from bbops_server.live.forwarded import Proxies
 from bbops_server.live.frontend import CONFIG
+from bbops_server.live.not_ready import answer_not_ready
 from bbops_server.live.swap import Live
 from bbops_server.request_bounds import Trouble, find_trouble
 
 _OF_PROJECTS = frozenset((CONFIG, JWKS))
 _JSON = (b"content-type", b"application/json")
 _NO_STORE = (b"cache-control", b"no-store")
-_NOT_READY = b'{"error":{"code":"notReady","message":"no release is live yet"}}'
 _NO_PROJECT = b'{"error":{"code":"notFound","message":"no project answers here"}}'
 
 Headers = list[tuple[bytes, bytes]]
@@ -68,7 +68,7 @@ class DataPlane(Application):
         if live.refusal is not None:
             await _send(scope, send, 503, live.refusal, [_NO_STORE, *_release(live)])
         elif live.release is None:
-            await _send(scope, send, 503, _NOT_READY, [_NO_STORE, (b"retry-after", b"1")])
+            await answer_not_ready(scope, send)
         else:
             await live.release(scope, receive, send)
 

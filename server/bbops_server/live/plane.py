@@ -6,7 +6,7 @@ import asyncio
 import logging
 import socket
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,6 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from bbops.errors import BbopsError, ServerError
+from bbops_server.live.asking import (
+    LINK_SECONDS,
+    WORD_SECONDS,
+    Ask,
+    ask_all,
+    hold,
+    refusal,
+    start_build,
+    start_data,
+    swap,
+    tell,
+)
 from bbops_server.live.awake import AwakeDrafts
 from bbops_server.live.link import Link
 from bbops_server.live.place import EVERYWHERE, DraftPlace, Place
@@ -23,20 +35,13 @@ from bbops_server.messages import Frame
 from bbops_server.processes import Child, ChildGone, LivingChild
 from bbops_server.settings import Durability, Settings
 
-BUILD_NICENESS = 10
-LINK_SECONDS = 60.0
-WORD_SECONDS = 10.0
-"""How long a process may take for what is only a word."""
-
 HOLD_SECONDS = 10.0
 """How long a project's requests wait at most while its names and types change."""
 
-HOLD_DRAIN_SECONDS = 3.0
-"""How much of that those under way have to end."""
+DRAFT_MOVES = b'{"error":{"code":"draftSleeps","message":"another server takes over; ask again"}}'
+"""What is answered for a draft between two servers."""
 
 _log = logging.getLogger(__name__)
-
-Ask = Callable[..., Awaitable[Frame]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +63,21 @@ class Arrangement:
 class Plane:
     """The build process and the data processes; one that dies is replaced and brought up to date.
 
-    `settings` are those in force: a port of 0 has become the one that was found. `opened` is set
-    once the control plane can be reached, too. `wake` is called when a draft was asked for.
+    `settings` are those in force: a port of 0 has become the one that was found. `wake` is called
+    when a draft was asked for. `opened` is set once the control plane can be reached, too.
+
+    A server that takes over from another one is ready before it may change anything: `owned` is set
+    once the state folder is its own, `alone` once nothing of the other one answers any more, so
+    that what is live may change.
     """
 
     def __init__(self, settings: Settings, listening: socket.socket) -> None:
         """`listening` is inherited by the data processes; nothing is started yet."""
         self.settings = settings
-        self.opened = asyncio.Event()
+        self.opened, self.owned, self.alone = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._is_open = False
+        self.keeps_drafts = False
+        """Whether drafts stay known though nothing follows them: between two servers."""
         self.wake: Callable[[str], None] = lambda _: None
         self._arrangement = Arrangement({"": EVERYWHERE})
         self._drafts: dict[str, Mapping[str, DraftPlace]] = {}
@@ -73,10 +85,10 @@ class Plane:
         self._refusals: dict[str, list[Mapping[str, Any]]] = {}
         self._held: dict[str, float] = {}
         self._publishing: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._build = LivingChild(_start_build, is_quiet_at_work=True)
+        self._build = LivingChild(start_build, is_quiet_at_work=True)
 
         self._shared = Shared(settings.workers) if settings.workers > 1 else None
-        starts = [partial(_start_data, listening, self._shared, n) for n in range(settings.workers)]
+        starts = [partial(start_data, listening, self._shared, n) for n in range(settings.workers)]
         self._data = [LivingChild(start, self._prepare) for start in starts]
         self.awake = AwakeDrafts(self._tell_all, lambda: self.settings.drafts.awake)
 
@@ -86,16 +98,48 @@ class Plane:
         return self._build
 
     async def start(self) -> None:
-        """Start every process; the data processes answer 503 until the first `publish`.
+        """Start every process; the data processes accept nothing before `listen`.
 
         Raises:
             BbopsError: one of them does not start; none is left behind.
         """
         try:
-            await _all(child.start() for child in (self._build, *self._data))
+            await ask_all(child.start() for child in (self._build, *self._data))
         except BbopsError:
             await self.stop(0)
             raise
+
+    async def listen(self) -> None:
+        """Accept connections from now on; a project without a release is answered 503.
+
+        Raises:
+            BbopsError: a process does not answer.
+        """
+        self._is_open = True
+        await self._tell_all({"do": "listen"})
+
+    async def give_up(self) -> None:
+        """End what one server alone may have: the build process, and those of drafts.
+
+        What is live is answered as before.
+        """
+        self.wake = lambda _: None
+        await self._build.stop(WORD_SECONDS)
+        moved = {"do": "draft", "socket": "", "refusal": DRAFT_MOVES, "is_busy": False}
+        for draft in self._draft_places():
+            await self._tell_all({**moved, "project": draft})
+        await self.awake.stop(WORD_SECONDS)
+
+    async def take_back(self) -> None:
+        """Start the build process anew, after `give_up`. Raises as `start`."""
+        self._build = LivingChild(start_build, is_quiet_at_work=True)
+        await self._build.start()
+
+    async def leave(self, seconds: float) -> None:
+        """Accept no more; return once every connection has ended with an answer, or is late."""
+        leaving = {"do": "leave", "seconds": seconds}
+        asked = (child.ask(leaving, timeout_seconds=seconds + WORD_SECONDS) for child in self._data)
+        await asyncio.gather(*asked, return_exceptions=True)
 
     async def arrange(self, arrangement: Arrangement) -> None:
         """Let these projects answer from now on, and no others.
@@ -111,6 +155,8 @@ class Plane:
 
     async def arrange_drafts(self, project: str, drafts: Mapping[str, DraftPlace]) -> None:
         """Let these drafts of a project answer, and no others. Raises as `arrange`."""
+        if self.keeps_drafts:
+            return
         self._drafts[project] = dict(drafts)
         await self._tell_all(self._draft_request())
         await self._forget(set())
@@ -129,7 +175,7 @@ class Plane:
         return {"do": "arrange drafts", "drafts": told, "hosts": self.settings.drafts.hosts}
 
     async def _tell_all(self, request: Frame) -> None:
-        await _all(_tell(child, request) for child in self._data)
+        await ask_all(tell(child, request) for child in self._data)
 
     async def _forget(self, resting: AbstractSet[str]) -> None:
         """Forget what was live of projects and drafts that do not answer, or rest."""
@@ -203,7 +249,7 @@ class Plane:
             # from here on, a process that takes the place of a dead one begins with this release
             self._links[link.project] = link
             self._refusals.pop(link.project, None)
-            await _all(_swap(child, link) for child in self._data)
+            await ask_all(swap(child, link) for child in self._data)
 
     @asynccontextmanager
     async def held(self, project: str) -> AsyncIterator[float]:
@@ -220,7 +266,7 @@ class Plane:
         if project not in drafts:
             self._held[project] = until
         try:
-            await _all(_hold(ask, project, until) for ask in asking)
+            await ask_all(hold(ask, project, until) for ask in asking)
             yield until
         finally:
             self._held.pop(project, None)
@@ -270,7 +316,7 @@ class Plane:
                 await self.awake.refuse(project, diagnostics)
                 return
             told = self._refusals[project] = list(diagnostics)
-            await self._tell_all(_refusal(project, told))
+            await self._tell_all(refusal(project, told))
 
     async def status(self) -> Frame:
         """Return {"release", "replaced", "processes": [{"pid", "release", "in_flight"}]}.
@@ -318,10 +364,11 @@ class Plane:
         for link in tuple(self._links.values()):
             await self._begin_with(child, link)
         for project, diagnostics in tuple(self._refusals.items()):
-            await child.ask(_refusal(project, diagnostics), timeout_seconds=WORD_SECONDS)
+            await child.ask(refusal(project, diagnostics), timeout_seconds=WORD_SECONDS)
         for project, until in tuple(self._held.items()):
-            await _hold(child.ask, project, until)
-        await child.ask({"do": "listen"}, timeout_seconds=LINK_SECONDS)
+            await hold(child.ask, project, until)
+        if self._is_open:
+            await child.ask({"do": "listen"}, timeout_seconds=LINK_SECONDS)
 
     def _hear(self, event: Frame) -> None:
         self.awake.use(event["asked for"])
@@ -338,48 +385,3 @@ class Plane:
             if len(self._links) == 1:
                 raise
             _log.error("project '%s' is not live in a new process: %s", link.project, error)
-
-
-async def _start_data(listening: socket.socket, shared: Shared | None, number: int) -> Child:
-    fds = [listening.fileno()]
-    if shared is None:
-        return await Child.start("bbops_server.data", fds=fds)
-    # a process that takes the place of a dead one goes on with its lane
-    fds.append(shared.descriptor)
-    return await Child.start("bbops_server.data", fds=fds, words=shared.words(number))
-
-
-async def _start_build() -> Child:
-    return await Child.start("bbops_server.build", nice=BUILD_NICENESS)
-
-
-def _refusal(project: str, diagnostics: Sequence[Mapping[str, Any]]) -> Frame:
-    return {"do": "refuse", "project": project, "diagnostics": list(diagnostics)}
-
-
-async def _hold(ask: Ask, project: str, until: float) -> None:
-    seconds = until - asyncio.get_running_loop().time()
-    request = {
-        "do": "hold", "project": project, "seconds": seconds, "drain_seconds": HOLD_DRAIN_SECONDS,
-    }  # fmt: skip
-    await ask(request, timeout_seconds=WORD_SECONDS)
-
-
-async def _tell(child: LivingChild, request: Frame) -> None:
-    await child.ask(request, timeout_seconds=LINK_SECONDS)
-
-
-async def _swap(child: LivingChild, link: Link) -> None:
-    """Swap; a process that was replaced since it linked must link once more."""
-    try:
-        await child.ask(link.swap(), timeout_seconds=WORD_SECONDS)
-    except ServerError:
-        await _tell(child, link.request())
-        await child.ask(link.swap(), timeout_seconds=WORD_SECONDS)
-
-
-async def _all(asked: Iterable[Awaitable[Any]]) -> None:
-    """Wait for all of them, then raise the first error there was."""
-    for outcome in await asyncio.gather(*asked, return_exceptions=True):
-        if isinstance(outcome, BaseException):
-            raise outcome

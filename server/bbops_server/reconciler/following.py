@@ -18,7 +18,6 @@ from bbops.diagnostics import Diagnostic
 from bbops.errors import BbopsError
 from bbops.git.address import Address
 from bbops.render import as_json
-from bbops_server.host.files import note_schema
 from bbops_server.host.secrets import Secrets
 from bbops_server.live.place import EVERYWHERE, Place
 from bbops_server.live.plane import Arrangement, Plane
@@ -71,6 +70,8 @@ class FollowedFile:
     async def run(self, projects: Projects) -> None:
         """Keep the projects as the file says until cancelled. SIGHUP makes it look at once."""
         await self.begin(projects)
+        projects.begun.set()
+        await self.plane.owned.wait()
         await self.follow(projects)
 
     async def begin(self, projects: Projects) -> None:
@@ -138,7 +139,6 @@ class FollowedFile:
         for name in (*changes.removed, *restarted):
             projects.end(name)
         for name in (*changes.added, *restarted):
-            note_schema(settings[name].state, settings[name].schema)
             projects.start(self.workshop(settings[name], new.projects[name]))
         for name in new.projects.keys() - {*changes.added, *restarted}:
             projects.move(settings[name])

@@ -23,11 +23,12 @@ from bbops_server.reconciler.pace import Pace
 from bbops_server.reconciler.publications import add_publication, read_publications
 from bbops_server.reconciler.record import read_live, record
 from bbops_server.reconciler.reviews import warn_of_reviews
-from bbops_server.reconciler.stages import BUILDING, CHANGING, RESTORING, TESTING
+from bbops_server.reconciler.stages import BUILDING, CHANGING, TESTING
 from bbops_server.reconciler.status import Publication, Stalled, StatusBoard, now
 from bbops_server.reconciler.suspension import read_suspension, stalled_by, stamp_suspension
 from bbops_server.reconciler.tagging import summarize, tag, tag_again
 from bbops_server.reconciler.unchanged import Settled, find_own, settle
+from bbops_server.reconciler.warming import serve_again, warm
 from bbops_server.settings import ProjectSettings
 
 Stamp = tuple[object, object]
@@ -47,6 +48,9 @@ class Reconciler:
         self.ended: Callable[[Publication], None] = lambda _: None
         """Hears of each attempt that ended, once."""
         self.asked, self.is_demanded = asyncio.Event(), False
+        self.restored = asyncio.Event()
+        """Set once what was live before answers, or cannot."""
+        self.warmed: object = None
         self.known: object = _UNKNOWN
         self.pace = Pace()
         self.finishing: asyncio.Task[None] | None = None
@@ -97,6 +101,8 @@ class Reconciler:
     async def run(self) -> None:
         """Serve the last good release, then follow the source until cancelled."""
         await self.restore()
+        self.restored.set()
+        await self.workshop.plane.alone.wait()
         tried: object = None
         try:
             while True:
@@ -155,6 +161,17 @@ class Reconciler:
         beside = self.workshop.secrets.stamp(), stamp_approvals(state), stamp_suspension(state)
         return self.known, beside
 
+    async def warm(self) -> None:
+        """Link what is live, by whichever server, so that it can answer here; changes nothing else.
+
+        Raises:
+            BbopsError, Stalled: this server cannot serve it.
+        """
+        data, stamp = await read_live(self.workshop), self.workshop.secrets.stamp()
+        if data is not None and self.warmed != (data["artifact"], stamp):
+            await warm(Attempt(data["revision"], {}, data), self.workshop)
+            self.warmed = data["artifact"], stamp
+
     async def restore(self) -> None:
         """Serve what was live before the restart, from its artifact alone."""
         self.board.publications.extend(read_publications(self.workshop.project.state, 10))
@@ -164,8 +181,7 @@ class Reconciler:
                 return
             attempt = Attempt(data["revision"], {}, data)
             if not self.workshop.plane.is_live(self.workshop.project.name):
-                for _, stage in RESTORING:
-                    await stage(attempt, self.workshop)
+                await serve_again(attempt, self.workshop)
             self.review = data.get("review", {})
             warn_of_reviews(data, self.workshop)
             attempt.version = data.get("version", "") or await tag_again(attempt, self.workshop)

@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from bbops.errors import BbopsError
+from bbops.errors import BbopsError, ServerError
+from bbops_server.host.files import note_schema
 from bbops_server.host.secrets import Secrets
 from bbops_server.reconciler.api_keys import ApiKeys
 from bbops_server.reconciler.attempt import Workshop
@@ -52,6 +53,8 @@ class Projects:
         self._held: list[tuple[str, Event]] | None = []
         self._entries: dict[str, _Entry] = {}
         self._ending: dict[str, asyncio.Task[None]] = {}
+        self.begun = asyncio.Event()
+        """Set once the projects that the server starts with are known."""
 
     def announce(self, event: Event) -> None:
         """Tell what comes before all else, then what has happened since."""
@@ -165,7 +168,7 @@ class Projects:
 
     # ---- their loops
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Work until cancelled; a publication that has begun to migrate is finished first."""
         try:
             await self._work(self)
         finally:
@@ -173,7 +176,29 @@ class Projects:
             tasks = [task for one in entries for task in (one.task, one.drafting)]
             for task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            unfinished = filter(None, [one.reconciler.finishing for one in entries])
+            await asyncio.gather(*tasks, *unfinished, return_exceptions=True)
+
+    async def warm(self) -> None:
+        """Link what is live of every project, so that it can answer here; changes nothing else.
+
+        Raises:
+            ServerError: this server cannot serve one of them as it is served now.
+        """
+        await self.begun.wait()
+        for one in tuple(self.reconcilers()):
+            try:
+                await one.warm()
+            except (BbopsError, Stalled) as error:
+                raise ServerError(
+                    f"project '{one.board.name}' cannot be served: {error.message}", hint=error.hint
+                ) from None
+
+    async def restored(self) -> None:
+        """Return once what was live before answers, or cannot."""
+        await self.begun.wait()
+        for one in tuple(self.reconcilers()):
+            await one.restored.wait()
 
     def start(self, workshop: Workshop) -> None:
         """Follow a project; a loop of the same name that still ends is waited for."""
@@ -182,9 +207,13 @@ class Projects:
         reconciler.ended = lambda publication: self.notify(reconciler, publication)
         task = asyncio.create_task(self._run(reconciler, self._ending.get(name)))
         drafts = Drafts(workshop, lambda event, told: self.inform(reconciler, event, told))
-        work = drafts.run() if workshop.mode == "serve" else asyncio.sleep(0)
+        work = self._follow_drafts(drafts) if workshop.mode == "serve" else asyncio.sleep(0)
         workshop.plane.wake, workshop.plane.awake.failed = self.wake, self.fail
         self._entries[name] = _Entry(reconciler, task, drafts, asyncio.create_task(work))
+
+    async def _follow_drafts(self, drafts: Drafts) -> None:
+        await drafts.workshop.plane.owned.wait()
+        await drafts.run()
 
     def move(self, project: ProjectSettings) -> None:
         """Take over where a project answers from now on."""
@@ -201,9 +230,12 @@ class Projects:
     async def _run(self, reconciler: Reconciler, before: asyncio.Task[None] | None) -> None:
         if before is not None:
             await asyncio.wait({before})
+        await reconciler.workshop.plane.owned.wait()
         while True:
+            project = reconciler.workshop.project
             try:
-                Secrets.open(reconciler.workshop.project.state)  # makes the folder
+                Secrets.open(project.state)  # makes the folder
+                note_schema(project.state, project.schema)
                 await reconciler.run()
             except BbopsError as error:
                 stalled = Stalled("StateNotWritable", error.message, error.hint, is_passing=True)
@@ -212,6 +244,7 @@ class Projects:
                 _log.exception("the loop of project '%s' failed", reconciler.board.name)
                 message = f"unexpected {type(error).__name__}"
                 reconciler.stall(Stalled("InternalError", message, is_passing=True))
+            reconciler.restored.set()
             await asyncio.sleep(RESTART_SECONDS)
 
     def _find(self, name: str) -> Reconciler | None:

@@ -1,0 +1,28 @@
+"""Who is at the other end of a handover, and how one that hangs is ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import struct
+from contextlib import suppress
+
+
+def is_same_user(end: socket.socket) -> bool:
+    """Return whether the other end is a process of this user; root is another one.
+
+    Where the system does not say, the mode of the socket has decided that already.
+    """
+    if not hasattr(socket, "SO_PEERCRED"):
+        return True
+    told = end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    _, user, _ = struct.unpack("3i", told)
+    return bool(user == os.geteuid())
+
+
+def end_process(pid: int) -> None:
+    """Kill a process, if it is there still."""
+    with suppress(ProcessLookupError, PermissionError):
+        if pid > 1:
+            os.kill(pid, signal.SIGKILL)

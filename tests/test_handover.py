@@ -1,0 +1,151 @@
+"""Two ends of a handover, one of which hangs, lies, or is somebody else."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import stat
+import subprocess
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from bbops.errors import ServerError
+from bbops_server.handover import offering, place, taking
+from bbops_server.handover.offering import Offer
+from bbops_server.handover.taking import Predecessor
+from bbops_server.handover.words import Handed, hear_descriptors, say
+
+
+@contextmanager
+def process() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that does nothing, and may be killed."""
+    with subprocess.Popen(["sleep", "60"]) as sleeping:
+        try:
+            yield sleeping
+        finally:
+            sleeping.kill()
+
+
+def offered(state: Path, test: Callable[[Offer], Awaitable[None]]) -> None:
+    """Run a test with a server that hands over two sockets and a lock."""
+
+    async def main() -> None:
+        lock = os.open(state / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        with (
+            place.listen(state) as listening,
+            socket.create_server(("127.0.0.1", 0)) as data,
+            socket.create_server(("127.0.0.1", 0)) as control,
+        ):
+            offer = Offer(
+                Handed(data.fileno(), control.fileno(), lock, listening.fileno()), listening
+            )
+            offer.open()
+            async with asyncio.timeout(20):
+                await test(offer)
+            await offer.close()
+        os.close(lock)
+
+    asyncio.run(main())
+
+
+def let_go(before: Predecessor) -> None:
+    for one in (*before.sockets, before.listening, before._end):
+        one.close()
+    os.close(before.lock)
+
+
+def test_a_folder_of_any_length_has_a_socket_for_its_user_alone(tmp_path: Path) -> None:
+    deep = tmp_path / ("d" * 120)
+    deep.mkdir()
+    with place.listen(deep) as listening:
+        assert stat.S_IMODE((deep / place.NAME).stat().st_mode) == 0o600
+        with place.connect(deep, 5) as end:
+            listening.accept()[0].close()
+            assert end.recv(1) == b""
+
+
+def test_sockets_lock_and_words_go_from_one_to_the_other(tmp_path: Path) -> None:
+    async def test(offer: Offer) -> None:
+        before = await asyncio.to_thread(Predecessor.meet, tmp_path)
+        assert before.pid == os.getpid()
+        assert os.path.sameopenfile(before.lock, offer._handed.lock)
+        pairs = zip(before.sockets, offer._handed[:2], strict=True)
+        assert all(os.path.sameopenfile(one.fileno(), other) for one, other in pairs)
+        assert not any(os.get_inheritable(one.fileno()) for one in before.sockets)
+        giving_up = asyncio.create_task(before.give_up())
+        successor = await offer.wanted()
+        taking_over = asyncio.create_task(successor.takes_over())
+        await giving_up
+        say(before._end, {"do": "leave"})
+        assert await taking_over
+        successor._end.close()
+        let_go(before)
+
+    offered(tmp_path, test)
+
+
+def test_a_predecessor_that_hangs_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(taking, "GIVE_UP_SECONDS", 0.2)
+    monkeypatch.setattr(taking, "_END_SECONDS", 0.2)
+
+    async def test(offer: Offer) -> None:
+        before = await asyncio.to_thread(Predecessor.meet, tmp_path)
+        with process() as hanging:
+            before.pid = hanging.pid
+            await before.give_up()
+            assert hanging.wait(5) == -9
+        (await offer.wanted())._end.close()
+        let_go(before)
+
+    offered(tmp_path, test)
+
+
+def test_a_successor_that_hangs_is_killed_and_serves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(offering, "TAKE_SECONDS", 0.2)
+
+    async def test(offer: Offer) -> None:
+        with process() as hanging, place.connect(tmp_path, 5) as end:
+            say(end, {"protocol": 1, "do": "take over", "pid": hanging.pid})
+            _, descriptors = await asyncio.to_thread(hear_descriptors, end)
+            say(end, {"do": "give up"})
+            successor = await offer.wanted()
+            assert not await successor.takes_over()
+            assert hanging.wait(5) == -9
+        for one in descriptors:
+            os.close(one)
+        while offer.is_in_use:
+            await asyncio.sleep(0)
+        assert (tmp_path / "lock").read_text() == f"{os.getpid()}\n"
+
+    offered(tmp_path, test)
+
+
+@pytest.mark.parametrize("words", [b"", b"\n", b"nonsense", b"[1]", b"\xff" * 5000])
+def test_what_is_no_word_is_not_answered(tmp_path: Path, words: bytes) -> None:
+    async def test(offer: Offer) -> None:
+        with place.connect(tmp_path, 5) as end:
+            end.sendall(words)
+            end.shutdown(socket.SHUT_WR)
+            with suppress(ConnectionResetError):  # it has not read to the end
+                told, descriptors = await asyncio.to_thread(hear_descriptors, end)
+                assert (told, descriptors) == (None, [])
+        let_go(await asyncio.to_thread(Predecessor.meet, tmp_path))
+
+    offered(tmp_path, test)
+
+
+def test_one_that_starts_or_ends_hands_nothing_over(tmp_path: Path) -> None:
+    async def test(offer: Offer) -> None:
+        offer.is_ready = False
+        with pytest.raises(ServerError, match="is just starting, or ending"):
+            await asyncio.to_thread(Predecessor.meet, tmp_path)
+
+    offered(tmp_path, test)

@@ -1,0 +1,33 @@
+"""Which servers a project reaches is told by its files, also where a variable names them."""
+
+from __future__ import annotations
+
+import pytest
+
+from bbops.plan.hosts import find_hosts
+from tests.conftest import with_function
+from tests.planning import project
+
+
+@pytest.mark.parametrize(
+    ("url", "hosts", "variables"),
+    [
+        ("https://api.example.com/things", ("api.example.com",), ()),
+        ("https://api.example.com:8443", ("api.example.com",), ()),
+        ("https://api.example.com/${ input.id }", ("api.example.com",), ()),
+        ("${ env.GREETING }/things", (), ("GREETING",)),
+        ("${ env['GREETING'] }", (), ("GREETING",)),
+        ("https://${ env.GREETING }/things", (), ("GREETING",)),
+        ("https://${ env.GREETING }:8443/things", (), ("GREETING",)),
+        ("https://${ env.GREETING }", (), ("GREETING",)),
+        ("https://${ env.GREETING }.example.com/", (), ()),
+        ("https://${ env.GREETING }${ input.id }", (), ()),
+        ("https://${ input.id }.example.com/", (), ()),
+    ],
+)
+def test_a_server_is_known_by_its_name_or_by_the_variable_that_names_it(
+    url: str, hosts: tuple[str, ...], variables: tuple[str, ...]
+) -> None:
+    step = f'input: {{ id: text }}\nsteps:\n  - http: {{ url: "{url}" }}\n'
+    found = find_hosts(project(with_function(step)))
+    assert (found.hosts, found.variables) == (hosts, variables)
