@@ -79,6 +79,12 @@ class Status(msgspec.Struct, frozen=True):
         return any(one.type == "Ready" and one.status for one in self.conditions)
 
     @property
+    def is_settled(self) -> bool:
+        """Whether what is live is what the newest commit holds, and nothing is under way."""
+        busy = any(one.type == "Reconciling" and one.status for one in self.conditions)
+        return self.is_ready and not busy
+
+    @property
     def attempted_subject(self) -> str:
         """The subject of the commit that was tried last; empty where it was not read."""
         tried = (one for one in reversed(self.publications) if one.subject)

@@ -67,14 +67,19 @@ class Content:
 
 
 class Publishing:
-    """A server of a bare repository, a clone of it, and what should be live."""
+    """A server of a bare repository, a clone of it, and what should be live.
 
-    def __init__(self, folder: Path) -> None:
+    With `path` the project is in that folder of its repository, where others commit, too.
+    """
+
+    def __init__(self, folder: Path, path: str = "") -> None:
+        self.path = path
         self.folder, self.state, self.bare = folder, folder / "state", folder / "shop.git"
-        self.clone, self.home = write_project(folder / "clone"), folder / "home"
+        self.clone, self.home = folder / "clone", folder / "home"
+        self.project = write_project(self.clone / path)
         git(self.clone, "init", "-q", "-b", "main")
         start = Content(1)
-        write_project(self.clone, start.files())
+        write_project(self.project, start.files())
         git(self.clone, "add", "-A")
         git(self.clone, "commit", "-qm", "Start")
         git(folder, "clone", "-q", "--bare", str(self.clone), str(self.bare))
@@ -103,6 +108,7 @@ class Publishing:
     def start(self) -> Served:
         """Start the server, and know it again."""
         ports = ("--port", str(self.ports[0]), "--control-port", str(self.ports[1]))
+        ports += ("--path", self.path) if self.path else ()
         served = Served(self.bare, self.home, *ports, "--state", str(self.state))
         self.remote = Remote(served.serving["control_url"])
         wait_for(lambda: NAME in {one.name for one in self.remote.projects()})
@@ -170,7 +176,7 @@ class Publishing:
     def commit(self, content: Content, *, on: str = "HEAD", when: str = "") -> str:
         """Commit in the clone; return the id."""
         git(self.clone, "reset", "-q", "--hard", on)
-        write_project(self.clone, content.files())
+        write_project(self.project, content.files())
         git(self.clone, "add", "-A")
         words = ("commit", "--allow-empty", "-qm", f"Number {content.number}")
         git(self.clone, *words, date=when)
@@ -194,6 +200,8 @@ class Publishing:
         tip = self.tip()
         if self.is_suspended:
             return "Suspended"
+        if self.is_same(self.live, tip):
+            return ""
         if not self._may_follow(tip):
             return "HistoryRewritten"
         if self.contents[tip].is_broken:
@@ -217,14 +225,14 @@ class Publishing:
     def settle(self) -> None:
         """Wait until what is live is what must be, and look at all of it."""
         reason, before, tip = self.reason(), self.live, self.tip()
-        expected = before if reason else tip
+        expected = before if reason or self.is_same(before, tip) else tip
         self.way = [before, *self.between, tip]
         self._wait_until_calm(reason, expected, tip)
         self.live = expected
         self.went_live.add(expected)
         self._check_answers(reason)
         self._check_tables()
-        self._check_versions(moved=expected != before)
+        self._check_versions(moved=self.tree(expected) != self.tree(before))
         self.between, self.is_disturbed = [], False
 
     def _wait_until_calm(self, reason: str, expected: str, tip: str) -> None:
@@ -280,7 +288,7 @@ class Publishing:
     def _check_tables(self) -> None:
         data = self.state / "data.sqlite"
         with contextlib.closing(Store(self.place)) as store:
-            project = build(GitTree(store, self.live)).project
+            project = build(GitTree(store, self.live, under=self.path)).project
         assert project is not None
         tables = {name: table.model for name, table in project.tables.items()}
         wait_for(lambda: _is_done(rollout.plan(data, tables)), CALM_SECONDS)
@@ -291,14 +299,23 @@ class Publishing:
 
     def _check_versions(self, *, moved: bool) -> None:
         found = read_versions(self.place)
-        untagged = self.went_live - {one.commit for one in found}
+        trees = {one.commit: self.tree(one.commit) for one in found}
+        untagged = {one for one in self.went_live if self.tree(one) not in trees.values()}
         assert not untagged, (untagged, self.way, (self.home / "log").read_text()[-4000:])
-        assert found[0].commit == self.live
-        assert found[0].facts["Revision"] == f"main@sha1:{self.live}"
+        assert trees[found[0].commit] == self.tree(self.live)
+        assert found[0].facts["Project"] == NAME
         assert found[0].facts["Release"]
         assert found[0].number >= self.newest_version + moved
         assert self.remote.status(NAME).version == found[0].name
         self.newest_version = found[0].number
+
+    def tree(self, commit: str) -> str:
+        """Return the id of what a commit holds of the project."""
+        return git(self.bare, "rev-parse", f"{commit}:{self.path}")
+
+    def is_same(self, one: str, other: str) -> bool:
+        """Return whether two commits are the same to a project that has a folder of its own."""
+        return bool(self.path) and self.tree(one) == self.tree(other)
 
     def write_row(self) -> None:
         """Write a row that has to be there from now on."""

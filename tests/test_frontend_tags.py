@@ -12,6 +12,7 @@ from bbops.check._frontend import MOST_FILES
 from bbops.git.address import Address
 from bbops.git.frontend_tags import LARGEST_BYTES, Taken
 from bbops.git.mirror import Mirror
+from bbops.git.versions import TAG, find_refs
 from tests.served import Served, git, wait_for
 from tests.small_project import FILES, write_project
 
@@ -108,12 +109,12 @@ def test_a_project_in_a_folder_takes_its_own(origin: Origin, copy: Copy) -> None
 
 
 def test_a_new_mirror_has_the_versions_of_its_own_project(origin: Origin, tmp_path: Path) -> None:
-    for name in ("v1", "apps/shop/v2", "apps/shop/frontend/v1"):
+    for name in ("v1", "apps/shop/v2", "apps/shop/frontend/v1", "bbops/shop/v3"):
         origin.tag(name, "some")
     copy = Copy(tmp_path / "new", origin)
-    copy.look("apps/shop")
+    copy.mirror.update("main", "apps/shop", versions=find_refs(TAG, "apps/shop"))
     assert [one for one in copy.refs() if "tags" in one] == [
-        "refs/tags/apps/shop/frontend/v1", "refs/tags/apps/shop/v2"
+        "refs/tags/apps/shop/frontend/v1", "refs/tags/apps/shop/v2", "refs/tags/bbops/shop/v3"
     ]  # fmt: skip
 
 

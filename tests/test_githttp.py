@@ -31,7 +31,9 @@ def test_a_push_to_main_returns_when_it_is_live(world: World) -> None:
     assert done.code == 0, done.text
     assert world.version() == 2
     assert re.search(
-        rf"^remote: live: {commit[:12]} as v\d+ at http://\S+/shop in", done.text, re.MULTILINE
+        rf"^remote: live: {commit[:12]} as bbops/shop/v\d+ at http://\S+/shop in",
+        done.text,
+        re.MULTILINE,
     )
 
 

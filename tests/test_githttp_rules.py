@@ -44,7 +44,7 @@ def complain(line: str, rights: Rights = MAY) -> str:
         (f"{NONE} {ONE} HEAD", "cannot be pushed"),
         (f"{NONE} {ONE} refs/for/main/cart", ""),
         (f"{NONE} {ONE} refs/for/main", ""),
-        (f"{NONE} {ONE} refs/for/maintenance", "names no branch that is served"),
+        (f"{NONE} {ONE} refs/for/maintenance", "names no branch that this project"),
         (f"{NONE} {ONE} refs/for/main/{'x' * 101}", "at most 100 letters"),
         (f"{NONE} {ONE} refs/heads/proposal-7", "shows a proposal"),
         (f"{NONE} {ONE} refs/tags/shop/v2", "name what went live"),

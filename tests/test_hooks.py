@@ -61,7 +61,7 @@ def test_what_was_sent_is_told_tried_again_and_tested(folder: Path, receiver: Re
         again = json.loads(done.stdout)
         assert (done.returncode, again["outcome"], again["id"]) == (0, "taken", waiting["id"])
         assert receiver.tried.count(waiting["id"]) == again["tries"]
-        assert receiver.taken[-1]["data"]["version"] == "v2"
+        assert receiver.taken[-1]["data"]["version"] == "bbops/one/v2"
         every = json.loads(server.bbops("hooks", "list", "--json").stdout)
         assert [one["event"] for one in every] == ["ping", "published", "ping", "published"]
         unknown = server.bbops("hooks", "resend", "msg_no")

@@ -345,7 +345,8 @@ def test_a_contract_comes_in_one_route_or_in_parts(agent: Agent) -> None:
 
 # ---- going back
 def test_history_of_a_resource(agent: Agent) -> None:
-    git(agent.folder, "tag", "-a", "v1", "-m", "Start\n\nRelease: 1")
+    facts = f"Release: 1\nRevision: main@sha1:{agent.tip()}"
+    git(agent.folder, "tag", "-a", "v1", "-m", f"Start\n\n{facts}")
     found = agent.call("recovery_history", ref="function/hello")["versions"]
     assert [(one["summary"], one["tag"]) for one in found] == [("Start", "v1")]
     versions = agent.call("recovery_history")["versions"]

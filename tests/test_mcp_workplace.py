@@ -110,7 +110,7 @@ def test_a_preview_knows_the_live_rows_and_values(house: House) -> None:
 
 
 # ---- several projects, and one elsewhere
-def test_a_repository_of_two_takes_the_role_in_both(house: House) -> None:
+def test_a_role_in_one_project_of_two_is_enough_for_its_folder(house: House) -> None:
     agent = house.agent("developer", "left")
     agent.change("lefts", say(21))
     assert git(house.folder / "both", "diff", "--name-only", "main", "lefts") == (
@@ -118,9 +118,15 @@ def test_a_repository_of_two_takes_the_role_in_both(house: House) -> None:
     )
     half = house.agent("developer", "left")
     half = type(half)(house, _without(house, "right"), "left")
-    plan = half.call("preview_changes", changes=[say(22)])["plan"]
-    refused = half.refused("apply_changes", draft="halfs", plan=plan, message="Change")
-    assert "other projects" in refused.message
+    half.change("halfs", say(22))
+    assert half.call("apply_pull_request", draft="halfs", title="Half")["state"] == "open"
+    house.agent("maintainer", "right").change("rights", say(23))
+    for tool, arguments in {
+        "apply_pull_request": {"draft": "rights", "title": "x"},
+        "recovery_reset_draft": {"draft": "rights"},
+    }.items():
+        refused = half.refused(tool, **arguments)
+        assert "this changes files of 'right' in the same repository" in refused.message
 
 
 def _without(house: House, project: str) -> Any:

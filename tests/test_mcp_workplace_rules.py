@@ -163,9 +163,11 @@ def test_a_rollback_is_a_pull_request(house: House) -> None:
     done = agent.call("publish_request", number=opened["number"], head=opened["head"])
     assert done["live"]
     versions = agent.call("recovery_history")["versions"]
-    assert [one["tag"] for one in versions] == ["right/v2", "right/v1"]
+    assert [one["tag"] for one in versions] == [
+        "bbops/right/v2", "bbops/right/v1"
+    ]  # fmt: skip
     back = agent.call("recovery_rollback", to="v1", reason="It was better")
-    assert "Roll back to right/v1" in agent.call(
+    assert "Roll back to v1" in agent.call(
         "review_pull_request", number=back["number"]
     )["title"]  # fmt: skip
     assert house.api.get("/right/hello").json()["version"] == 51

@@ -110,6 +110,34 @@ def taken_along(make: Callable[[], Book], run: Callable[[Iterable[str]], None]) 
 
 
 # ---- on a server
+def test_whoever_has_the_right_to_its_branch_updates_a_proposal(world: World) -> None:
+    clone, author = world.clone("developer"), Asking(world, "developer")
+    first = clone.commit(world.next_version())
+    assert clone.push("origin", "HEAD:shared").code == 0
+    number = author.post("", branch="shared", title="Shared", ready=False).json()["number"]
+    theirs, other = world.clone("maintainer"), Asking(world, "maintainer")
+    theirs.git("pull", "-q", "origin", "shared")
+    second = theirs.commit(world.next_version())
+    assert theirs.push("origin", "HEAD:shared").code == 0
+    done = other.post("", branch="shared")
+    assert (done.status_code, done.json()["number"]) == (201, number), done.text
+    found = other.get(number)["proposal"]
+    assert (found["head"], found["title"], found["ready"]) == (second, "Shared", False)
+    assert (found["author"], found["pushers"]) == (
+        "developer@example.com", ["maintainer@example.com"]
+    )  # fmt: skip
+    assert first != second
+    other.say(number, "approved")
+    assert other.get(number)["approved"] == []
+    theirs.git("reset", "-q", "--hard", "origin/main")
+    theirs.commit(world.next_version())
+    assert theirs.push("-f", "origin", "HEAD:shared").code == 0
+    assert other.post("", branch="shared").json()["number"] != number  # nothing of theirs is lost
+    own = propose(theirs, "of-my-own")
+    assert own != number
+    assert propose(clone, "of-my-own") not in {own, number}  # no branch: a topic is its author's
+
+
 def test_what_is_not_ready_is_not_merged(world: World) -> None:
     clone = world.clone("developer")
     clone.commit(world.next_version())

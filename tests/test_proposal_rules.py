@@ -49,6 +49,18 @@ def test_an_approval_of_this_plan_and_head_counts() -> None:
     assert obstacles(proposed(), 2) == ["2 more approvals needed"]
 
 
+def test_who_has_changed_a_proposal_does_not_approve_it() -> None:
+    mine = replace(proposed(said("bob", "approved")), pushers=("bob",))
+    assert obstacles(mine) == [
+        "1 more approval needed",
+        "the approval of bob no longer counts: they have changed it themselves since",
+    ]
+    assert obstacles(replace(proposed(said("eve", "approved")), pushers=("bob",))) == []
+    pair = Eligible(frozenset({"ada", "bob"}))
+    assert len(obstacles(mine, eligible=pair)) == 2
+    assert obstacles(mine, eligible=Eligible(frozenset({"bob"}))) == []
+
+
 @pytest.mark.parametrize(
     ("head", "plan", "why"),
     [

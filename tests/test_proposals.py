@@ -78,7 +78,7 @@ def test_a_merge_is_live_when_it_answers(world: World) -> None:
     merged = done.json()["proposal"]["merged"]
     assert (world.tip(), merged) == (merged, world.tip())
     assert f"version: {world.version()}" in changes["functions/hello.yaml"]
-    assert done.json()["lines"][0].startswith(f"live: {merged[:12]} as v")
+    assert done.json()["lines"][0].startswith(f"live: {merged[:12]} as bbops/shop/v")
     assert world.tip(f"refs/heads/proposal-{number}") == ""
     assert git(world.folder / "shop", "log", "-1", "--format=%s", merged) == (
         f"Merge #{number}: Change"

@@ -42,11 +42,12 @@ class Publications(RuleBasedStateMachine):
     """What may happen to a project in a year, in a minute."""
 
     events = 0
+    path = ""
 
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.TemporaryDirectory(prefix="publishing-")
-        self.at = Publishing(Path(self.folder.name))
+        self.at = Publishing(Path(self.folder.name), self.path)
         self.drafts: dict[str, tuple[str, bool]] = {}
 
     def teardown(self) -> None:
@@ -158,7 +159,7 @@ class Publications(RuleBasedStateMachine):
         self.at.follow()
         branch = f"topic{self.at.next_number()}"
         text = "steps: [\n" if is_broken else "steps:\n  - return: { value: 1 }\n"
-        (self.at.clone / f"functions/{branch}.yaml").write_text(text)
+        (self.at.project / f"functions/{branch}.yaml").write_text(text)
         git(self.at.clone, "add", "-A")
         git(self.at.clone, "commit", "-qm", f"Draft {branch}")
         said = self.at.push(way, what=f"HEAD:refs/heads/{branch}")
@@ -197,7 +198,7 @@ class Publications(RuleBasedStateMachine):
         git(self.at.clone, "fetch", "-q", str(self.at.bare), branch)
         # all else stays: the draft may come from a history that was rewritten
         git(self.at.clone, "merge", "-q", "-s", "ours", "--no-commit", "--no-ff", "FETCH_HEAD")
-        git(self.at.clone, "checkout", "-q", "FETCH_HEAD", "--", f"functions/{branch}.yaml")
+        git(self.at.project, "checkout", "-q", "FETCH_HEAD", "--", f"./functions/{branch}.yaml")
         git(self.at.clone, "commit", "-qm", f"Merge {branch}", "--allow-empty")
         commit = git(self.at.clone, "rev-parse", "HEAD")
         self.at.contents[commit] = content
@@ -244,7 +245,7 @@ class Publications(RuleBasedStateMachine):
     @rule()
     def take_the_next_tag(self) -> None:
         """Somebody's own, which is no version."""
-        git(self.at.bare, "tag", "-f", f"v{self.at.newest_version + 1}")
+        git(self.at.bare, "tag", "-f", f"bbops/{NAME}/v{self.at.newest_version + 1}")
 
     @rule()
     def pack_the_repository(self) -> None:
@@ -275,15 +276,40 @@ class Publications(RuleBasedStateMachine):
             self.at.kill(victim)
 
 
+class PublicationsInAFolder(Publications):
+    """The same of a project in a folder of a repository in which others work, too."""
+
+    path = "apps/small"
+
+    @rule(way=WAYS, count=st.integers(1, 3))
+    def push_commits_of_others(self, way: Way, count: int) -> None:
+        """Nothing of the project changes, so nothing of it is published."""
+        self.at.follow()
+        before, content = self.at.tip(), self.at.newest
+        for _ in range(count):
+            number = self.at.next_number()
+            (self.at.clone / "apps/other.txt").write_text(f"{number}\n")
+            git(self.at.clone, "add", "-A")
+            git(self.at.clone, "commit", "-qm", f"Another's {number}")
+            self.at.contents[git(self.at.clone, "rev-parse", "HEAD")] = content
+        commit, said = git(self.at.clone, "rev-parse", "HEAD"), self.at.push(way)
+        is_refused = way == "http" and content.is_broken
+        assert said.startswith("1 " if is_refused else "0 "), said
+        assert self.at.tip() == (before if is_refused else commit)
+
+
 @pytest.mark.long
-def test_nothing_that_happens_hurts_what_is_served() -> None:
-    Publications.events = 0
+@pytest.mark.parametrize(
+    "machine", [Publications, PublicationsInAFolder], ids=["repository", "folder"]
+)
+def test_nothing_that_happens_hurts_what_is_served(machine: type[Publications]) -> None:
+    machine.events = 0
     run_state_machine_as_test(
-        Publications,
+        machine,
         settings=settings(
             max_examples=SERVERS, stateful_step_count=EVENTS, deadline=None, database=None,
             phases=[Phase.generate], suppress_health_check=list(HealthCheck),
             report_multiple_bugs=False,
         ),
     )  # fmt: skip
-    assert Publications.events >= SERVERS * EVENTS
+    assert machine.events >= SERVERS * EVENTS

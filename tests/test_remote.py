@@ -30,7 +30,10 @@ def test_a_push_elsewhere_goes_live_here(origin: Origin, serve: Callable[..., Se
     assert served.status()["name"] == "sample"
     state = served.home / ".bbops/state"
     refs = git(state / "mirror", "for-each-ref", "--format=%(refname)")
-    assert refs.split() == ["refs/heads/main", *(f"refs/tags/v{one}" for one in (1, 2, 3, 4))]
+    assert refs.split() == [
+        "refs/heads/main",
+        *(f"refs/tags/bbops/sample/v{one}" for one in (1, 2, 3, 4)),
+    ]
     assert not (state / "mirror/hooks").exists()
 
 

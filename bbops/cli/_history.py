@@ -11,7 +11,15 @@ import click
 from bbops.errors import GitError
 
 if TYPE_CHECKING:
+    from bbops.git.numbered_tags import Version
     from bbops.git.store import Store
+
+project_option = click.option(
+    "--project",
+    default="",
+    metavar="NAME",
+    help="The project, where several have versions here.",
+)
 
 path_option = click.option(
     "--path", "folder", default=".", type=click.Path(path_type=Path), metavar="DIR",
@@ -29,6 +37,25 @@ class Here:
 
     store: Store
     under: str
+
+
+def read_own_versions(here: Here, project: str = "") -> tuple[Version, ...]:
+    """Return the versions of the project that is meant here, the newest first.
+
+    Args:
+        here: where.
+        project: its name; empty where the folder and the branch that is checked out tell.
+
+    Raises:
+        GitError: several may be meant, or the repository cannot be read.
+    """
+    from bbops.git.place import read_head  # noqa: PLC0415 - after --help
+    from bbops.git.versions import choose_versions, read_versions  # noqa: PLC0415
+
+    place = here.store.place
+    return choose_versions(
+        read_versions(place), here.under, branch=read_head(place), project=project
+    )
 
 
 def find_here(

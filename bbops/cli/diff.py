@@ -11,13 +11,14 @@ import click
 
 from bbops.cli import plan
 from bbops.cli._comparing import Comparing
-from bbops.cli._history import path_option
+from bbops.cli._history import path_option, project_option
 
 
 @click.command(cls=Comparing)
 @click.argument("old")
 @click.argument("new", default="HEAD")
 @path_option
+@project_option
 @click.option(
     "form", "--format", type=click.Choice(("text", "markdown", "json")), default="text",
     show_default=True, help="How to print it.",
@@ -25,14 +26,21 @@ from bbops.cli._history import path_option
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.pass_context
 def command(
-    context: click.Context, old: str, new: str, folder: Path, form: str, *, as_json: bool
+    context: click.Context,
+    old: str,
+    new: str,
+    folder: Path,
+    project: str,
+    form: str,
+    *,
+    as_json: bool,
 ) -> int:
     """Say what changed from OLD to NEW: versions such as v3, branches, tags or commits.
 
     Without NEW it is what is committed now. The same as 'bbops plan OLD..NEW'.
     """
     told: int = context.invoke(
-        plan.command, revisions=f"{old}..{new}", against="", folder=folder, rows=None, form=form,
-        as_json=as_json,
+        plan.command, revisions=f"{old}..{new}", against="", folder=folder, project=project,
+        rows=None, form=form, as_json=as_json,
     )  # fmt: skip
     return told

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from bbops.cli._history import Here, find_here, path_option
+from bbops.cli._history import Here, find_here, path_option, project_option, read_own_versions
 from bbops.console import say
 from bbops.diagnostics import suggest
 from bbops.errors import BbopsError
@@ -17,9 +17,10 @@ from bbops.render import printable
 @click.command()
 @click.argument("resource")
 @path_option
+@project_option
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1), help="How many.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON list.")
-def command(resource: str, folder: Path, limit: int, *, as_json: bool) -> None:
+def command(resource: str, folder: Path, project: str, limit: int, *, as_json: bool) -> None:
     """Show the commits that changed RESOURCE, such as endpoints/orders/list, the newest first.
 
     Each names the version it went live in first, if it did. It follows a file that was renamed.
@@ -27,14 +28,15 @@ def command(resource: str, folder: Path, limit: int, *, as_json: bool) -> None:
     from bbops.git.past import read_past  # noqa: PLC0415 - after --help
 
     here = find_here(folder)
-    found = read_past(here.store.place, _path(here, resource), limit, here.under)
+    versions = read_own_versions(here, project)
+    found = read_past(here.store.place, _path(here, resource), limit, versions)
     if not found:
         raise _unknown(here, resource)
     if as_json:
         say(json.dumps([one._asdict() for one in found], indent=2))
         return
     for one in found:
-        version = click.style(f"{one.version or '-':<6}", bold=bool(one.version))
+        version = click.style(f"{one.version.rpartition('/')[2] or '-':<6}", bold=bool(one.version))
         when = one.at[:16].replace("T", " ")
         say(f"{version} {when}  {one.commit[:12]}  {printable(one.author)}: "
             f"{printable(one.subject)}")  # fmt: skip

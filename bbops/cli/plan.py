@@ -6,6 +6,7 @@ Exits with 0 when nothing changes, with 2 when something does, with 1 when it ca
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from bbops.cli._comparing import CHANGES, Comparing
-from bbops.cli._history import find_here
+from bbops.cli._history import Here, find_here, read_own_versions
 from bbops.cli._server import of_server, open_remote
 from bbops.cli.validate import require_project
 from bbops.console import say, wants_color
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 MAIN = "main"
 _MOST_BYTES = 16 << 20
 _FORMS = ("text", "markdown", "json")
+_VERSION = re.compile(r"v[0-9]{1,9}").fullmatch
 
 
 _Ask = Callable[["Project"], bytes | Mapping[str, Any]]
@@ -82,7 +84,7 @@ def command(
     Exits with 0 when nothing changes, with 2 when something does, and with 1 when it cannot be
     said: a project has errors, a revision is unknown.
     """
-    base, head = _trees(folder, revisions, against)
+    base, head = _trees(folder, revisions, against, project)
     if rows is not None and live:
         raise BbopsError("'--live' asks for what '--rows' gives", hint="say one of them")
     ask = None
@@ -159,7 +161,7 @@ def _project(tree: Tree, cache: Cache, base: Tree) -> Project:
 
 
 # ---- what is compared
-def _trees(folder: Path, revisions: str, against: str) -> tuple[Tree, Tree]:
+def _trees(folder: Path, revisions: str, against: str, project: str) -> tuple[Tree, Tree]:
     from bbops.tree import FolderTree  # noqa: PLC0415 - after --help
 
     base, dots, head = revisions.partition("..")
@@ -172,10 +174,9 @@ def _trees(folder: Path, revisions: str, against: str) -> tuple[Tree, Tree]:
         folder, cannot="there is nothing to compare it with",
         cure="'git init', then commit what is there now",
     )  # fmt: skip
-    store, under = here.store, here.under
     if revisions:
-        return _tree(store, base, under), _tree(store, head, under)
-    return _tree(store, against or _main(store), under), FolderTree(folder)
+        return _tree(here, base, project), _tree(here, head, project)
+    return _tree(here, against or _main(here.store), project), FolderTree(folder)
 
 
 def _main(store: Store) -> str:
@@ -183,13 +184,22 @@ def _main(store: Store) -> str:
     return next((name for name in names if store.find_commit(name)), MAIN)
 
 
-def _tree(store: Store, revision: str, under: str) -> Tree:
+def _tree(here: Here, revision: str, project: str) -> Tree:
     from bbops.git.tree import GitTree  # noqa: PLC0415 - after --help
 
-    commit = store.resolve(revision) or store.find_commit(revision)
+    store, version = here.store, _find_version(here, revision, project)
+    commit = version or store.resolve(revision) or store.find_commit(revision)
     if commit is None:
         raise GitError(
             f"there is no branch, tag or commit '{revision}'",
             hint="name another: 'bbops plan --against REV' or 'bbops plan A..B'",
         )
-    return GitTree(store, commit, branch=revision, under=under)
+    return GitTree(store, commit, branch=revision, under=here.under)
+
+
+def _find_version(here: Here, revision: str, project: str) -> str:
+    """Return the commit of a version such as v7; empty for all else, also a tag of that name."""
+    if not _VERSION(revision):
+        return ""
+    known = read_own_versions(here, project)
+    return next((one.commit for one in known if one.short == revision), "")

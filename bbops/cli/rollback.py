@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bbops.cli import plan
-from bbops.cli._history import Here, find_here, path_option
+from bbops.cli._history import Here, find_here, path_option, read_own_versions
 from bbops.cli._server import of_server, open_remote
 from bbops.console import say
 from bbops.errors import BbopsError, GitError, ServerError
@@ -34,7 +34,7 @@ _LOOK_SECONDS = 0.1
 @click.option("--now", is_flag=True, help="Have the server do it at once; for maintainers.")
 @click.option(
     "--project", metavar="NAME",
-    help="With --propose and --now: the project, where there are several.",
+    help="The project, where there are several.",
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Say what it would do, and do nothing.")
 @path_option
@@ -62,7 +62,7 @@ def command(
         ask = _at_once if now else _propose
         with open_remote(server) as remote:
             return ask(remote, project or remote.only_project(), version, only, as_json)
-    commit, branch = _make(find_here(folder), version, only, keeps=not dry_run)
+    commit, branch = _make(find_here(folder), version, only, project or "", keeps=not dry_run)
     if as_json:
         say(json.dumps({"commit": commit, "branch": branch, "made": not dry_run}))
         return 0
@@ -92,7 +92,9 @@ def _cure(folder: Path, before: str) -> str:
     return "push or propose it"
 
 
-def _make(here: Here, version: str, only: tuple[str, ...], *, keeps: bool) -> tuple[str, str]:
+def _make(
+    here: Here, version: str, only: tuple[str, ...], project: str, *, keeps: bool
+) -> tuple[str, str]:
     """Write the commit, and move the branch that is checked out to it."""
     from bbops.git.place import read_head  # noqa: PLC0415 - after --help
     from bbops.git.restoring import describe_restoring, restore_tree  # noqa: PLC0415
@@ -103,11 +105,11 @@ def _make(here: Here, version: str, only: tuple[str, ...], *, keeps: bool) -> tu
     branch, head = read_head(place), here.store.find_commit("HEAD")
     if not branch or head is None:
         raise GitError("no branch is checked out", hint="'git checkout main' first")
-    found = find_version(place, version, here.under)
+    found = find_version(read_own_versions(here, project), version)
     tree = restore_tree(place, head, found, under=here.under, only=only)
     commit = make_commit(place, tree, [head], describe_restoring(found, only), here.store.who())
     if keeps:
-        move_branch(place, branch, head, commit, f"roll back to {found.name}")
+        move_branch(place, branch, head, commit, f"roll back to {found.short}")
     return commit, branch
 
 
@@ -150,10 +152,11 @@ def _wait(remote: Remote, project: str, commit: str) -> str:
     until = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < until:
         status = remote.status(project)
-        if (status.applied_revision or "").endswith(commit):
+        is_tried = (status.attempted_revision or "").endswith(commit)
+        if (status.applied_revision or "").endswith(commit) or (is_tried and status.is_settled):
             return status.release or ""
         stalled = next((one for one in status.conditions if one.type == "Stalled"), None)
-        if stalled and stalled.status and (status.attempted_revision or "").endswith(commit):
+        if stalled and stalled.status and is_tried:
             raise BbopsError(
                 f"the commit is on the branch, but not live: {stalled.message}",
                 hint="'bbops status' says more",

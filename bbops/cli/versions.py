@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from bbops.cli._history import find_here, path_option
+from bbops.cli._history import find_here, path_option, project_option, read_own_versions
 from bbops.console import say
 from bbops.render import printable
 
@@ -17,23 +17,22 @@ _FACTS = ("Author", "Proposal", "Plan")
 
 @click.command()
 @path_option
+@project_option
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1), help="How many.")
 @click.option("--json", "as_json", is_flag=True, help="Print all that is known, as JSON.")
-def command(folder: Path, limit: int, *, as_json: bool) -> None:
+def command(folder: Path, project: str, limit: int, *, as_json: bool) -> None:
     """List what went live, the newest first.
 
-    A server tags each commit that it has published as v1, v2, …; in a clone, 'git fetch --tags'
-    brings the newest. 'bbops diff v1 v2' says what changed, 'bbops rollback v1' goes back.
+    A server tags each commit that it has published, as bbops/PROJECT/v1 and so on; in a clone,
+    'git fetch --tags' brings the newest. 'bbops diff v1 v2' says what changed, 'bbops rollback v1'
+    goes back.
     """
-    from bbops.git.versions import read_versions  # noqa: PLC0415 - after --help
-
-    here = find_here(folder)
-    found = read_versions(here.store.place, here.under)[:limit]
+    found = read_own_versions(find_here(folder), project)[:limit]
     if as_json:
         say(json.dumps([{**asdict(one), "facts": dict(one.facts)} for one in found], indent=2))
         return
     for one in found:
-        name = click.style(f"{one.name:<6}", bold=True)
+        name = click.style(f"{one.short:<6}", bold=True)
         say(f"{name} {one.at[:16].replace('T', ' ')}  {one.commit[:12]}  {printable(one.subject)}")
         told = [f"{key.lower()} {one.facts[key]}" for key in _FACTS if one.facts.get(key)]
         if told:

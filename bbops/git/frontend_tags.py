@@ -16,8 +16,8 @@ from typing import Final
 
 from bbops.errors import GitError
 from bbops.git.command import failure, run
+from bbops.git.numbered_tags import RELEASE, read_numbered
 from bbops.git.place import Place
-from bbops.git.versions import RELEASE, read_versions
 
 MOST_AT_ONCE: Final = 100
 """Tags of one look, the newest numbers first; the next look takes more."""
@@ -108,7 +108,7 @@ class FrontendTags:
         self._ask(("update-ref", "--stdin"), lines)
 
     def _tell(self, tags: Mapping[str, str]) -> Taken:
-        known = read_versions(self._place, self._scope)
+        known = read_numbered(self._place, f"{self._scope}/")
         newest = f"{known[0].name} {known[0].commit}" if known else ""
         number = known[0].number if known else 0
         highest = max(tags, key=_number, default="v0")

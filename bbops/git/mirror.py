@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,16 +69,18 @@ class Mirror:
         self._frontends: dict[str, FrontendTags] = {}
 
     def update(
-        self, branch: str, project: str | None = None, *, has_own_frontends: bool = False
-    ) -> Looked:
+        self, branch: str, project: str | None = None, *, versions: Sequence[str] = (),
+        has_own_frontends: bool = False,
+    ) -> Looked:  # fmt: skip
         """Fetch a branch if it has moved, and what is new of a project's frontends.
 
         A branch that is gone over there stays here: its commits are still to be compared with.
 
         Args:
             branch: its name.
-            project: the folder whose versions and frontends are taken; empty for the whole
-                repository, None for no tag at all.
+            project: the folder whose frontends are taken; empty for the whole repository, None
+                for no tag at all.
+            versions: patterns of refs, which a mirror that is new takes.
             has_own_frontends: those of a mirror that is not new stay as they are.
 
         Raises:
@@ -86,25 +89,26 @@ class Mirror:
         ref = f"refs/heads/{require_branch(branch)}"
         self._prepare()
         held = self._held(ref)
+        new = versions if held is None else ()
         if project is None or (project and not is_branch(project)):  # no tag can name it
-            return Looked(self._follow(ref, held, self._ask(ref).get(ref)), Taken())
+            return Looked(self._follow(ref, held, self._ask(ref).get(ref), new), Taken())
         frontends = self._find_frontends(project)
         takes = held is None or not has_own_frontends
         there = self._ask(ref, *([frontends.pattern] if takes else ()))
-        commit = self._follow(ref, held, there.get(ref))
-        if held is None and commit is not None:  # the versions there are: ours go on from them
-            versions = f"refs/tags/{project}/v*" if project else "refs/tags/v*"
-            self._fetch(f"+{versions}:{versions}")
-        return Looked(commit, frontends.take(there))
+        return Looked(self._follow(ref, held, there.get(ref), new), frontends.take(there))
 
     def _find_frontends(self, project: str) -> FrontendTags:
         scope = frontend_scope(project)
         return self._frontends.setdefault(scope, FrontendTags(self._place, scope, self._fetch))
 
-    def _follow(self, ref: str, held: str | None, newest: str | None) -> str | None:
+    def _follow(
+        self, ref: str, held: str | None, newest: str | None, versions: Sequence[str]
+    ) -> str | None:
         if newest is None or newest == held:
             return newest
         self._fetch(f"+{ref}:{ref}")
+        if versions:  # ours go on from those that there are
+            self._fetch(*(f"+{one}:{one}" for one in versions))
         self._tidy()
         return self._held(ref)
 

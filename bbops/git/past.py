@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from bbops.git.command import failure, run
+from bbops.git.environment import Limits
+from bbops.git.numbered_tags import Version
 from bbops.git.place import Place
+
+MOST_HISTORY_BYTES = 256 << 20
+"""Of the ids of commits with those of their parents: some two million."""
 
 _FIELDS = "%H%x1f%aI%x1f%an%x1f%s"
 _PART = "\x1f"
@@ -23,7 +28,7 @@ class Step(NamedTuple):
 
 
 def read_past(
-    place: Place, path: str, limit: int, folder: str = "", head: str = "HEAD"
+    place: Place, path: str, limit: int, versions: Sequence[Version] = (), head: str = "HEAD"
 ) -> tuple[Step, ...]:
     """Return the newest commits that changed a file, the newest first; renames are followed.
 
@@ -31,7 +36,7 @@ def read_past(
         place: the repository.
         path: of the file, from the repository's root.
         limit: how many at most.
-        folder: of the project whose versions count; empty in a repository of one.
+        versions: those of the project.
         head: the commit whose history it is.
 
     Raises:
@@ -39,26 +44,35 @@ def read_past(
     """
     options = (f"-{limit}", "--follow", "--no-show-signature", f"--format={_FIELDS}")
     rows = [line.split(_PART) for line in _ask(place, ("log", *options, head, "--", path)) if line]
-    versions = _versions(place, [row[0] for row in rows], f"{folder}/v*" if folder else "v*")
-    return tuple(Step(one[0], one[1], one[2], one[3], versions.get(one[0], "")) for one in rows)
+    names = _name(place, versions) if rows else {}
+    return tuple(Step(one[0], one[1], one[2], one[3], names.get(one[0], "")) for one in rows)
 
 
-def _versions(place: Place, commits: Sequence[str], tags: str) -> dict[str, str]:
-    if not commits:
+def _name(place: Place, versions: Sequence[Version]) -> dict[str, str]:
+    """Return the first version that holds each commit that one of them holds; O(history)."""
+    if not versions:
         return {}
-    names = _ask(place, ("name-rev", "--tags", f"--refs=refs/tags/{tags}", "--", *commits))
-    rows = (line.rpartition(" ") for line in names)
-    found = {commit: name for commit, _, name in rows if name != "undefined"}
-    return {commit: _tag(name) for commit, name in found.items()}
+    starts = [one.commit for one in versions]
+    rows = map(str.split, _ask(place, ("rev-list", "--parents", "--stdin"), starts))
+    parents = {row[0]: row[1:] for row in rows}
+    names: dict[str, str] = {}
+    for one in sorted(versions, key=lambda each: each.number):
+        _spread(one, parents, names)
+    return names
 
 
-def _tag(name: str) -> str:
-    """Return the tag of `tags/v7~2` or `v7^0`."""
-    return name.removeprefix("tags/").partition("~")[0].partition("^")[0]
+def _spread(version: Version, parents: Mapping[str, Sequence[str]], names: dict[str, str]) -> None:
+    waiting = [version.commit]
+    while waiting:
+        commit = waiting.pop()
+        if commit not in names:
+            names[commit] = version.name
+            waiting += parents.get(commit, ())
 
 
-def _ask(place: Place, arguments: Sequence[str]) -> list[str]:
-    answer = run(place, arguments)
+def _ask(place: Place, arguments: Sequence[str], lines: Sequence[str] = ()) -> list[str]:
+    limits = Limits(output_bytes=MOST_HISTORY_BYTES)
+    answer = run(place, arguments, lines, limits=limits)
     if answer.ended or answer.status:
         if "does not have any commits" in answer.complaint:
             return []

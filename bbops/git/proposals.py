@@ -49,6 +49,7 @@ class Proposal:
         reviews: all that was said of it, the oldest first.
         ready: whether its author wants it to be merged.
         reviewers: the e-mail addresses of those who are asked for a review.
+        pushers: those of others than the author who have changed what is proposed.
     """
 
     number: int
@@ -65,6 +66,12 @@ class Proposal:
     reviews: tuple[Review, ...] = ()
     ready: bool = True
     reviewers: tuple[str, ...] = ()
+    pushers: tuple[str, ...] = ()
+
+    @property
+    def authors(self) -> frozenset[str]:
+        """Everybody whose work it is."""
+        return frozenset({self.author, *self.pushers})
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +115,10 @@ class Forge(Protocol):
 
     def find(self, wish: Wish) -> Proposal | None:
         """Return the open proposal of the same author, target and topic."""
+        ...
+
+    def find_shared(self, wish: Wish) -> Proposal | None:
+        """Return the open proposal by somebody else of a branch that holds what is wished."""
         ...
 
     def list(self, state: State | None = None) -> Sequence[Proposal]:

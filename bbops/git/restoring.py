@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from bbops.diagnostics import suggest
 from bbops.errors import GitError
 from bbops.git.command import failure, run
+from bbops.git.numbered_tags import Version
 from bbops.git.place import Place
-from bbops.git.versions import Version
 from bbops.git.writing import put_files, put_folder
 
 _SUFFIX = ".yaml"
@@ -41,14 +41,14 @@ def restore_tree(
         tree = put_folder(place, head, under, version.commit)
     if tree == _tree_of(place, head):
         what = ", ".join(only) or "everything"
-        raise GitError(f"{what} is as it was in {version.name} already")
+        raise GitError(f"{what} is as it was in {version.short} already")
     return tree
 
 
 def describe_restoring(version: Version, only: Sequence[str]) -> str:
     """Return the message of the commit."""
     what = f"{', '.join(only)} " if only else ""
-    return f"Roll {what}back to {version.name}\n\nRestores: {version.name} {version.commit}"
+    return f"Roll {what}back to {version.short}\n\nRestores: {version.name} {version.commit}"
 
 
 def _pick(

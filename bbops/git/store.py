@@ -161,9 +161,9 @@ class Store:
         told = self._ask("cat-file", "--batch-check", lines=[_checked(commit)])
         return told.split()[1:2] == [b"commit"]
 
-    def trees(self, commits: Sequence[str]) -> dict[str, str]:
-        """Return the id of each commit's tree; what is no commit is left out."""
-        lines = [f"{_checked(one)}^{{tree}}" for one in commits]
+    def trees(self, commits: Sequence[str], under: str = "") -> dict[str, str]:
+        """Return the id of each commit's tree, or of a folder in it; what has none is left out."""
+        lines = [f"{_checked(one)}:{under}" for one in commits]
         told = self._ask("cat-file", "--batch-check", lines=lines).decode().splitlines()
         found = zip(commits, map(str.split, told), strict=True)
         return {commit: words[0] for commit, words in found if words[1:2] == ["tree"]}

@@ -1,136 +1,185 @@
-"""Versions: the annotated tags `v<N>` of what went live, which are a project's history.
+"""Versions: the annotated tags of what went live, which are a project's history.
 
-A repository of several projects has `<folder>/v<N>` for the one in that folder. What else is known
-of a publication stands in the tag's message, one fact a line, as in a commit's trailers.
+Which project a tag belongs to stands in its message, never in its name alone: tags called `v7` and
+`FOLDER/v7`, as they were once made, are versions of the project that followed their branch.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from bbops.errors import GitError
-from bbops.git.command import failure, run
+from bbops.git.address import is_branch
+from bbops.git.numbered_tags import Version, add_numbered, read_numbered
 from bbops.git.place import Place
-from bbops.git.writing import add_tag
 
-RELEASE = "Release"
-"""The fact without which a tag is somebody else's."""
+TAG: Final = "bbops/{project}/v{number}"
+"""What a version's tag is called, where a server's file names nothing else."""
 
-_FIELDS = ("refname:strip=2", "*objectname", "*objecttype", "taggerdate:iso-strict", "contents")
-_FACT = re.compile(r"([A-Z][A-Za-z-]{0,40}): (.*)").fullmatch
-_MOST_TRIES = 20
-_PART, _END = "\x1f", "\x1e"
+_NUMBER: Final = "v{number}"
+_PROJECT: Final = "{project}"
+_ROOT: Final = "."
+_SHORT: Final = re.compile(r"v?([0-9]{1,9})").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
-    """A release that went live.
+class Series:
+    """The versions of one project.
 
     Attributes:
-        name: of the tag, `v7`.
-        commit: what went live.
-        at: when, as ISO 8601.
-        subject: the first line of its commit's message.
-        facts: what else the tag says: Release, Revision, Author, Proposal, Plan.
+        project: its name; empty for whichever follows the branch.
+        branch: which it follows.
+        folder: of the project in a repository of several; else empty.
+        tag: what its tags are called, as `TAG`.
     """
 
-    name: str
-    number: int
-    commit: str
-    at: str
-    subject: str
-    facts: Mapping[str, str]
+    project: str
+    branch: str
+    folder: str = ""
+    tag: str = TAG
+
+    @property
+    def prefix(self) -> str:
+        """What the names of its tags begin with, before `v7`."""
+        return self.tag.removesuffix(_NUMBER).replace(_PROJECT, self.project)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What its tags say of where they belong, beside the revision."""
+        return {"Project": self.project, "Folder": self.folder or _ROOT}
+
+    def holds(self, version: Version) -> bool:
+        """Return whether a version is one of this project, as its tag says."""
+        owner = read_owner(version)
+        names = {owner.project, self.project}
+        is_same = owner.branch == self.branch and owner.folder == self.folder
+        return is_same and (len(names) == 1 or "" in names)
 
 
-def read_versions(place: Place, folder: str = "") -> tuple[Version, ...]:
-    """Return every version, the newest first; O(tags).
+def read_owner(version: Version) -> Series:
+    """Return whose version a tag says it is; the project is empty in one that was made long ago."""
+    folder = version.facts.get("Folder", _before(version.name) or _ROOT)
+    branch = version.facts.get("Revision", "").rpartition("@sha1:")[0]
+    return Series(version.facts.get("Project", ""), branch, "" if folder == _ROOT else folder)
+
+
+def find_tag_mistake(tag: str) -> str:
+    """Return what is wrong with a name of tags; empty where nothing is."""
+    if not tag.endswith(_NUMBER) or tag.removesuffix(_NUMBER)[-1:] not in {"", "/"}:
+        return f"expected a name that ends with '/{_NUMBER}', got '{tag}'"
+    if tag.startswith(_PROJECT):
+        return f"expected a name that begins with a word of its own, got '{tag}'"
+    plain = tag.replace(_PROJECT, "p", 1).replace(_NUMBER, "v1")
+    return "" if is_branch(plain) and "{" not in plain else f"'{tag}' cannot be the name of a tag"
+
+
+def names_project(tag: str) -> bool:
+    """Return whether two projects have names of their own by it."""
+    return _PROJECT in tag
+
+
+def find_refs(tag: str, folder: str) -> tuple[str, ...]:
+    """Return the patterns of refs that hold a project's versions; each has one `*`.
 
     Args:
-        place: the repository.
-        folder: of the project in a repository of several; else empty.
+        tag: as in `Series`; of each project that it may name.
+        folder: as in `Series`; its tags were once called by it.
+    """
+    now = f"{tag.partition('{')[0]}*"
+    once = f"{folder}/v*" if folder else "v*"
+    names = dict.fromkeys((now, once) if is_branch(folder or "v") else (now,))
+    return tuple(f"refs/tags/{one}" for one in names)
+
+
+def read_versions(place: Place) -> tuple[Version, ...]:
+    """Return every version of every project, the highest number first; O(tags).
+
+    A tag that was moved to another commit than its message names is none.
 
     Raises:
         GitError: the repository cannot be read.
     """
-    scope = f"{folder}/" if folder else ""
-    form = _PART.join(f"%({one})" for one in _FIELDS) + _END
-    arguments = ("for-each-ref", f"--format={form}", f"refs/tags/{scope}v*")
-    answer = run(place, arguments)
-    if answer.status or answer.ended:
-        raise failure(answer, arguments)
-    rows = answer.output.decode(errors="replace").split(_END)
-    found = filter(None, (_read(row.lstrip("\n"), scope) for row in rows))
-    return tuple(sorted(found, key=lambda one: one.number, reverse=True))
+    found = read_numbered(place, "**/")
+    return tuple(one for one in found if _read_commit(one) == one.commit)
+
+
+def read_series(place: Place, series: Series) -> tuple[Version, ...]:
+    """Return the versions of one project. Arguments and errors as of `read_versions`."""
+    return tuple(filter(series.holds, read_versions(place)))
 
 
 def add_version(
-    place: Place, commit: str, subject: str, facts: Mapping[str, str], folder: str = ""
+    place: Place, commit: str, subject: str, facts: Mapping[str, str], series: Series
 ) -> str:
     """Tag what went live with the next number; return the tag's name.
 
-    A commit that is the newest version already keeps its tag: other values of the environment are
-    no new version. A number that somebody's own tag has taken is left out.
+    A number is never used twice, whoever has a tag of it.
 
     Raises:
         GitError: it cannot be written.
     """
-    scope = f"{folder}/" if folder else ""
-    for taken in range(_MOST_TRIES):
-        versions = read_versions(place, folder)
-        if versions and versions[0].commit == commit:
-            return versions[0].name
-        number = (versions[0].number if versions else _highest(place, scope)) + 1 + taken
-        name = f"{scope}v{number}"
-        lines = [f"{_one_line(subject)}", "", *(f"{key}: {_one_line(facts[key])}" for key in facts)]
-        if add_tag(place, name, commit, "\n".join(lines)):
-            return name
-    raise GitError(f"the next {_MOST_TRIES} versions have tags that are not ours")
+    known = read_series(place, series)
+    above = known[0].number if known else 0
+    return add_numbered(place, series.prefix, above, commit, subject, {**facts, **series.facts})
 
 
-def find_version(place: Place, name: str, folder: str = "") -> Version:
-    """Return a version by its name, `v7`, or its number.
+def find_version(versions: Sequence[Version], name: str) -> Version:
+    """Return a version of a project by the name of its tag, `v7`, or its number.
 
     Raises:
-        GitError: there is none; says which there are.
+        GitError: there is none, or several; says which there are.
     """
-    versions = read_versions(place, folder)
-    wanted = name.rpartition("/")[2].removeprefix("v")
-    for one in versions:
-        if str(one.number) == wanted:
-            return one
-    hint = f"the newest is {versions[0].name}" if versions else "nothing went live yet"
+    short = _SHORT(name)
+    found = [one for one in versions if one.name == name]
+    found = found or [one for one in versions if short and one.number == int(short[1])]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = " or ".join(one.name for one in found)
+        raise GitError(f"'{name}' is more than one version", hint=f"say {names}")
+    hint = f"the newest is {versions[0].short}" if versions else "nothing went live yet"
     raise GitError(f"there is no version '{name}'", hint=f"{hint}; 'bbops versions' lists them")
 
 
-def _highest(place: Place, scope: str) -> int:
-    """Return the highest number of a tag that looks like ours, whoever made it."""
-    answer = run(place, ("for-each-ref", "--format=%(refname:strip=2)", f"refs/tags/{scope}v*"))
-    names = answer.output.decode(errors="replace").split()
-    return max((number for one in names if (number := _number(one, scope))), default=0)
+def choose_versions(
+    versions: Iterable[Version], folder: str, *, branch: str = "", project: str = ""
+) -> tuple[Version, ...]:
+    """Return the versions of the one project that is meant, in a clone, where nobody says which.
+
+    Args:
+        versions: every one of the repository.
+        folder: the project's; another's are never meant.
+        branch: which is checked out; it decides where several projects share the folder.
+        project: the name that was given.
+
+    Raises:
+        GitError: several may be meant, or none has the name.
+    """
+    here = [one for one in versions if read_owner(one).folder == folder]
+    series = {Series(read_owner(one).project, read_owner(one).branch, folder) for one in here}
+    named = {one for one in series if one.project} or series
+    meant = {one for one in named if project in {"", one.project}}
+    if len(meant) > 1:
+        meant = {one for one in meant if one.branch == branch} or meant
+    if len(meant) == 1:
+        return tuple(filter(meant.pop().holds, here))
+    if not series:
+        return ()
+    known = ", ".join(sorted({f"'{one.project}' of branch '{one.branch}'" for one in named}))
+    if not meant:
+        raise GitError(f"no version is of project '{project}'", hint=f"there are {known}")
+    raise GitError(
+        f"versions of several projects are here: {known}",
+        hint="say which with --project NAME, or check out its branch",
+    )
 
 
-def _read(row: str, scope: str) -> Version | None:
-    if row.count(_PART) < len(_FIELDS) - 1:
-        return None
-    name, commit, kind, at, text = row.split(_PART, len(_FIELDS) - 1)
-    number, facts = _number(name, scope), dict(_facts(text))
-    if not number or RELEASE not in facts or kind != "commit":
-        return None
-    return Version(name, number, commit, at, text.partition("\n")[0], facts)
+def _before(name: str) -> str:
+    return name.rpartition("/")[0]
 
 
-def _facts(text: str) -> Iterator[tuple[str, str]]:
-    for line in text.splitlines()[1:]:
-        if found := _FACT(line):
-            yield found[1], found[2]
-
-
-def _number(name: str, scope: str) -> int:
-    digits = name.removeprefix(scope).removeprefix("v")
-    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 10 else 0
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split()).strip()[:500] or "-"
+def _read_commit(version: Version) -> str:
+    return version.facts.get("Revision", "").rpartition("@sha1:")[2]

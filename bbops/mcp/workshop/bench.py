@@ -12,9 +12,11 @@ from bbops.diagnostics import Diagnostic, suggest
 from bbops.errors import GitError
 from bbops.git.address import require_branch
 from bbops.git.command import run
+from bbops.git.numbered_tags import Version
 from bbops.git.proposals import PREVIEW
 from bbops.git.store import Store
 from bbops.git.tree import GitTree
+from bbops.git.versions import Series, read_series
 from bbops.git.writing import BBOPS, Identity
 from bbops.mcp.tool import Call, Refused
 from bbops.project import Project
@@ -46,6 +48,7 @@ class Bench:
         elsewhere: where the repository is kept, if this is only a copy of it.
         url: where the project answers.
         weigh: None where there is no live data to ask.
+        project: its name at the server; empty where nobody knows.
     """
 
     store: Store
@@ -60,6 +63,12 @@ class Bench:
     off: tuple[str, ...] = ()
     cache: Cache = field(default_factory=Cache)
     weigh: Weigh | None = None
+    project: str = ""
+
+    @property
+    def versions(self) -> tuple[Version, ...]:
+        """What went live of the project, the newest first. Raises: GitError: it cannot be read."""
+        return read_series(self.store.place, Series(self.project, self.live, self.folder))
 
     # ---- commits
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bbops.git.command import failure, run
 from bbops.git.past import read_past
-from bbops.git.versions import read_versions
 from bbops.mcp.project.recovery_history import Asking, Past, Version
 from bbops.mcp.refs import parse_ref
 from bbops.mcp.workshop.bench import Bench
@@ -28,16 +27,15 @@ def do(bench: Bench, taken: Asking) -> Past:
 
 
 def _of_project(bench: Bench) -> list[Version]:
-    found = read_versions(bench.store.place, bench.folder)
     return [
         Version(one.commit, one.at, one.facts.get("Author", ""), one.subject, one.name)
-        for one in found
+        for one in bench.versions
     ]
 
 
 def _of_resource(bench: Bench, ref: str) -> list[Version]:
     path = bench.path(parse_ref(ref).file)
-    steps = read_past(bench.store.place, path, _MOST_COMMITS, bench.folder, bench.head)
+    steps = read_past(bench.store.place, path, _MOST_COMMITS, bench.versions, bench.head)
     return [Version(one.commit, one.at, one.author, one.subject, one.version) for one in steps]
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from bbops.git.numbered_tags import Version
 from bbops.git.restoring import describe_restoring, restore_tree
-from bbops.git.versions import Version, find_version
+from bbops.git.versions import find_version
 from bbops.git.writing import make_commit
 from bbops.mcp.project.recovery_rollback import Back, Restored
 from bbops.mcp.refs import parse_ref
@@ -38,7 +39,7 @@ def do(bench: Bench, taken: Back) -> Restored:
     project, _ = bench.check(bench.tree(commit))
     follows = find_consequences(bench, commit, project) if project else None
     return Restored(
-        commit, version.name, words.summary(follows) if follows else "it would not work as it was",
+        commit, version.short, words.summary(follows) if follows else "it would not work as it was",
         tuple(migrations(follows.tables)) if follows else (), tuple(_lost(follows)),
     )  # fmt: skip
 
@@ -47,22 +48,30 @@ def _find(bench: Bench, text: str) -> Version:
     """Return what a text names: a version, a snapshot, or a commit that was live.
 
     Raises:
-        Refused: nothing; GitError where it looks like a version.
+        Refused: nothing, or what was never live; GitError where it looks like a version.
     """
     name = text.removeprefix(bench.path("")).removeprefix(SNAPSHOT)
     if _VERSION.fullmatch(text) and SNAPSHOT not in text:
-        return find_version(bench.store.place, text, bench.folder)
+        return find_version(bench.versions, text)
     tag = bench.path(f"{SNAPSHOT}{name}")
     kept = next((one for one in snapshots(bench) if one.tag == tag), None)
-    if kept is not None:
+    if kept is not None and bench.store.is_ancestor(kept.commit, bench.head):
         return Version(kept.tag, 0, kept.commit, kept.at, kept.summary, {})
     commit = bench.store.find_commit(text) if _COMMIT.fullmatch(text) else None
-    if commit is None or not bench.store.is_ancestor(commit, bench.head):
+    if commit is None or not _was_live(bench, commit):
         raise Refused(
-            f"'{text[:100]}' is no version, snapshot or commit of the live branch",
+            f"'{text[:100]}' is no version, snapshot or commit that was live in this project",
             next=(Call("recovery_history", {}, "see what there is to go back to"),),
         )
     return Version(commit[:12], 0, commit, "", bench.store.subject(commit), {})
+
+
+def _was_live(bench: Bench, commit: str) -> bool:
+    """Return whether a commit was live; of the live branch, where a clone knows of no version."""
+    known = {one.commit for one in bench.versions}
+    if known:
+        return commit in {*known, bench.published}
+    return bench.store.is_ancestor(commit, bench.head)
 
 
 def _lost(follows: Plan | None) -> list[str]:

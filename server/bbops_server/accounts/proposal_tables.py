@@ -34,8 +34,9 @@ proposals = sa.Table(
     _moment("created"), _moment("changed"),
     sa.Column("ready", sa.Boolean, nullable=False, server_default=sa.true()),
     sa.Column("reviewers", sa.String(REVIEWERS_LENGTH), nullable=False, server_default=""),
+    sa.Column("pushers", sa.String(REVIEWERS_LENGTH), nullable=False, server_default=""),
 )  # fmt: skip
-"""`reviewers` are e-mail addresses with blanks between them."""
+"""`reviewers` and `pushers` are e-mail addresses with blanks between them."""
 
 reviews = sa.Table(
     "reviews", METADATA, _text("project", is_key=True), _number(),

@@ -72,6 +72,16 @@ class Proposals:
             number = connection.scalar(wanted.limit(1))
             return None if number is None else _read(connection, project, number)
 
+    def find_others(self, project: str, wish: Wish) -> Sequence[Proposal]:
+        """Return the open proposals of the same target and topic by other people."""
+        wanted = sa.select(proposals).where(
+            proposals.c.project == project, proposals.c.state == "open",
+            proposals.c.author != wish.author, proposals.c.target == wish.target,
+            proposals.c.topic == wish.topic,
+        )  # fmt: skip
+        with self._store.reading() as connection:
+            return tuple(_proposal(row) for row in connection.execute(wanted))
+
     def list(self, project: str, state: State | None, limit: int = 200) -> list[Proposal]:
         """Return proposals without their reviews, the newest first."""
         wanted = sa.select(proposals).where(proposals.c.project == project)
@@ -89,7 +99,7 @@ class Proposals:
 
     def change(
         self, project: str, number: int, *, ready: bool | None = None,
-        reviewers: Sequence[str] | None = None, **values: str,
+        reviewers: Sequence[str] | None = None, pushers: Sequence[str] | None = None, **values: str,
     ) -> Proposal:  # fmt: skip
         """Change some of `title`, `description`, `head`, `state` and `merged`.
 
@@ -98,6 +108,7 @@ class Proposals:
             number: of it.
             ready: whether it is; None where that stays.
             reviewers: who is asked, as `check` takes them; None where they stay.
+            pushers: who beside its author has changed it; None where they stay.
             values: the texts.
 
         Raises:
@@ -107,6 +118,7 @@ class Proposals:
         asked = self.check(project, known.author if known else "", reviewers)
         more = {
             "ready": ready, "reviewers": None if asked is None else " ".join(asked),
+            "pushers": None if pushers is None else " ".join(pushers),
         }  # fmt: skip
         wanted = proposals.update().where(
             proposals.c.project == project, proposals.c.number == number,
@@ -203,7 +215,7 @@ def _proposal(row: Any, said: tuple[Review, ...] = ()) -> Proposal:
     return Proposal(
         row.number, row.title, row.description, row.author, row.target, row.topic, row.state,
         row.head, row.created, row.changed, row.merged, said, row.ready,
-        tuple(row.reviewers.split()),
+        tuple(row.reviewers.split()), tuple(row.pushers.split()),
     )  # fmt: skip
 
 

@@ -44,15 +44,23 @@ def _fourth(connection: sa.Connection) -> None:
 
 
 def _fifth(connection: sa.Connection) -> None:
+    _add_columns(connection, "ready", "reviewers")
+
+
+def _sixth(connection: sa.Connection) -> None:
+    _add_columns(connection, "pushers")
+
+
+def _add_columns(connection: sa.Connection, *names: str) -> None:
     known = {one["name"] for one in sa.inspect(connection).get_columns(proposals.name)}
-    for column in (proposals.c.ready, proposals.c.reviewers):
+    for column in (proposals.c[name] for name in names):
         if column.name not in known:
             text = sa.schema.CreateColumn(column).compile(dialect=connection.dialect)
             connection.exec_driver_sql(f"ALTER TABLE {proposals.name} ADD COLUMN {text}")
 
 
 STEPS: Final[tuple[Callable[[sa.Connection], None], ...]] = (
-    _first, _second, _third, _fourth, _fifth,
+    _first, _second, _third, _fourth, _fifth, _sixth,
 )  # fmt: skip
 """Each takes the schema one version further; a step that was published never changes."""
 

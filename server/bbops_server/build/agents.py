@@ -68,7 +68,7 @@ class Agents:
             self._stores[repository], about["live"], folder, Identity(*about["who"]),
             frozenset(about["taken"]), about["published"], about["elsewhere"], about["url"],
             about["engine"], tuple(about["off"]), self._cache(repository, folder),
-            partial(self._weigh, loop, place),
+            partial(self._weigh, loop, place), about["project"],
         )  # fmt: skip
 
     def _cache(self, repository: str, folder: str) -> Cache:

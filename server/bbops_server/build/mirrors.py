@@ -30,8 +30,9 @@ class Mirrors:
             GitError: the repository is not reached, or what it sends is not taken.
         """
         found = self._mirror(asked["url"], asked["mirror"]).update(
-            asked["branch"], asked["project"], has_own_frontends=asked["has_own_frontends"]
-        )
+            asked["branch"], asked["project"], versions=asked["versions"],
+            has_own_frontends=asked["has_own_frontends"],
+        )  # fmt: skip
         return {"commit": found.commit, **asdict(found.frontends)}
 
     def branches(self, url: str, mirror: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bbops.git.checkout import is_dirty
-from bbops.git.place import frontend_scope
+from bbops.git.reach import Part, find_touched
 from bbops_server.build.mirrors import Mirrors
 from bbops_server.build.sources import Sources
 from bbops_server.build.turns import Work
@@ -30,8 +30,9 @@ class Repositories:
             "count commits": self._count_commits,
             "is dirty": _is_dirty,
             "trees": self._trees,
+            "reach": self._reach,
             "sizes": self._sizes,
-            "tag": self._tag,
+            "tag": self._sources.tag,
             "versions": self._versions,
             "frontends": self._frontends,
             "roll back": self._sources.roll_back,
@@ -63,22 +64,24 @@ class Repositories:
 
     def _trees(self, request: Frame) -> Frame:
         store = self._sources.store(request["repository"], request["quarantine"])
-        return store.trees(request["commits"])
+        return store.trees(request["commits"], request.get("folder", ""))
+
+    def _reach(self, request: Frame) -> Frame:
+        store = self._sources.store(request["repository"], request["quarantine"])
+        parts = [Part(*one) for one in request["parts"]]
+        found = [find_touched(store.place, one, parts, request["name"])
+                 for one in request["commits"]]  # fmt: skip
+        return {"touched": [any(each) for each in zip(*found, strict=True)]}
 
     def _sizes(self, request: Frame) -> Frame:
         store = self._sources.store(request["repository"])
         return asdict(store.sizes(Path(request["quarantine"])))
 
-    def _tag(self, request: Frame) -> Frame:
-        return self._sources.tag(
-            request["repository"], request["commit"], request["facts"], request["folder"]
-        )
-
     def _versions(self, request: Frame) -> Frame:
-        return self._sources.versions(request["repository"], request["folder"])
+        return self._sources.versions(request["repository"])
 
     def _frontends(self, request: Frame) -> Frame:
-        return self._sources.versions(request["repository"], frontend_scope(request["folder"]))
+        return self._sources.frontends(request["repository"], request["folder"])
 
     # ---- elsewhere
     def _remote_branches(self, request: Frame) -> Frame:

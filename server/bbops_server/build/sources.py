@@ -13,11 +13,12 @@ from typing import Any
 from bbops.compile.release import Cache
 from bbops.errors import GitError, ServerError
 from bbops.git.base import find_base
+from bbops.git.numbered_tags import Version, add_numbered, read_numbered
 from bbops.git.place import frontend_scope
 from bbops.git.restoring import describe_restoring, restore_tree
 from bbops.git.store import Store
 from bbops.git.tree import GitTree
-from bbops.git.versions import add_version, find_version, read_versions
+from bbops.git.versions import Series, add_version, read_versions
 from bbops.git.writing import Identity, make_commit, move_branch, write_tree
 from bbops.tree import FolderTree, Tree
 
@@ -82,26 +83,43 @@ class Sources:
             return ""
         return self.store(source["repository"]).author(source["commit"])
 
-    def tag(
-        self, repository: str, commit: str, facts: Mapping[str, str], folder: str
-    ) -> dict[str, str]:
-        """Tag a commit that went live as the next version; see `bbops.git.versions`."""
-        store = self.store(repository)
-        facts = {**facts, "Author": store.author(commit)}
+    def tag(self, asked: Mapping[str, Any]) -> dict[str, str]:
+        """Tag a commit that went live as the next version; return the tag's name.
+
+        One that changes no file of the project keeps the version that was live before it: other
+        values of the environment are no new version, nor is what others do in its repository.
+
+        Args:
+            asked: `repository`, `commit`, `facts`, the `series` it belongs to, and the name of the
+                version that is `live`, empty where nobody knows.
+
+        Raises:
+            GitError: it cannot be written.
+        """
+        store, commit = self.store(asked["repository"]), asked["commit"]
+        series = Series(**asked["series"])
+        if kept := _find_same(store, commit, series, asked["live"]):
+            return {"version": kept}
+        facts = {**asked["facts"], "Author": store.author(commit)}
         if proposal := store.trailer(commit, "Proposal"):
             facts["Proposal"] = proposal
         subject = store.subject(commit)
-        return {"version": add_version(store.place, commit, subject, facts, folder)}
+        return {"version": add_version(store.place, commit, subject, facts, series)}
 
-    def versions(self, repository: str, folder: str) -> dict[str, Any]:
-        """Return every version of a project, the newest first."""
-        found = read_versions(self.store(repository).place, folder)
-        return {"versions": [asdict(one) for one in found]}
+    def versions(self, repository: str) -> dict[str, Any]:
+        """Return every version of every project in a repository, the highest number first."""
+        return {"versions": list(map(asdict, read_versions(self.store(repository).place)))}
+
+    def frontends(self, repository: str, folder: str) -> dict[str, Any]:
+        """Return the frontends that were published on their own, the newest first."""
+        prefix = f"{frontend_scope(folder)}/"
+        found = read_numbered(self.store(repository).place, prefix)
+        return {"versions": list(map(asdict, found))}
 
     def newest_frontend(self, source: Source) -> Tree | None:
         """Return the files of the frontend that was published last; None where none was."""
         store = self.store(source["repository"])
-        found = read_versions(store.place, frontend_scope(source["path"]))
+        found = read_numbered(store.place, f"{frontend_scope(source['path'])}/")
         return GitTree(store, found[0].commit, branch=found[0].name) if found else None
 
     def publish_frontend(self, asked: Mapping[str, Any]) -> dict[str, str]:
@@ -115,36 +133,39 @@ class Sources:
             GitError: the repository cannot be written.
         """
         source = asked["source"]
-        store, scope = self.store(source["repository"]), frontend_scope(source["path"])
-        known = read_versions(store.place, scope)
+        store, prefix = self.store(source["repository"]), f"{frontend_scope(source['path'])}/"
+        known = read_numbered(store.place, prefix)
         tree = write_tree(store.place, Path(asked["from"]), asked["paths"])
         parents = [known[0].commit] if known else []
         who = Identity(asked["who"].partition("@")[0], asked["who"])
         commit = make_commit(store.place, tree, parents, asked["subject"], who)
         facts = {"Release": tree, "Author": asked["who"]}
-        return {
-            "version": add_version(store.place, commit, asked["subject"], facts, scope),
-            "commit": commit,
-        }
+        above, subject = known[0].number if known else 0, asked["subject"]
+        name = add_numbered(store.place, prefix, above, commit, subject, facts)
+        return {"version": name, "commit": commit}
 
     def roll_back(self, asked: Mapping[str, Any]) -> dict[str, str]:
         """Make a commit that restores a version, and put it on its branch where it is to move.
 
+        Args:
+            asked: `repository`, `branch` and `folder` of the project, the fields of a `version`
+                that was live in it, `only` some resources, `who` asks, and whether it `moves`.
+
         Raises:
-            GitError: there is no such version, nothing would change, or the branch cannot move.
+            GitError: nothing would change, or the branch cannot move.
         """
         store, branch, only = self.store(asked["repository"]), asked["branch"], asked["only"]
         head = store.resolve(branch)
         if head is None:
             raise GitError(f"there is no branch '{branch}'")
-        version = find_version(store.place, asked["version"], asked["folder"])
+        version = Version(**asked["version"])
         tree = restore_tree(store.place, head, version, under=asked["folder"], only=only)
         message = describe_restoring(version, only)
         who = Identity(asked["who"].partition("@")[0], asked["who"])
         commit = make_commit(store.place, tree, [head], message, who)
         if asked["moves"]:
-            move_branch(store.place, branch, head, commit, f"roll back to {version.name}")
-        return {"commit": commit, "branch": branch, "version": version.name}
+            move_branch(store.place, branch, head, commit, f"roll back to {version.short}")
+        return {"commit": commit, "branch": branch, "version": version.short}
 
     def resolve(self, repository: str, branch: str) -> dict[str, Any]:
         """Return the commit of a branch, None without one, and the stamp it was read at."""
@@ -179,3 +200,13 @@ class Sources:
             self._stores[repository] = Store.open(Path(repository))
         store = self._stores[repository]
         return store.beside(Path(quarantine)) if quarantine else store
+
+
+def _find_same(store: Store, commit: str, series: Series, live: str) -> str:
+    """Return the version that holds the same files of a project; empty where they are new."""
+    known = read_versions(store.place)
+    own = [one for one in known if series.holds(one)]
+    last = next(iter(own or [one for one in known if one.name == live]), None)
+    trees = store.trees([last.commit, commit], series.folder) if last else {}
+    is_same = commit in trees and trees[commit] == trees.get(last.commit if last else "")
+    return last.name if last and is_same else ""

@@ -119,7 +119,6 @@ def command(
         state = state_folder(folder, state)
     else:
         state = state_folder(Path.cwd(), state)
-        source = RemoteSource(address, branch, state / "mirror", path=path, every_seconds=poll)
     given = given_options(context)
     own: dict[str, Any] = {name: given[name] for name in _OF_SERVER if name in given}
     own["schema"] = schema
@@ -134,6 +133,11 @@ def command(
 
         followed = read_settings(file), Options(file.absolute(), poll, own)
         settings = server_settings(followed[0], state, own)
+    if address is not None:
+        source = RemoteSource(
+            address, branch, state / "mirror", path=path, every_seconds=poll,
+            version_tag=settings.version_tag,
+        )  # fmt: skip
     database = settings.database_url
     postgres = read_url(database, schema) if database else None
     project = ProjectSettings(state, branch=branch, path=path, postgres=postgres)

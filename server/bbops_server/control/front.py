@@ -91,7 +91,7 @@ def render_project(status: Status) -> str:
         f"  branch   {status.branch}",
         f"  live     {status.applied_revision or 'nothing yet'}",
     ]
-    if status.attempted_revision != status.applied_revision:
+    if status.attempted_revision != status.applied_revision and not status.is_ready:
         lines.append(f"  tried    {status.attempted_revision}  {status.attempted_subject}".rstrip())
     for one in status.conditions:
         sign = "yes" if one.status else "no"

@@ -63,7 +63,7 @@ async def _find(git: GitHttp, asked: Asked, visit: Visit) -> Repository:
     if not knows(git.projects, asked.project):
         raise Refusal(404, f"there is no project '{asked.project}'")
     repository = find_repository(git.projects, asked.project)
-    if not repository.allows(visit.caller, permission):
+    if not repository.allows(visit.caller, Permission.CLONE):  # the rest is judged by its files
         raise Refusal(403, "this repository holds other projects, too, of which you may not do so")
     return repository
 

@@ -16,6 +16,7 @@ from bbops_server.forge.proposing import Proposing
 from bbops_server.forge.standing import Standing
 from bbops_server.githttp.asked import Refusal
 from bbops_server.githttp.publishing import Waiting
+from bbops_server.githttp.reach import Asking
 from bbops_server.githttp.repository import Repository, find_repository, knows
 
 MOST_TEXT: Final = 10_000
@@ -36,7 +37,7 @@ class Reviewing:
             self._repository: Repository = find_repository(git.projects, name)
         except Refusal as refusal:
             raise NotFoundException(refusal.message) from None
-        self._visit, self._name = visit, name
+        self._visit, self._name, self._git = visit, name, git
         self.desk: Proposing = git.proposing(self._repository)
 
     async def every(self, state: State | None) -> Sequence[Proposal]:
@@ -69,7 +70,7 @@ class Reviewing:
             ClientException: the live branch holds it already, too much is proposed, or somebody
                 is asked who cannot review it.
         """
-        self._require(Permission.PROPOSE)
+        await self._require(Permission.PROPOSE, head)
         target = next(
             one.source.branch for one in self._repository.followers if one.name == self._name
         )
@@ -90,8 +91,8 @@ class Reviewing:
             ClientException: it is not open, or somebody is asked who cannot review it.
             PermissionDeniedException: it is somebody else's.
         """
-        self._require(Permission.PROPOSE)
         found = await self._get(number)
+        await self._require(Permission.PROPOSE, found.head)
         if ready is not None and not self._may_decide(found):
             raise PermissionDeniedException("only its author or a maintainer says that it is ready")
         try:
@@ -121,8 +122,8 @@ class Reviewing:
         Raises:
             ClientException: it is not open, or would do something else by now.
         """
-        self._require(Permission.REVIEW)
         found, standing = await self.look(number)
+        await self._require(Permission.REVIEW, found.head)
         if found.state != "open" and verdict != "commented":
             raise ClientException(f"proposal #{number} is {found.state}", status_code=409)
         if plan and plan != standing.demands.digest:
@@ -147,12 +148,11 @@ class Reviewing:
         Raises:
             ClientException: something is in the way.
         """
-        self._require(Permission.MERGE)
-        await self._get(number)
-        caller = self._visit.caller
+        found, caller = await self._get(number), self._visit.caller
+        await self._require(Permission.MERGE, found.head)
         try:
             done = await self.desk.merge(
-                number, caller.email, head=head, by_agent=caller.how == "grant"
+                number, caller.email, head=head or found.head, by_agent=caller.how == "grant"
             )
         except BbopsError as error:
             await self._note("merge proposal", number, "refused")
@@ -166,8 +166,8 @@ class Reviewing:
         Raises:
             PermissionDeniedException: it is somebody else's.
         """
-        self._require(Permission.REVIEW)
         found = await self._get(number)
+        await self._require(Permission.REVIEW, found.head)
         if not self._may_decide(found):
             raise PermissionDeniedException("only its author or a maintainer closes a proposal")
         try:
@@ -196,12 +196,15 @@ class Reviewing:
             is_live = await Waiting(one.reconciler, done.merged, say).run() and is_live
         return lines, is_live
 
-    def _require(self, permission: Permission) -> None:
-        """Refuse who may not do so in a project beside this one in its repository."""
-        if not self._repository.allows(self._visit.caller, permission):
-            raise PermissionDeniedException(
-                "this repository holds other projects, too, of which you may not do so"
-            )
+    async def _require(self, permission: Permission, head: str) -> None:
+        """Refuse who may not do so in a project of the same repository that a commit changes."""
+        asking = Asking(self._git.build, self._repository, self._visit.caller, permission)
+        try:
+            why = await asking.find_foreign(head)
+        except BbopsError as error:
+            raise refuse(error) from None
+        if why:
+            raise PermissionDeniedException(why)
 
     async def _note(self, action: str, number: int, outcome: str = "done") -> None:
         await self._visit.note(action, object=f"{self._name} #{number}", outcome=outcome)

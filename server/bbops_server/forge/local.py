@@ -17,6 +17,9 @@ from bbops_server.accounts.proposals import Proposals
 from bbops_server.forge.rules import Eligible
 from bbops_server.settings import WebhookEvent
 
+MOST_PUSHERS: Final = 20
+"""Who may change one proposal beside its author."""
+
 SAID: Final[Mapping[Verdict, WebhookEvent]] = {
     "approved": "proposal.approved", "refused": "proposal.refused",
     "commented": "proposal.commented",
@@ -72,6 +75,17 @@ class LocalForge:
         """Return the open proposal of the same author, target and topic."""
         return self._records.find(self._project, wish)
 
+    def find_shared(self, wish: Wish) -> Proposal | None:
+        """Return the open proposal by somebody else of a branch that holds what is wished.
+
+        None where the topic is no such branch, where several have proposed it, or where something
+        that was proposed would be lost.
+        """
+        others = self._records.find_others(self._project, wish)
+        if len(others) != 1 or self._find(f"refs/heads/{wish.topic}") != wish.head:
+            return None
+        return others[0] if self.follows(others[0].head, wish.head) else None
+
     def list(self, state: State | None = None) -> Sequence[Proposal]:
         """Return proposals without their reviews, the newest first."""
         return self._records.list(self._project, state)
@@ -81,15 +95,22 @@ class LocalForge:
         return self._records.get(self._project, number)
 
     def update(self, number: int, wish: Wish) -> Proposal:
-        """Propose another commit; a title and description that are empty stay."""
+        """Propose another commit; a title and description that are empty stay.
+
+        Who does so and is not its author is remembered: it is their work, too, then.
+        """
         known = self._demand(number)
+        pushers = sorted({*known.pushers, wish.author} - {known.author})
+        if len(pushers) > MOST_PUSHERS:
+            hint = "close it, and propose the same anew"
+            raise GitError(f"proposal #{number} was changed by {MOST_PUSHERS} people", hint=hint)
         self._records.check(self._project, known.author, wish.reviewers)
         self._show(number, wish.head, known.head)
         said = {"title": wish.title, "description": wish.description}
         words = {name: text for name, text in said.items() if text}
         done = self._records.change(
             self._project, number, ready=wish.ready, reviewers=wish.reviewers, head=wish.head,
-            **words,
+            pushers=pushers, **words,
         )  # fmt: skip
         self._tell(Happened("proposal.updated", done, wish.author))
         return done

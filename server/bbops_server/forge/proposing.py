@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bbops.errors import GitError, ServerError
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 def propose(forge: LocalForge, wish: Wish, *, is_forced: bool = False) -> tuple[Proposal, str]:
     """Open a proposal, or update the open one of the same author and topic; blocks.
 
+    So is one of somebody else, if its topic is a branch that holds the commit by now: whoever may
+    push to the branch may change what is proposed of it.
+
     Returns:
         The proposal, and the commit that it proposed before; empty for a new one.
 
@@ -31,6 +35,8 @@ def propose(forge: LocalForge, wish: Wish, *, is_forced: bool = False) -> tuple[
     if forge.holds(wish.target, wish.head):
         raise GitError(f"nothing to propose: '{wish.target}' holds {wish.head[:12]} already")
     known = forge.find(wish)
+    if known is None and (known := forge.find_shared(wish)) is not None:
+        wish = replace(wish, ready=None, reviewers=wish.reviewers or None)
     if known is None:
         return forge.open(wish), ""
     if not is_forced and not forge.follows(known.head, wish.head):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -40,11 +40,11 @@ class Eligible:
 
     people: frozenset[str] | None = None
 
-    def counts(self, who: str, author: str) -> bool:
+    def counts(self, who: str, authors: Collection[str]) -> bool:
         """Return whether somebody's word counts: an author's only where nobody else has one."""
         if self.people is None:
             return True
-        return who in self.people and (who != author or self.people == {author})
+        return who in self.people and (who not in authors or self.people == {who})
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +75,11 @@ def count_voices(proposal: Proposal, digest: str, eligible: Eligible) -> Voices:
         eligible: who may review it now.
     """
     last = {one.who: one for one in proposal.reviews if one.verdict != "commented"}
-    counted = [one for one in last.values() if eligible.counts(one.who, proposal.author)]
+    counted = [one for one in last.values() if eligible.counts(one.who, proposal.authors)]
     agreed = [one for one in counted if one.verdict == "approved"]
     why = {one.who: _why_outdated(one, proposal, digest) for one in agreed}
     gone = [
-        Outdated(one.who, "no longer counts: they may no longer review")
+        Outdated(one.who, f"no longer counts: {_why_gone(one.who, proposal)}")
         for one in last.values()
         if one.verdict == "approved" and one not in counted and one.who != proposal.author
     ]
@@ -88,6 +88,12 @@ def count_voices(proposal: Proposal, digest: str, eligible: Eligible) -> Voices:
         (*(Outdated(one.who, why[one.who]) for one in agreed if why[one.who]), *gone),
         tuple(one.who for one in counted if one.verdict == "refused"),
     )
+
+
+def _why_gone(who: str, proposal: Proposal) -> str:
+    if who in proposal.pushers:
+        return "they have changed it themselves since"
+    return "they may no longer review"
 
 
 def _why_outdated(review: Review, proposal: Proposal, digest: str) -> str:

@@ -10,6 +10,7 @@ from bbops.diagnostics import Diagnostic
 from bbops.render import from_json, printable, render
 from bbops_server.accounts.features import read_features_off
 from bbops_server.githttp.hooks import Say
+from bbops_server.githttp.reach import Asking
 from bbops_server.githttp.refs import (
     COMPLAINT_OF_CHANGES,
     Complaint,
@@ -40,7 +41,7 @@ class Check:
         self._build, self._repository, self._say = build, repository, say
         self._quarantine = quarantine
 
-    async def run(self, updates: Sequence[Update], rights: Rights) -> bool:
+    async def run(self, updates: Sequence[Update], rights: Rights, reach: Asking) -> bool:
         """Return whether the push is taken, and say why not."""
         complaints = [found for one in updates if (found := find_complaint(one, rights))]
         for one in complaints:
@@ -49,6 +50,11 @@ class Check:
             return False
         if complaint := await self._find_too_large():
             await self._say(str(complaint))
+            return False
+        foreign = await self._find_foreign(updates, reach)
+        for why in foreign:
+            await self._say(printable(why))
+        if foreign:
             return False
         live = [one for one in updates if one.branch in rights.live]
         verdicts = [await self._check_live(one) for one in live]
@@ -65,6 +71,15 @@ class Check:
             "repository": str(self._repository.followers[0].source.repository),
         }  # fmt: skip
         return complain_of_size(await self._build.ask(asked, timeout_seconds=CHECK_SECONDS))
+
+    async def _find_foreign(self, updates: Sequence[Update], reach: Asking) -> list[str]:
+        """Return why commits are not theirs to push: those that come, and those that go."""
+        found = []
+        for one in updates:
+            commits = filter(None, (one.old, one.new))
+            if why := await reach.find_foreign(*commits, quarantine=self._quarantine):
+                found.append(f"{one.ref}: {why}")
+        return found
 
     # ---- what would be served
     async def _check_live(self, update: Update) -> bool:

@@ -39,7 +39,7 @@ class Waiting:
             await self._say(
                 f"not live after {wait_seconds:g} s; it goes on, and 'bbops status' says how far"
             )
-        return _is_of(self._board.applied, self._commit)
+        return self._board.serves(self._commit)
 
     async def _is_over(self) -> bool:
         if _is_of(self._board.applied, self._commit):
@@ -47,7 +47,7 @@ class Waiting:
         elif _is_of(self._board.attempted, self._commit):
             if self._board.conditions["Reconciling"].status:
                 return False
-            await self._tell_stalled()
+            await self._tell_ended()
         elif self._is_held():
             await self._tell_stalled()
         elif self._board.attempted != self._before:
@@ -80,6 +80,12 @@ class Waiting:
             await self._say(f"    {printable(change)}")
         if found.warnings:
             await self._say(render_found(found.warnings, self._project.workshop.project.path))
+
+    async def _tell_ended(self) -> None:
+        if self._board.stalled is None:
+            name = printable(self._board.name)
+            await self._say(f"'{name}' stays {self._board.release}: nothing of it has changed")
+        await self._tell_stalled()
 
     async def _tell_stalled(self) -> None:
         stalled = self._board.stalled

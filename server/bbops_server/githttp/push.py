@@ -9,11 +9,12 @@ from typing import Final
 from bbops.errors import BbopsError, GitError
 from bbops.git.proposals import Wish
 from bbops.render import printable
-from bbops_server.accounts.rules import Caller
+from bbops_server.accounts.rules import Caller, Permission
 from bbops_server.forge.proposing import Proposing, propose
 from bbops_server.githttp.checking import Check
 from bbops_server.githttp.hooks import Say, Told
 from bbops_server.githttp.publishing import Waiting
+from bbops_server.githttp.reach import Asking
 from bbops_server.githttp.refs import Update, read_target, read_updates
 from bbops_server.githttp.repository import Repository
 from bbops_server.processes import LivingChild
@@ -39,8 +40,9 @@ class Push:
         updates = read_updates(told.lines)
         if told.hook == "pre-receive":
             self._asked = updates
+            reach = Asking(self._build, self._repository, self._caller, Permission.PUSH_DRAFT)
             check = Check(self._build, self._repository, told.quarantine, say)
-            return await check.run(updates, self._repository.rights(self._caller))
+            return await check.run(updates, self._repository.rights(self._caller), reach)
         if told.hook == "proc-receive":
             await self._propose(updates, _read_options(told.options), say)
             return True
@@ -60,9 +62,8 @@ class Push:
         self, updates: Sequence[Update], options: Mapping[str, str], say: Say
     ) -> None:
         """Open or update a proposal for each ref; git reads what is said as its report."""
-        live = {one.source.branch for one in self._repository.followers}
         for one in updates:
-            target, topic = read_target(one.ref, live) or ("", "")
+            target, topic = read_target(one.ref, {self._repository.main_branch}) or ("", "")
             try:
                 wish = Wish(
                     one.new, target, topic or options.get("topic", ""), self._caller.email,

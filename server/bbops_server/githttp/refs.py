@@ -80,11 +80,15 @@ class Rights:
         live: the branches that projects follow.
         reviewed: those of them that change by proposals alone.
         may_publish: whether they may push to the others.
+        may_tag: whether they may push a tag, which belongs to no folder.
+        proposed: the branch of the project that is asked for, which alone is proposed to.
     """
 
     live: Collection[str]
     reviewed: Collection[str]
     may_publish: bool
+    may_tag: bool = True
+    proposed: str = "main"
 
 
 def find_complaint(update: Update, rights: Rights) -> Complaint | None:
@@ -97,6 +101,11 @@ def find_complaint(update: Update, rights: Rights) -> Complaint | None:
         return Complaint(
             f"tag '{tag}' cannot be pushed: tags 'v1', 'v2', … name what went live",
             "give it another name",
+        )
+    if ref.startswith("refs/tags/") and not rights.may_tag:
+        return Complaint(
+            "you may not push a tag: this repository holds other projects, too",
+            "ask somebody who may push to all of them",
         )
     if _PREVIEW.fullmatch(ref):
         return Complaint(f"branch '{branch}' shows a proposal", "push to refs/for instead")
@@ -117,12 +126,14 @@ def read_target(ref: str, live: Collection[str]) -> tuple[str, str] | None:
 
 
 def _find_proposed(ref: str, rights: Rights) -> Complaint | None:
-    found = read_target(ref, rights.live)
+    found = read_target(ref, {rights.proposed})
     if found is not None:
         is_long = len(found[1]) > _LONGEST_TOPIC
         return Complaint(f"a topic has at most {_LONGEST_TOPIC} letters") if is_long else None
-    known = " or ".join(f"{_FOR}{one}/TOPIC" for one in sorted(rights.live))
-    return Complaint(f"'{ref}' names no branch that is served", f"push to {known}")
+    return Complaint(
+        f"'{ref}' names no branch that this project is served from",
+        f"push to {_FOR}{rights.proposed}/TOPIC",
+    )
 
 
 def _find_live(update: Update, branch: str, rights: Rights) -> Complaint | None:

@@ -52,7 +52,7 @@ class Follower:
 class Repository:
     """A repository on this machine, asked for as project `name`, with all that follow it.
 
-    Who may not read one of them may not read it, and who changes it changes them all.
+    Who may not read one of them may not read it. Who changes it changes those whose files differ.
     """
 
     name: str
@@ -74,6 +74,11 @@ class Repository:
         """The loop of the project it was asked for as."""
         return next(one.reconciler for one in self.followers if one.name == self.name)
 
+    @property
+    def main_branch(self) -> str:
+        """The branch of the project it was asked for as."""
+        return next(one.source.branch for one in self.followers if one.name == self.name)
+
     def of_branch(self, branch: str) -> tuple[Follower, ...]:
         """Return those that follow a branch."""
         return tuple(one for one in self.followers if one.source.branch == branch)
@@ -87,6 +92,8 @@ class Repository:
                 if one.reconciler.review.get("main") == "proposals"
             },
             may_publish=self.allows(caller, Permission.PUSH_MAIN),
+            may_tag=self.allows(caller, Permission.PUSH_DRAFT),
+            proposed=self.main_branch,
         )  # fmt: skip
 
 

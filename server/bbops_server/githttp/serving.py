@@ -45,7 +45,7 @@ class GitHttp:
         self, build: LivingChild, projects: Projects, folder: Path, records: Proposals
     ) -> None:
         """`folder` is for the hooks."""
-        self.projects, self._build, self._records = projects, build, records
+        self.projects, self.build, self._records = projects, build, records
         self._hooks, self._room, self.trials = Hooks(folder), Room(), Trials(build)
         self._running: set[asyncio.Task[None]] = set()
 
@@ -64,7 +64,7 @@ class GitHttp:
             push, more = None, {}
             if asked.is_push and not asked.is_greeting:
                 await self._hooks.open()
-                push = Push(self._build, repository, caller, self.proposing(repository))
+                push = Push(self.build, repository, caller, self.proposing(repository))
                 more = open_until.enter_context(self._hooks.answering(push.answer))
             environment = self._environment(repository, caller) | asked.variables | more
             await self._run(Exchange(line, environment))
@@ -89,7 +89,7 @@ class GitHttp:
             self.projects.inform(repository.main, happened.event, told)
 
         forge = LocalForge(repository.place, mine.name, self._records, tell)
-        bench = Bench(self._build, forge, self.trials, mine, others)
+        bench = Bench(self.build, forge, self.trials, mine, others)
         drafts = self.projects.drafts(mine.name)
         desk = Proposing(
             forge, bench, lambda path: mine.at.plane.settings.control_url + path, drafts

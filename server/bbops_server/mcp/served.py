@@ -13,6 +13,7 @@ from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.rules import RULES, Caller, Permission, may, role_in
 from bbops_server.forge.proposing import Proposing
 from bbops_server.githttp.asked import Refusal
+from bbops_server.githttp.reach import Asking
 from bbops_server.githttp.repository import Repository, find_repository
 from bbops_server.githttp.serving import GitHttp
 from bbops_server.mcp.asking import ask
@@ -77,24 +78,25 @@ class Served:
         """Return whether whoever asks may do something here."""
         return may(self.caller, permission, self.project)
 
-    async def require(self, permission: Permission, *, everywhere: bool = False) -> None:
+    async def require(self, permission: Permission, *, head: str = "") -> None:
         """Raises Refused, and writes it down, where whoever asks may not do something.
 
         Args:
             permission: for it.
-            everywhere: it takes the same of every project in the repository.
+            head: a commit; it takes the same of every project of the repository that it changes.
         """
         if not self.may(permission):
             if not self.may(Permission.READ_PROJECT):
                 raise Refused(f"there is no project '{self.project}'")
             await self.note(permission, outcome="refused")
             raise self._refusal(permission)
-        if everywhere and not self.repository().allows(self.caller, permission):
+        if head and (why := await self._find_foreign(permission, head)):
             await self.note(permission, outcome="refused")
-            raise Refused(
-                "this repository holds other projects, too, of which you may not do so",
-                hint="ask a maintainer of those",
-            )
+            raise Refused(why)
+
+    async def _find_foreign(self, permission: Permission, head: str) -> str:
+        asking = Asking(self.git.build, self.repository(), self.caller, permission)
+        return await asking.find_foreign(head)
 
     def count(self) -> None:
         """Count work that costs much. Raises: Refused: it is too much."""
@@ -171,7 +173,8 @@ class Served:
         off = await ask(read_features_off, at.plane.settings)
         return {
             "repository": str(repository), "live": branch, "folder": at.project.path,
-            "who": [self.caller.name or self.caller.email, self.caller.email], "taken": taken,
+            "project": self.project, "taken": taken,
+            "who": [self.caller.name or self.caller.email, self.caller.email],
             "published": commit_of(one.board.applied), "elsewhere": elsewhere, "url": at.url,
             "engine": at.engine, "off": list(off), "database": write_place(at.database),
         }  # fmt: skip

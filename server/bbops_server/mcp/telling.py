@@ -104,7 +104,7 @@ def _state(
     board: StatusBoard, commit: str, applied: str, attempted: str, newest: str
 ) -> tuple[Any, str, str]:  # fmt: skip
     stalled = board.stalled
-    if commit and commit == applied:
+    if commit and (commit == applied or board.serves(commit)):
         return "live", "", stalled.as_sentence() if stalled else ""
     if commit and commit == attempted:
         if board.conditions["Reconciling"].status:

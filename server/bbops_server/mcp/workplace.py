@@ -91,7 +91,8 @@ class ServedWorkplace:
             self._at.count()
         bench = await self._at.bench()
         if work.writes and not bench["elsewhere"]:
-            await self._at.require(needed, everywhere=True)
+            draft = str(getattr(taken, "draft", ""))
+            await self._at.require(needed, head=await self._head(draft) if draft else "")
         asked = {
             "do": "work", "work": work.name, "taken": msgspec.to_builtins(taken), "bench": bench,
         }  # fmt: skip
@@ -250,7 +251,7 @@ class ServedWorkplace:
     # ---- proposals
     async def propose(self, draft: str, said: Said) -> Judged:
         """Open the proposal of a draft; its author is whoever asks."""
-        await self._at.require(Permission.PROPOSE, everywhere=True)
+        await self._at.require(Permission.PROPOSE)
         if draft in {one.source.branch for one in self._at.repository().followers}:
             raise Refused(f"branch '{draft}' is live", hint="commit to a draft, and propose that")
         head = await ask(self._at.proposing().forge.resolve, draft)
@@ -258,7 +259,7 @@ class ServedWorkplace:
 
     async def restore(self, commit: str, topic: str, said: Said) -> Judged:
         """Propose a commit that no branch need hold."""
-        await self._at.require(Permission.PROPOSE, everywhere=True)
+        await self._at.require(Permission.PROPOSE, head=commit)
         desk, target = self._at.proposing(), self._at.loop.source
         branch = getattr(target, "branch", "main")
         wish = Wish(
@@ -280,9 +281,10 @@ class ServedWorkplace:
 
     async def comment(self, number: int, text: str) -> str:
         """Say something of it as it is now; it is no approval."""
-        await self._at.require(Permission.REVIEW, everywhere=True)
+        await self._at.require(Permission.REVIEW)
         desk = self._at.proposing()
-        _, standing = await desk.look(number)
+        found, standing = await desk.look(number)
+        await self._at.require(Permission.REVIEW, head=found.head)
         await ask(
             desk.forge.review, number, self._at.caller.email, "commented", text,
             standing.demands.digest,
@@ -307,8 +309,8 @@ class ServedWorkplace:
             await self._at.note("merge proposal", f"#{number}", "refused")
             who = "a person" if found.by_person else "a maintainer"
             return Merged("waiting", (f"{who}, who merges it: {found.url}",))
-        await self._at.require(Permission.MERGE, everywhere=True)
-        return await self._merge(number, head)
+        await self._at.require(Permission.MERGE, head=found.head)
+        return await self._merge(number, found.head)
 
     async def _merge(self, number: int, head: str) -> Merged:
         try:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from bbops.database.place import Place, write_place
+from bbops.git.versions import Series
 from bbops_server.host.secrets import Secrets
 from bbops_server.live.link import Link
 from bbops_server.live.plane import Plane
@@ -107,6 +108,11 @@ class Workshop:
     def asked_of(self) -> dict[str, str]:
         """Where a request to the build process finds the data, and what is beside it."""
         return {"database": write_place(self.database), "state": str(self.project.state)}
+
+    def series(self, name: str) -> Series:
+        """Return which versions are those of the project, which calls itself so."""
+        tag, project = self.plane.settings.version_tag, self.project
+        return Series(project.name or name, project.branch, project.path, tag)
 
     @property
     def history(self) -> Path:

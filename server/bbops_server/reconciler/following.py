@@ -153,7 +153,7 @@ class FollowedFile:
             access=access_settings(new), freezes=freeze_settings(new),
             drafts=draft_settings(new),
             egress=tuple(new.egress.allow), reads_clients=new.egress.client_documents,
-            webhooks=webhook_settings(new),
+            webhooks=webhook_settings(new), version_tag=new.version_tag,
         )  # fmt: skip
 
     async def arrange(self, new: ServerFile, settings: Mapping[str, ProjectSettings]) -> None:
@@ -184,7 +184,7 @@ class FollowedFile:
             return BranchSource(folder, served.branch, served.path)
         return RemoteSource(
             address, served.branch, settings.state / "mirror", path=served.path,
-            every_seconds=self.options.every_seconds,
+            every_seconds=self.options.every_seconds, version_tag=self.plane.settings.version_tag,
         )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from bbops_server.reconciler.stages import BUILDING, CHANGING, TESTING
 from bbops_server.reconciler.status import Publication, Stalled, StatusBoard, now
 from bbops_server.reconciler.suspension import read_suspension, stalled_by, stamp_suspension
 from bbops_server.reconciler.tagging import summarize, tag, tag_again
+from bbops_server.reconciler.unchanged import Settled, find_own, settle
 from bbops_server.reconciler.warming import serve_again, warm
 from bbops_server.settings import ProjectSettings
 
@@ -54,6 +55,8 @@ class Reconciler:
         self.pace = Pace()
         self.finishing: asyncio.Task[None] | None = None
         self.newest: Published | None = None
+        self.settled: Settled | None = None
+        """What is live, and was published since the start with nothing left to do."""
         self.frozen: Frozen | None = None
         """What an attempt found that may have to wait for its end."""
         self.review: Mapping[str, Any] = {}
@@ -194,6 +197,8 @@ class Reconciler:
         try:
             attempt = await self.begin()
             await self.stages(attempt, BUILDING)
+            if self.says_nothing_new(attempt, stamp):
+                return stamp
             if not await self.unless_newer(self.stages(attempt, TESTING), stamp):
                 return None
             newest = await self.stamp()
@@ -201,8 +206,11 @@ class Reconciler:
                 return None
             self.pace.overtaken = 0
             stamp = (stamp[0], newest[1])  # `generate` may have made a value of its own
+            self.settled = None
             self.finishing = asyncio.create_task(self.finish(attempt, began))
             await asyncio.shield(self.finishing)
+            if self.board.stalled is None:
+                self.settled = settle(attempt, *stamp)
         except Stalled as stalled:
             await self.refuse(stalled)
         except GitError as error:
@@ -227,6 +235,16 @@ class Reconciler:
         finally:
             working.cancel()
             await asyncio.gather(working, return_exceptions=True)
+        return True
+
+    def says_nothing_new(self, attempt: Attempt, stamp: Stamp) -> bool:
+        """Return whether the newest commit changes nothing of the project, and note that."""
+        is_of_others = attempt.revision == self.board.applied != self.board.attempted
+        found = settle(attempt, *stamp)
+        if not is_of_others or self.settled is None or not self.settled.covers(found):
+            return False
+        self.settled = found
+        self.board.keep_live()
         return True
 
     def gives_way(self, newest: Stamp, stamp: Stamp) -> bool:
@@ -257,9 +275,10 @@ class Reconciler:
         suspension = read_suspension(self.workshop.project.state)
         if suspension is not None:
             raise stalled_by(suspension, self.workshop.project.name)
+        own = await find_own(found, self.workshop)
         self.frozen = find_freeze(self.workshop)
-        keep_frozen(found[0], self.board.applied, self.workshop)
-        return Attempt(*found, finish_narrowing=self.narrowing.finish)
+        keep_frozen(own[0], self.board.applied, self.workshop)
+        return Attempt(*own, finish_narrowing=self.narrowing.finish)
 
     async def stages(self, attempt: Attempt, stages: tuple[tuple[str, Stage], ...]) -> None:
         for reason, stage in stages:

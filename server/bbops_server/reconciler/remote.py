@@ -11,6 +11,7 @@ from typing import Any
 
 from bbops.errors import BbopsError
 from bbops.git.address import Address
+from bbops.git.versions import TAG, find_refs
 from bbops_server.host.random import SystemRandom
 from bbops_server.processes import LivingChild
 from bbops_server.reconciler.sources import Source, describe
@@ -33,8 +34,9 @@ class RemoteSource:
 
     def __init__(
         self, address: Address, branch: str, mirror: Path, *, path: str = "",
-        every_seconds: float, is_draft: bool = False,
+        every_seconds: float, is_draft: bool = False, version_tag: str = TAG,
     ) -> None:  # fmt: skip
+        self.version_tag = version_tag
         self.holds_rewrites = not is_draft
         self.has_own_frontends, self.frontend_trouble = False, ""
         self.address, self.branch, self.mirror, self.path = address, branch, mirror, path
@@ -108,6 +110,7 @@ class RemoteSource:
             "do": "fetch", "url": self.address.url, "mirror": str(self.mirror),
             "branch": self.branch, "project": self.path if self.holds_rewrites else None,
             "has_own_frontends": self.has_own_frontends,
+            "versions": find_refs(self.version_tag, self.path) if self.holds_rewrites else (),
         }  # fmt: skip
         try:
             found = await build.ask(asked, timeout_seconds=FETCH_SECONDS)

@@ -207,6 +207,22 @@ class StatusBoard:
         self.put("Reconciling", status=False, reason="Done", message="")
         self.put("Stalled", status=False, reason="Published", message="")
 
+    def keep_live(self) -> None:
+        """Record that the newest commit changes nothing of the project."""
+        self.stalled, self.diagnostics = None, []
+        newest = (self.attempted or "").rpartition(":")[2][:12]
+        message = f"{self.release} is live; {newest} changes nothing of this project"
+        self.put("Ready", status=True, reason="Unchanged", message=message)
+        self.put("Reconciling", status=False, reason="Unchanged", message="")
+        self.put("Stalled", status=False, reason="Unchanged", message="")
+
+    def serves(self, commit: str) -> bool:
+        """Return whether what answers is what a commit holds of the project."""
+        if (self.applied or "").endswith(f":{commit}"):
+            return True
+        is_over = self.conditions["Ready"].status and not self.conditions["Reconciling"].status
+        return is_over and (self.attempted or "").endswith(f":{commit}")
+
     def stall_narrowing(self, stalled: Stalled) -> bool:
         """Record why rules of the live release are not in force; False when that is known."""
         old, message = self.conditions.get("Narrowing"), stalled.as_sentence()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from dataclasses import asdict
 
 from bbops.errors import BbopsError
 from bbops_server.reconciler.attempt import Attempt, Workshop
-from bbops_server.reconciler.record import record
+from bbops_server.reconciler.record import read_record, record
 from bbops_server.reconciler.sources import BranchSource, describe
 
 TAG_SECONDS = 60
@@ -37,11 +39,15 @@ async def summarize(attempt: Attempt, at: Workshop, live: str | None) -> str:
 async def tag(attempt: Attempt, at: Workshop, plan: str = "") -> str:
     """Tag the commit of a release that is live; return the version's name.
 
-    Empty of what is no commit, of drafts, and where the repository takes no tag: that is logged,
-    and what is live stays live.
+    What was live before keeps its version, also after a restart and with other values. Empty of
+    what is no commit, of drafts, and where the repository takes no tag: that is logged, and what is
+    live stays live.
     """
     if at.tells_callers or attempt.source.get("kind") != "git":
         return ""
+    live = await asyncio.to_thread(read_record, at) or {}
+    if live.get("revision") == attempt.revision and live.get("version"):
+        return str(live["version"])
     facts = {"Release": attempt.built["digest"], "Revision": attempt.revision}
     if plan:
         facts["Plan"] = plan
@@ -49,8 +55,8 @@ async def tag(attempt: Attempt, at: Workshop, plan: str = "") -> str:
         facts["Changes"] = "; ".join(attempt.changes)
     asked = {
         "do": "tag", "repository": attempt.source["repository"],
-        "commit": attempt.source["commit"], "facts": facts,
-        "folder": at.project.path,
+        "commit": attempt.source["commit"], "facts": facts, "live": live.get("version", ""),
+        "series": asdict(at.series(attempt.built["project"])),
     }  # fmt: skip
     try:
         name = str((await at.plane.build.ask(asked, timeout_seconds=TAG_SECONDS))["version"])

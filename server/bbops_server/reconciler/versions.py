@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from bbops.errors import ServerError
+from bbops.git.numbered_tags import Version
+from bbops.git.versions import find_version
 from bbops_server.reconciler.freezing import find_freeze
 from bbops_server.reconciler.loop import Reconciler
-from bbops_server.reconciler.publications import read_publications
+from bbops_server.reconciler.own_versions import find_own
+from bbops_server.reconciler.publications import MOST_KEPT, read_publications
 from bbops_server.reconciler.sources import BranchSource
 from bbops_server.reconciler.status import Publication, now
 from bbops_server.reconciler.suspension import (
@@ -48,20 +54,25 @@ class Versions:
         return self._reconciler.exempt(who)
 
     async def tags(self) -> list[dict[str, Any]]:
-        """Return the versions in the repository, the newest first.
+        """Return the versions of this project, the newest first.
 
         Raises:
-            BbopsError: it cannot be read.
+            BbopsError: the repository cannot be read.
         """
-        asked = {"do": "versions", **self._about()}
-        answer = await self._ask(asked)
-        return list(answer["versions"])
+        return list(map(asdict, await self._read()))
+
+    async def _read(self) -> Sequence[Version]:
+        answer = await self._ask({"do": "versions", "repository": self._repository})
+        found = [Version(**one) for one in answer["versions"]]
+        one, state = self._reconciler, self._reconciler.workshop.project.state
+        known = await asyncio.to_thread(read_publications, state, MOST_KEPT)
+        return find_own(found, one.workshop.series(one.board.name), known)
 
     async def restore(self, version: str, only: list[str], who: str) -> dict[str, Any]:
         """Make a commit on top of the branch that restores a version; no branch holds it yet.
 
         Args:
-            version: its name.
+            version: its name, which was live in this project.
             only: resources; all without any.
             who: the e-mail address of whoever asks.
 
@@ -109,16 +120,18 @@ class Versions:
                 f"the repository is kept elsewhere: {source.shown}",
                 hint=f"'bbops rollback {version}' in a clone makes the commit; push it",
             )
+        wanted = find_version(await self._read(), version)
         asked = {
-            "do": "roll back", **self._about(), "branch": source.branch,
-            "version": version, "only": only, "who": who, "moves": moves,
+            "do": "roll back", "repository": self._repository, "branch": source.branch,
+            "folder": source.path, "version": asdict(wanted), "only": only,
+            "who": who, "moves": moves,
         }  # fmt: skip
         return dict(await self._ask(asked))  # the loop sees a branch here move by itself
 
-    def _about(self) -> dict[str, str]:
-        workshop, source = self._reconciler.workshop, self._reconciler.source
-        repository = getattr(source, "repository", getattr(source, "mirror", ""))
-        return {"repository": str(repository), "folder": workshop.project.path}
+    @property
+    def _repository(self) -> str:
+        source = self._reconciler.source
+        return str(getattr(source, "repository", getattr(source, "mirror", "")))
 
     async def _ask(self, asked: dict[str, Any]) -> dict[str, Any]:
         build = self._reconciler.workshop.plane.build

@@ -7,13 +7,21 @@ from ipaddress import ip_network
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from bbops.addresses import split
 from bbops.database.place import read_url
 from bbops.errors import DatabaseError, GitError
 from bbops.git.address import Address, require_branch
+from bbops.git.versions import TAG, find_tag_mistake, names_project
 from bbops.model import Model
 from bbops_server.server_file.freeze import CheckedFreeze
 from bbops_server.server_file.webhook import WrittenWebhook, check_receivers
@@ -143,6 +151,12 @@ def _check_branch(text: str) -> str:
         raise _wrong(error.message, error.hint) from None
 
 
+def _check_version_tag(text: str) -> str:
+    if why := find_tag_mistake(text):
+        raise _wrong(why, f"such as {TAG}")
+    return text
+
+
 def _number(value: Any) -> Any:
     """Take a number that came as text: the environment has nothing else."""
     return int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value) else value
@@ -251,7 +265,22 @@ class ServerFile(Model):
     ] = []
     workers: Annotated[int, BeforeValidator(_number), Field(ge=1, le=MAX_WORKERS)] = 1
     database: Annotated[str, AfterValidator(_check_database)] = ""
+    version_tag: Annotated[str, AfterValidator(_check_version_tag)] = TAG
     projects: dict[ProjectName, ServedProject]
+
+    @field_validator("projects")
+    @classmethod
+    def _check_names(
+        cls, projects: dict[ProjectName, ServedProject], info: ValidationInfo
+    ) -> dict[ProjectName, ServedProject]:
+        """Two projects never share the names of their versions."""
+        tag = info.data.get("version_tag", TAG)
+        if len(projects) > 1 and not names_project(tag):
+            raise _wrong(
+                f"'versionTag: {tag}' would be the name of versions of several projects",
+                f"let it hold '{{project}}', such as {TAG}",
+            )
+        return projects
 
 
 class LoneFile(ServerFile):

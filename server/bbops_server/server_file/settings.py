@@ -43,7 +43,7 @@ def server_settings(file: ServerFile, state: Path, given: Mapping[str, Any]) -> 
         control_shown=file.urls.control or "", access=access_settings(file),
         database_url=file.database, drafts=draft_settings(file), freezes=freeze_settings(file),
         egress=tuple(file.egress.allow), reads_clients=file.egress.client_documents,
-        webhooks=webhook_settings(file),
+        webhooks=webhook_settings(file), version_tag=file.version_tag,
     )  # fmt: skip
     return replace(found, **given)
 
