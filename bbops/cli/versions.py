@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from bbops.cli._examples import examples
 from bbops.cli._history import find_here, path_option
 from bbops.console import say
 from bbops.render import printable
@@ -15,6 +16,7 @@ from bbops.render import printable
 _FACTS = ("Author", "Proposal", "Plan")
 
 
+@examples("bbops versions", "bbops versions --limit 5")
 @click.command()
 @path_option
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1), help="How many.")

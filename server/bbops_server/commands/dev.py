@@ -6,10 +6,12 @@ from pathlib import Path
 
 import click
 
+from bbops.cli._examples import examples
 from bbops.errors import ServerError
 from bbops_server.commands._options import address_options, require_platform, state_folder
 
 
+@examples("bbops dev", "bbops dev my-backend --port 9000 --control-port 9001")
 @click.command("dev")
 @click.argument("folder", default=".", metavar="[DIR]", type=click.Path(path_type=Path))
 @address_options

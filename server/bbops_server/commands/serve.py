@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from bbops.cli._examples import examples
 from bbops.errors import BbopsError, ProjectError
 from bbops_server.commands._options import (
     address_options,
@@ -33,6 +34,7 @@ def check_schema(_: click.Context, __: click.Parameter, value: str) -> str:
     return value
 
 
+@examples("bbops serve", "bbops serve https://git.example.com/shop.git --branch main")
 @click.command("serve")
 @click.argument("repository", default=".")
 @address_options
