@@ -62,20 +62,24 @@ def _line(one: Proposal) -> str:
     return f"#{one.number:<4} {state}  {one_line(one.title)}  ({one_line(one.author)}{more})"
 
 
-@examples("bbops proposals show 7", "bbops proposals show 7 --json")
+@examples("bbops proposals show 7", "bbops proposals show 7 --diff")
 @command.command()
 @of_number
+@click.option("--diff", "with_diff", is_flag=True, help="What it changes in files, too.")
 @of_project
 @of_server
 @as_json_option
-def show(number: int, project: str | None, server: str, *, as_json: bool) -> None:
-    """Show what a proposal would do, what was said of it, and what is in the way of a merge."""
+def show(number: int, project: str | None, server: str, *, with_diff: bool, as_json: bool) -> None:
+    """Show what a proposal would do, what was said of it, and what is in the way of a merge.
+
+    Of one that was merged or closed, what it would have done when it was looked at last.
+    """
     with open_remote(server) as remote:
         found = remote.proposal(project or remote.only_project(), number)
     if as_json:
         _print(found)
     else:
-        say("\n".join(_lines(found)))
+        say("\n".join(_lines(found, with_diff=with_diff)))
 
 
 @examples("bbops proposals ready 7", "bbops proposals ready 7 --undo")
@@ -226,17 +230,18 @@ def _review(
         say(f"you {_VERBS[verdict]}: proposal #{number}, {printable(done.title)}")
 
 
-def _lines(found: Standing) -> list[str]:
+def _lines(found: Standing, *, with_diff: bool) -> list[str]:
     one = found.proposal
     title, lines = one_line(f"#{one.number} {one.title}"), [*_head(one), found.page]
     if found.preview:
         lines.append(f"preview {found.preview}")
+    lines += ["", found.text] if found.text else []
+    lines += _tell(found.diagnostics)
+    if found.tests:
+        lines += ["", found.tests.summary, *_tell(found.tests.diagnostics)]
+    lines += ["", found.diff.rstrip("\n")] if with_diff and found.diff else []
+    lines += ["", *_replayed(found.replayed)] if found.replayed else []
     if one.state == "open":
-        lines += ["", found.text] if found.text else []
-        lines += _tell(found.diagnostics)
-        if found.tests:
-            lines += ["", found.tests.summary, *_tell(found.tests.diagnostics)]
-        lines += ["", *_replayed(found.replayed)] if found.replayed else []
         lines += ["", *(found.obstacles or ("it can be merged",))]
     for each in one.reviews:
         said = f": {_inner(each.text)}" if each.text else ""

@@ -21,7 +21,7 @@ from bbops_server.accounts.errors import ControlAway
 from bbops_server.accounts.file import FILE, WRITES, cannot_open, open_file
 from bbops_server.accounts.grant_tables import TABLES as GRANT_TABLES
 from bbops_server.accounts.kept import require_file
-from bbops_server.accounts.proposal_tables import proposals, replays, reviews
+from bbops_server.accounts.proposal_tables import proposals, replays, reviews, standings
 from bbops_server.accounts.schema import make_schema, open_schema
 from bbops_server.accounts.tables import METADATA, audit, schema_steps
 from bbops_server.host.clock import SystemClock
@@ -51,8 +51,12 @@ def _fifth(connection: sa.Connection) -> None:
             connection.exec_driver_sql(f"ALTER TABLE {proposals.name} ADD COLUMN {text}")
 
 
+def _sixth(connection: sa.Connection) -> None:
+    METADATA.create_all(connection, tables=[standings])
+
+
 STEPS: Final[tuple[Callable[[sa.Connection], None], ...]] = (
-    _first, _second, _third, _fourth, _fifth,
+    _first, _second, _third, _fourth, _fifth, _sixth,
 )  # fmt: skip
 """Each takes the schema one version further; a step that was published never changes."""
 

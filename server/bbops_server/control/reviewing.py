@@ -36,7 +36,7 @@ class Reviewing:
             self._repository: Repository = find_repository(git.projects, name)
         except Refusal as refusal:
             raise NotFoundException(refusal.message) from None
-        self._visit, self._name = visit, name
+        self._visit, self.name = visit, name
         self.desk: Proposing = git.proposing(self._repository)
 
     async def every(self, state: State | None) -> Sequence[Proposal]:
@@ -71,7 +71,7 @@ class Reviewing:
         """
         self._require(Permission.PROPOSE)
         target = next(
-            one.source.branch for one in self._repository.followers if one.name == self._name
+            one.source.branch for one in self._repository.followers if one.name == self.name
         )
         wish = Wish(head, target, topic, self._visit.caller.email, title, description, **more)
         try:
@@ -107,7 +107,7 @@ class Reviewing:
     def _may_decide(self, found: Proposal) -> bool:
         """Return whether whoever asks is its author, or a maintainer."""
         is_own = found.author == self._visit.caller.email
-        return is_own or self._visit.may(Permission.MERGE, self._name)
+        return is_own or self._visit.may(Permission.MERGE, self.name)
 
     async def say(self, number: int, verdict: Verdict, text: str, plan: str = "") -> Proposal:
         """Review a proposal as it is now, or only comment on it.
@@ -204,4 +204,4 @@ class Reviewing:
             )
 
     async def _note(self, action: str, number: int, outcome: str = "done") -> None:
-        await self._visit.note(action, object=f"{self._name} #{number}", outcome=outcome)
+        await self._visit.note(action, object=f"{self.name} #{number}", outcome=outcome)
