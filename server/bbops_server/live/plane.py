@@ -59,7 +59,8 @@ class Plane:
     """The build process and the data processes; one that dies is replaced and brought up to date.
 
     `settings` are those in force: a port of 0 has become the one that was found. `opened` is set
-    once the control plane can be reached, too. `wake` is called when a draft was asked for.
+    once the control plane can be reached, too. `wake` is called when a draft was asked for, and
+    `answered` with each request of `bbops dev`.
     """
 
     def __init__(self, settings: Settings, listening: socket.socket) -> None:
@@ -67,6 +68,7 @@ class Plane:
         self.settings = settings
         self.opened = asyncio.Event()
         self.wake: Callable[[str], None] = lambda _: None
+        self.answered: Callable[[Frame], None] = lambda _: None
         self._arrangement = Arrangement({"": EVERYWHERE})
         self._drafts: dict[str, Mapping[str, DraftPlace]] = {}
         self._links: dict[str, Link] = {}
@@ -321,9 +323,14 @@ class Plane:
             await child.ask(_refusal(project, diagnostics), timeout_seconds=WORD_SECONDS)
         for project, until in tuple(self._held.items()):
             await _hold(child.ask, project, until)
+        if self.settings.mode == "dev":
+            await child.ask({"do": "tell requests"}, timeout_seconds=WORD_SECONDS)
         await child.ask({"do": "listen"}, timeout_seconds=LINK_SECONDS)
 
     def _hear(self, event: Frame) -> None:
+        if "request" in event:
+            self.answered(event["request"])
+            return
         self.awake.use(event["asked for"])
         self.wake(event["asked for"])
 
