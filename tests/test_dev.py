@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import pty
 import re
 import select
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +18,15 @@ from typing import Any
 
 import pytest
 
+from bbops_server.commands._report import Terminal
+from bbops_server.host.clock import SystemClock
+from bbops_server.host.log import JsonLog
+from bbops_server.host.random import SystemRandom
+from bbops_server.live.directory import Directory
+from bbops_server.live.request_lines import MOST_WAITING, RequestLines
+from bbops_server.live.swap import Live
+from bbops_server.messages import Channel
+from bbops_server.reconciler.events import Answered
 from tests.served import ADA, Served, environment, make_project, wait_for
 from tests.small_project import endpoint, write_project
 
@@ -31,8 +42,17 @@ class Dev(Served):
     verb = "dev"
 
     def request(self) -> dict[str, Any]:
-        """Return the next event, a request that was answered."""
-        return self.event("request")
+        """Return the next request that was answered; other events are passed over."""
+        while (found := self.events.get(timeout=30))["event"] != "request":
+            assert found["event"] != "ended"
+        return found
+
+    def save(self, file: str, text: str) -> None:
+        """Save a file as an editor does, and wait until that is served or refused."""
+        (self.home / "saved").write_text(text)
+        (self.home / "saved").replace(self.repository / file)
+        while self.events.get(timeout=30)["event"] not in {"live", "stalled"}:
+            pass
 
 
 @pytest.fixture(scope="module")
@@ -83,14 +103,13 @@ def test_what_no_route_answers_is_told_without_secrets(dev: Dev) -> None:
 
 
 def test_what_is_saved_with_a_mistake_answers_503_and_is_told(dev: Dev) -> None:
-    path = dev.repository / "functions/throws.yaml"
-    path.write_text(THROWS.replace("throw", "thrwo"))
-    dev.stalled()
-    dev.api.get(f"/reset/{SECRET}")
-    told = dev.request()
-    assert (told["path"], told["status"]) == ("/reset/***", 503)
-    path.write_text(THROWS)
-    dev.live()
+    dev.save("functions/throws.yaml", THROWS.replace("throw", "thrwo"))
+    try:
+        wait_for(lambda: dev.api.get(f"/reset/{SECRET}").status_code == 503)
+        told = wait_for(lambda: (found := dev.request())["status"] == 503 and found)
+        assert told["path"] == "/reset/***"
+    finally:
+        dev.save("functions/throws.yaml", THROWS)
 
 
 # ---- the page
@@ -120,15 +139,10 @@ def test_programs_and_other_paths_are_answered_as_ever(dev: Dev) -> None:
 
 
 def test_a_route_takes_the_place_of_the_page(dev: Dev) -> None:
-    file = dev.repository / "endpoints/start.yaml"
-    file.write_text(endpoint("GET", "/", "throws").replace("throws", "start"))
-    (dev.repository / "functions/start.yaml").write_text("steps: [{ return: { value: here } }]\n")
-    dev.live()
+    dev.save("functions/start.yaml", "steps: [{ return: { value: here } }]\n")
+    dev.save("endpoints/start.yaml", endpoint("GET", "/", "start"))
     assert dev.api.get("/", headers=HTML).json() == "here"
     dev.request()
-    file.unlink()
-    (dev.repository / "functions/start.yaml").unlink()
-    dev.live()
 
 
 def test_what_is_live_for_everybody_answers_404(tmp_path: Path) -> None:
@@ -190,3 +204,39 @@ def test_settings_that_would_do_nothing_are_refused(tmp_path: Path, line: str) -
     )  # fmt: skip
     assert done.returncode == 2
     assert f"'{line.partition(':')[0]}' is a setting of 'bbops serve' alone" in done.stderr
+
+
+# ---- a terminal that reads too slowly
+def test_what_nobody_reads_is_counted_and_not_kept() -> None:
+    async def run() -> tuple[int, int]:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            channel = await Channel.open(ours)
+            lines = RequestLines(_answer, Directory(_no_project), channel)
+            for _ in range(20_000):
+                await lines({"type": "http", "method": "GET", "path": "/"}, None, _send)
+            return channel.waiting, lines._missed
+
+    waiting, missed = asyncio.run(run())
+    assert 0 < waiting <= MOST_WAITING
+    assert missed > 1_000
+
+
+def test_a_terminal_says_how_many_are_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    Terminal(mode="dev")("", Answered("GET", "/a\n\x1b[2J", 0, 1.0, missed=3))
+    assert capsys.readouterr().out == (
+        "         3 requests not shown\nGET      /a\\n\\x1b[2J  -  in 1.0 ms\n"
+    )
+
+
+async def _answer(scope: Any, receive: Any, send: Any) -> None:
+    await asyncio.sleep(0)
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+
+
+async def _send(message: Any) -> None:
+    pass
+
+
+def _no_project() -> Live:
+    return Live(clock=SystemClock(), random=SystemRandom(), log=JsonLog())
