@@ -245,6 +245,7 @@ class Standing(msgspec.Struct, frozen=True):
     plan: dict[str, Any] | None
     text: str
     tests: Tests | None = None
+    diff: str = ""
     replayed: Replayed | None = None
 
 

@@ -47,6 +47,8 @@ def make_project(folder: Path) -> Path:
 class Served:
     """Starts the server, reads its events, asks it, stops it."""
 
+    verb = "serve"
+
     def __init__(
         self, repository: Path, home: Path, *arguments: str, address: str = "",
         env: dict[str, str] | None = None,
@@ -54,7 +56,7 @@ class Served:
         home.mkdir(exist_ok=True)
         self.repository, self.home, self.env = repository, home, env or {}
         source = address or str(repository)
-        command = [sys.executable, "-P", "-m", "bbops", "serve", source, "--json"]
+        command = [sys.executable, "-P", "-m", "bbops", self.verb, source, "--json"]
         ports = ["--port", "0", "--control-port", "0"]
         self.log = (home / "log").open("a")
         self.process = subprocess.Popen(

@@ -132,7 +132,16 @@ def test_a_draft_is_opened_from_its_page(page: Page, server: Served) -> None:
     with page.expect_response(lambda one: "/~drafts/topic/" in one.url) as entered:
         page.keyboard.press("Enter")
     assert entered.value.status == 303
-    page.goto("about:blank")
+    page.get_by_role("heading", name="Draft topic of sample").wait_for()
+    assert page.get_by_role("link", name="/api/v1/notes").is_visible()
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size(PHONE)
+        assert find_faults(page) == []
+        page.set_viewport_size(DESK)
+        assert find_faults(page) == []
+    press(page, "API reference")
+    assert page.url.endswith("/projects/sample/drafts/topic/reference")
 
 
 def test_going_back_to_a_version_is_proposed(page: Page) -> None:

@@ -1,30 +1,30 @@
 """README.md is executed: every console block runs, and prints what it shows.
 
-The two set-up commands run in a fresh copy: marker `install`.
+With the marker `install` somebody types it word for word, and the tutorial after it, into new
+terminals beside a fresh copy: nothing is installed, no home, no path.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
 import subprocess
-import time
 from pathlib import Path
 
-import httpx
 import pytest
 
 from tests.conftest import ROOT
-from tests.shell import commands, console, free_port, try_console
+from tests.newcomer import Newcomer
+from tests.shell import commands, console, try_console
 
 README = (ROOT / "README.md").read_text()
+TUTORIAL = (ROOT / "docs/tutorial.md").read_text()
 BLOCKS = console(README)
 SETUP = [block for block in BLOCKS if "pip install" in block]
 TOUR = [block for block in BLOCKS if "pip install" not in block]
 
 
 def test_every_block_of_the_tour_prints_what_it_shows(tmp_path: Path) -> None:
+    """Here `bbops` is on the path already, and `source` finds nothing; see the test below."""
     try_console(TOUR, tmp_path, tidy=str)
 
 
@@ -45,30 +45,27 @@ def copy_of_the_repository(to: Path) -> Path:
     return to
 
 
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copy_of_the_repository(tmp_path_factory.mktemp("newcomer") / "bbops")
+
+
 @pytest.mark.install
-def test_the_first_command_ends_with_a_running_server(tmp_path: Path) -> None:
-    ((command, _),) = commands(SETUP[0])
-    port, control = free_port(), free_port()
-    log = (tmp_path / "log").open("w+")
-    server = subprocess.Popen(
-        ["bash", "-c", f"{command} --port {port} --control-port {control}"],
-        cwd=copy_of_the_repository(tmp_path / "fresh"), stdout=log, stderr=log, text=True,
-        env=os.environ | {"NO_COLOR": "1"}, start_new_session=True,
-    )  # fmt: skip
-    try:
-        until = time.monotonic() + 400
-        while f"127.0.0.1:{port}/api/auth/register" not in (tmp_path / "log").read_text():
-            assert server.poll() is None, (tmp_path / "log").read_text()
-            assert time.monotonic() < until, (tmp_path / "log").read_text()
-            time.sleep(0.5)
-        ada = {"email": "ada@example.com", "password": "correct horse", "name": "Ada"}
-        reply = httpx.post(f"http://127.0.0.1:{port}/api/auth/register", json=ada)
-        assert reply.status_code == 201
-    finally:
-        os.killpg(server.pid, signal.SIGTERM)
-        server.wait(30)
-        log.close()
-    once = tmp_path / "fresh/.venv/bin/bbops"
+def test_a_newcomer_types_what_the_readme_says(checkout: Path) -> None:
+    """Of the set-up of the tests nothing is typed: it would run them in themselves."""
+    with Newcomer(checkout, checkout.parent / "home") as newcomer:
+        newcomer.follow(README.replace(SETUP[1], ""))
+
+
+@pytest.mark.install
+def test_then_they_type_what_the_tutorial_says(checkout: Path) -> None:
+    with Newcomer(checkout, checkout.parent / "home") as newcomer:
+        newcomer.follow(TUTORIAL)
+
+
+@pytest.mark.install
+def test_the_demo_tells_its_story(checkout: Path) -> None:
+    once = checkout / ".venv/bin/bbops"
     told = subprocess.run([once, "demo", "--once"], capture_output=True, text=True, check=False)
     assert told.returncode == 0, told.stdout + told.stderr
     assert "did you mean 'name'?" in told.stdout

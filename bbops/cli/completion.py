@@ -9,6 +9,7 @@ from typing import Final
 import click
 from click.shell_completion import get_completion_class
 
+from bbops.cli._examples import examples
 from bbops.console import say
 from bbops.errors import BbopsError
 from bbops.render import printable
@@ -21,6 +22,7 @@ _LINES: Final = {
 """What the shell's own file says: the script is made anew, so an update needs no other one."""
 
 
+@examples("bbops completion bash --install", "bbops completion zsh")
 @click.command()
 @click.argument("shell", type=click.Choice(list(_LINES)))
 @click.option("--install", is_flag=True, help="Add it to the shell's own file, once.")

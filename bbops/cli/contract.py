@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from bbops.addresses import split
+from bbops.cli._examples import examples
 from bbops.cli._family import Family
 from bbops.cli.validate import require_project
 from bbops.errors import BbopsError, ProjectError
@@ -23,11 +24,16 @@ if TYPE_CHECKING:
 FORMS = ("openapi", "json", "markdown", "typescript", "python")
 
 
+@examples("bbops contract export --format openapi")
 @click.group(cls=Family)
 def command() -> None:
     """Write what a project promises to those who call it."""
 
 
+@examples(
+    "bbops contract export --format openapi",
+    "bbops contract export --format typescript --out client.ts",
+)
 @command.command()
 @click.argument("folder", metavar="[DIR]", default=".", type=click.Path(path_type=Path))
 @click.option(

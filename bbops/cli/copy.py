@@ -7,9 +7,14 @@ from pathlib import Path
 import click
 
 from bbops.cli._change import as_json_option, finish, open_change, path_option
+from bbops.cli._examples import examples
 from bbops.cli.set import split_pairs
 
 
+@examples(
+    "bbops copy functions/notes/list functions/notes/search",
+    "bbops copy channels/notes-v1 channels/notes-v2",
+)
 @click.command()
 @click.argument("old")
 @click.argument("new")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bbops.cli._change import open_change, path_option
+from bbops.cli._examples import examples
 from bbops.console import say
 from bbops.errors import BbopsError
 from bbops.render import plural, printable
@@ -24,6 +25,7 @@ MOST = 100
 """Questions of one call: each costs time and money."""
 
 
+@examples("bbops describe", "bbops describe endpoints/notes/list --write")
 @click.command()
 @click.argument("names", metavar="[NAME]…", nargs=-1)
 @click.option("writes", "--write", is_flag=True, help="Put them into the files; comments stay.")

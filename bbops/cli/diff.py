@@ -11,9 +11,11 @@ import click
 
 from bbops.cli import plan
 from bbops.cli._comparing import Comparing
+from bbops.cli._examples import examples
 from bbops.cli._history import path_option, project_option
 
 
+@examples("bbops diff v1", "bbops diff v1 v2 --format markdown")
 @click.command(cls=Comparing)
 @click.argument("old")
 @click.argument("new", default="HEAD")

@@ -7,6 +7,7 @@ import json
 import click
 
 from bbops.answers import Draft
+from bbops.cli._examples import examples
 from bbops.cli._family import Family
 from bbops.cli._listing import say_list
 from bbops.cli._server import as_json_option, of_project, of_server, open_remote
@@ -16,6 +17,7 @@ from bbops.render import printable
 _COLOURS = {"live": "green", "stalled": "red", "waking": "yellow"}
 
 
+@examples("bbops drafts list", "bbops drafts token new-prices --hours 8")
 @click.group(cls=Family)
 def command() -> None:
     """List the previews of a server's branches, and get into one.
@@ -25,6 +27,7 @@ def command() -> None:
     """
 
 
+@examples("bbops drafts list", "bbops drafts list --project shop")
 @command.command("list")
 @of_project
 @of_server
@@ -37,6 +40,7 @@ def show(project: str | None, server: str, *, as_json: bool) -> None:
     say_list(found, _line, none=none, as_json=as_json)
 
 
+@examples("bbops drafts token new-prices", "bbops drafts token new-prices --hours 8")
 @command.command("token")
 @click.argument("branch")
 @click.option(
@@ -60,6 +64,7 @@ def token(branch: str, hours: int, project: str | None, server: str, *, as_json:
     click.echo(f"for {made.url} until {made.expires_at}", err=True)
 
 
+@examples("bbops drafts renew new-prices")
 @command.command("renew")
 @click.argument("branch")
 @of_project
@@ -76,6 +81,7 @@ def renew(branch: str, project: str | None, server: str, *, as_json: bool) -> No
     say(f"the draft of {printable(branch)} begins anew when it is asked for")
 
 
+@examples("bbops drafts allow new-prices api.example.com")
 @command.command("allow")
 @click.argument("branch")
 @click.argument("hosts", nargs=-1, required=True)
@@ -102,6 +108,10 @@ def allow(
     say(f"{printable(branch)} may reach {', '.join(map(printable, found))} at {draft.commit[:12]}")
 
 
+@examples(
+    "bbops drafts copy new-prices",
+    "bbops drafts copy new-prices users notes --rows 100 --mask users.name",
+)
 @command.command("copy")
 @click.argument("branch")
 @click.argument("tables", nargs=-1)

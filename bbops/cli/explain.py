@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bbops.cli._examples import examples
 from bbops.console import say
 from bbops.diagnostics import suggest
 from bbops.errors import BbopsError
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from bbops.authoring.codes import Code
 
 
+@examples("bbops explain unknown-column", "bbops explain")
 @click.command()
 @click.argument("code", required=False)
 @click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from bbops.cli._examples import examples
 from bbops.console import say, wants_color
 from bbops.diagnostics import Diagnostic
 from bbops.errors import BbopsError
@@ -19,6 +20,7 @@ from bbops.render import as_json as to_json
 from bbops.render import plural, printable, render
 
 
+@examples("bbops fmt", "bbops fmt --check functions")
 @click.command()
 @click.argument("paths", metavar="[PATHS]", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a file would change.")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from bbops.cli._examples import examples
 from bbops.cli._family import Family
 from bbops.cli._listing import say_list
 from bbops.cli._server import as_json_option, of_project, of_server, open_remote
@@ -21,6 +22,7 @@ _SOME_DAY = (1980, 1, 1, 0, 0, 0)
 _SHOWN = ".well-known"
 
 
+@examples("bbops frontend list", "bbops frontend publish dist")
 @click.group(cls=Family)
 def command() -> None:
     """Publish built files beside a project's API, without a commit of the project.
@@ -30,6 +32,7 @@ def command() -> None:
     """
 
 
+@examples("bbops frontend publish dist", 'bbops frontend publish dist --message "New start page"')
 @command.command("publish")
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--message", "-m", default="Publish the frontend", help="Of the commit of the files.")
@@ -53,6 +56,7 @@ def publish(folder: Path, message: str, project: str | None, server: str, *, as_
     return 0 if done.is_live else 1
 
 
+@examples("bbops frontend list", "bbops frontend list --project shop")
 @command.command("list")
 @of_project
 @of_server

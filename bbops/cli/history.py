@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from bbops.cli._examples import examples
 from bbops.cli._history import Here, find_here, path_option, project_option, read_own_versions
 from bbops.console import say
 from bbops.diagnostics import suggest
@@ -14,6 +15,7 @@ from bbops.errors import BbopsError
 from bbops.render import printable
 
 
+@examples("bbops history endpoints/notes/list", "bbops history tables/notes --limit 5")
 @click.command()
 @click.argument("resource")
 @path_option

@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from bbops.answers import SentMessage
+from bbops.cli._examples import examples
 from bbops.cli._family import Family
 from bbops.cli._listing import say_list
 from bbops.cli._server import as_json_option, of_server, open_remote
@@ -22,6 +23,7 @@ SHOWN = 12
 _COLOURS = {"taken": "green", "waiting": "yellow", "dropped": "red"}
 
 
+@examples("bbops hooks list", "bbops hooks test")
 @click.group(cls=Family)
 def command() -> None:
     """See what the webhooks of a server were sent, test them, send something again; for owners.
@@ -31,6 +33,7 @@ def command() -> None:
     """
 
 
+@examples("bbops hooks list", "bbops hooks list --limit 5")
 @command.command("list")
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 1_000),
               help="How many messages.")  # fmt: skip
@@ -44,6 +47,7 @@ def show(limit: int, server: str, *, as_json: bool) -> None:
     say_list(found, _line, none=none, as_json=as_json)
 
 
+@examples("bbops hooks test", "bbops hooks test chat.example.com")
 @command.command("test")
 @click.argument("receiver", default="")
 @of_server
@@ -61,6 +65,7 @@ def test(receiver: str, server: str, *, as_json: bool) -> int:
     return 0 if all(one.outcome == "taken" for one in found) else 1
 
 
+@examples("bbops hooks resend 4f1c")
 @command.command("resend")
 @click.argument("message", metavar="ID")
 @of_server

@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from bbops.assets import asset_folder
+from bbops.cli._examples import examples
 from bbops.console import say
 from bbops.errors import BbopsError
 
@@ -24,6 +25,7 @@ _NAME_LINE = re.compile(rb"^name:.*$", re.MULTILINE)
 _YAML_WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
 
+@examples("bbops init my-backend", "bbops init services/shop --name shop")
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--name", help="The project's name; made from DIR if not given.")

@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from bbops.answers import ApiKey, IssuedKey
+from bbops.cli._examples import examples
 from bbops.cli._family import Family
 from bbops.cli._listing import say_list
 from bbops.cli._server import as_json_option, of_project, of_server, open_remote
@@ -30,6 +31,7 @@ SHOWN: Final = 9
 of_draft = click.option("--draft", metavar="BRANCH", help="Of this draft, which has its own.")
 
 
+@examples("bbops keys issue partner", "bbops keys list")
 @click.group(cls=Family)
 def command() -> None:
     """Give out API keys for channels with 'authentication: API Key'; for maintainers.
@@ -39,6 +41,7 @@ def command() -> None:
     """
 
 
+@examples("bbops keys issue partner", "bbops keys issue nightly --channel reports-v1 --expires 90d")
 @command.command("issue")
 @click.argument("name")
 @click.option("--channel", "channels", multiple=True, metavar="NAME",
@@ -62,6 +65,7 @@ def issue(
     _show(made, as_json=as_json)
 
 
+@examples("bbops keys list", "bbops keys list --all")
 @command.command("list")
 @click.option("--all", "ended_too", is_flag=True, help="Also those that have ended.")
 @of_draft
@@ -80,6 +84,7 @@ def show(
     say_list(shown, lambda one: _line(one, now), none=none, as_json=as_json)
 
 
+@examples("bbops keys rotate bk_4f1c9a", "bbops keys rotate bk_4f1c9a --overlap 24h")
 @command.command("rotate")
 @click.argument("key")
 @click.option("--overlap", default="24h", show_default=True, metavar="DURATION",
@@ -98,6 +103,7 @@ def rotate(
     _show(made, as_json=as_json)
 
 
+@examples("bbops keys revoke bk_4f1c9a")
 @command.command("revoke")
 @click.argument("key")
 @of_draft

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bbops.cli._credentials import store
+from bbops.cli._examples import examples
 from bbops.cli._server import DEFAULT_SERVER
 from bbops.console import say
 from bbops.errors import ServerError
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 SCOPES = ("read", "deploy", "admin", "git")
 
 
+@examples("bbops login", "bbops login https://bbops.example.com --scope deploy --scope git")
 @click.command()
 @click.argument(
     "url", required=False, envvar="BBOPS_SERVER", default=DEFAULT_SERVER, metavar="[URL]"

@@ -7,11 +7,13 @@ import json
 import click
 
 from bbops.cli._credentials import forget, read_all
+from bbops.cli._examples import examples
 from bbops.cli._server import of_server
 from bbops.console import say
 from bbops.errors import ServerError
 
 
+@examples("bbops logout", "bbops logout --server https://bbops.example.com")
 @click.command()
 @of_server
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")

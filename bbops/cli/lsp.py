@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import click
 
+from bbops.cli._examples import examples
 
+
+@examples("bbops lsp")
 @click.command()
 @click.option("--stdio", is_flag=True, help="Speak over stdin and stdout, which is what it does.")
 def command(stdio: bool) -> None:  # noqa: ARG001 - editors give it, there is no other way

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import click
 
+from bbops.cli._examples import examples
 from bbops.cli._family import Family
 from bbops.cli._history import find_here
 from bbops.cli._server import as_json_option, of_server, open_remote
@@ -32,6 +33,7 @@ of_workspace = click.option(
 does = click.option("--yes", is_flag=True, help="Change the files; without it they are only named.")
 
 
+@examples("bbops mcp init", "bbops mcp status")
 @click.group(cls=Family)
 def command() -> None:
     """Connect coding agents to a server, over the Model Context Protocol.
@@ -40,6 +42,7 @@ def command() -> None:
     """
 
 
+@examples("bbops mcp init", "bbops mcp init --client claude-code --yes")
 @command.command("init")
 @of_clients
 @of_server
@@ -62,6 +65,7 @@ def init(
     _install(workspace, names, url, name, yes=yes, as_json=as_json, is_bound=False)
 
 
+@examples("bbops mcp connect shop")
 @command.command("connect")
 @click.argument("project")
 @of_clients
@@ -84,6 +88,7 @@ def connect(
     _install(workspace, names, found.mcp_url, name, yes=yes, as_json=as_json, is_bound=True)
 
 
+@examples("bbops mcp status", "bbops mcp status --client cursor")
 @command.command("status")
 @of_clients
 @of_workspace
@@ -107,6 +112,7 @@ def status(names: tuple[str, ...], workspace: Path, name: str, *, as_json: bool)
         say("no client seems to be used here; 'bbops mcp init --client NAME' begins with one")
 
 
+@examples("bbops mcp serve --stdio")
 @command.command("serve")
 @click.option("--stdio", is_flag=True, required=True, help="Over standard input and output.")
 @click.option("--live", default="", metavar="BRANCH", help="The live branch; main if not given.")

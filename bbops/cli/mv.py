@@ -10,8 +10,10 @@ from pathlib import Path
 import click
 
 from bbops.cli._change import as_json_option, finish, open_change, path_option
+from bbops.cli._examples import examples
 
 
+@examples("bbops mv functions/notes/list functions/notes/all", "bbops mv tables/notes tables/memos")
 @click.command()
 @click.argument("old")
 @click.argument("new")

@@ -10,8 +10,10 @@ from pathlib import Path
 import click
 
 from bbops.cli._change import as_json_option, finish, open_change, path_option
+from bbops.cli._examples import examples
 
 
+@examples("bbops new endpoint notes/archive", "bbops new table tags")
 @click.command()
 @click.argument("kind")
 @click.argument("name")

@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from bbops.cli._comparing import CHANGES, Comparing
+from bbops.cli._examples import examples
 from bbops.cli._history import Here, find_here, read_own_versions
 from bbops.cli._server import of_server, open_remote
 from bbops.cli.validate import require_project
@@ -39,6 +40,7 @@ _Ask = Callable[["Project"], bytes | Mapping[str, Any]]
 """What is known of the live data, for a project in its place: as `bbops db plan --json` says it."""
 
 
+@examples("bbops plan", "bbops plan v1..v2 --format markdown")
 @click.command(cls=Comparing)
 @click.argument("revisions", metavar="[A..B]", default="")
 @click.option(

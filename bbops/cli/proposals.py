@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from bbops.cli._comparing import NOTHING_KEPT
+from bbops.cli._examples import examples
 from bbops.cli._family import Family
 from bbops.cli._listing import say_list
 from bbops.cli._server import as_json_option, of_project, of_server, open_remote
@@ -28,6 +29,7 @@ with_text = click.option("-m", "--message", default="", metavar="TEXT", help="Wh
 of_number = click.argument("number", type=click.IntRange(1))
 
 
+@examples("bbops proposals list", "bbops proposals show 7")
 @click.group(cls=Family)
 def command() -> None:
     """List, review and merge the proposals of a server's project.
@@ -36,6 +38,7 @@ def command() -> None:
     """
 
 
+@examples("bbops proposals list", "bbops proposals list --state merged")
 @command.command("list")
 @click.option(
     "--state", type=click.Choice(["open", "merged", "closed", "all"]), default="open",
@@ -59,21 +62,27 @@ def _line(one: Proposal) -> str:
     return f"#{one.number:<4} {state}  {one_line(one.title)}  ({one_line(one.author)}{more})"
 
 
+@examples("bbops proposals show 7", "bbops proposals show 7 --diff")
 @command.command()
 @of_number
+@click.option("--diff", "with_diff", is_flag=True, help="What it changes in files, too.")
 @of_project
 @of_server
 @as_json_option
-def show(number: int, project: str | None, server: str, *, as_json: bool) -> None:
-    """Show what a proposal would do, what was said of it, and what is in the way of a merge."""
+def show(number: int, project: str | None, server: str, *, with_diff: bool, as_json: bool) -> None:
+    """Show what a proposal would do, what was said of it, and what is in the way of a merge.
+
+    Of one that was merged or closed, what it would have done when it was looked at last.
+    """
     with open_remote(server) as remote:
         found = remote.proposal(project or remote.only_project(), number)
     if as_json:
         _print(found)
     else:
-        say("\n".join(_lines(found)))
+        say("\n".join(_lines(found, with_diff=with_diff)))
 
 
+@examples("bbops proposals ready 7", "bbops proposals ready 7 --undo")
 @command.command()
 @of_number
 @click.option("--undo", is_flag=True, help="It is not ready after all.")
@@ -90,6 +99,7 @@ def ready(number: int, project: str | None, server: str, *, undo: bool, as_json:
         say(f"proposal #{number} is {'ready' if done.ready else 'not ready'}")
 
 
+@examples("bbops proposals ask 7 bob@example.com")
 @command.command()
 @of_number
 @click.argument("emails", nargs=-1, metavar="[EMAIL]...")
@@ -109,6 +119,7 @@ def ask(
         say(f"asked for a review of proposal #{number}: {asked}")
 
 
+@examples("bbops proposals approve 7", 'bbops proposals approve 7 -m "Good names"')
 @command.command()
 @of_number
 @with_text
@@ -123,6 +134,7 @@ def approve(
     _review(number, "approved", message, plan, project, server, as_json=as_json)
 
 
+@examples('bbops proposals refuse 7 -m "It breaks the app"')
 @command.command()
 @of_number
 @with_text
@@ -134,6 +146,7 @@ def refuse(number: int, message: str, project: str | None, server: str, *, as_js
     _review(number, "refused", message, "", project, server, as_json=as_json)
 
 
+@examples('bbops proposals comment 7 "Who calls this?"')
 @command.command()
 @of_number
 @click.argument("text")
@@ -145,6 +158,7 @@ def comment(number: int, text: str, project: str | None, server: str, *, as_json
     _review(number, "commented", text, "", project, server, as_json=as_json)
 
 
+@examples("bbops proposals merge 7", "bbops proposals merge 7 --head 9f2c1ab")
 @command.command()
 @of_number
 @click.option("--head", default="", metavar="COMMIT", help="Only if it is still this commit.")
@@ -168,6 +182,7 @@ def merge(number: int, head: str, project: str | None, server: str, *, as_json: 
     return int(not done.is_live)
 
 
+@examples("bbops proposals replay 7")
 @command.command()
 @of_number
 @of_project
@@ -187,6 +202,7 @@ def replay(number: int, project: str | None, server: str, *, as_json: bool) -> N
         say("\n".join(_replayed(done)))
 
 
+@examples("bbops proposals close 7")
 @command.command()
 @of_number
 @of_project
@@ -214,17 +230,18 @@ def _review(
         say(f"you {_VERBS[verdict]}: proposal #{number}, {printable(done.title)}")
 
 
-def _lines(found: Standing) -> list[str]:
+def _lines(found: Standing, *, with_diff: bool) -> list[str]:
     one = found.proposal
     title, lines = one_line(f"#{one.number} {one.title}"), [*_head(one), found.page]
     if found.preview:
         lines.append(f"preview {found.preview}")
+    lines += ["", found.text] if found.text else []
+    lines += _tell(found.diagnostics)
+    if found.tests:
+        lines += ["", found.tests.summary, *_tell(found.tests.diagnostics)]
+    lines += ["", found.diff.rstrip("\n")] if with_diff and found.diff else []
+    lines += ["", *_replayed(found.replayed)] if found.replayed else []
     if one.state == "open":
-        lines += ["", found.text] if found.text else []
-        lines += _tell(found.diagnostics)
-        if found.tests:
-            lines += ["", found.tests.summary, *_tell(found.tests.diagnostics)]
-        lines += ["", *_replayed(found.replayed)] if found.replayed else []
         lines += ["", *(found.obstacles or ("it can be merged",))]
     for each in one.reviews:
         said = f": {_inner(each.text)}" if each.text else ""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bbops.cli._credentials import find_token
+from bbops.cli._examples import examples
 from bbops.cli._server import of_server, open_remote
 from bbops.console import say
 from bbops.errors import BbopsError, GitError
@@ -25,6 +26,7 @@ _REMOTE = "remote: "
 _READY = {None: "", True: "yes", False: "no"}
 
 
+@examples("bbops propose", 'bbops propose --title "New prices" --reviewer bob@example.com')
 @click.command()
 @click.option("--title", default="", help="By default the first line of the commit.")
 @click.option("-m", "--message", default="", metavar="TEXT", help="What to say about it.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bbops.cli._comparing import CHANGES, NOTHING_KEPT, Comparing
+from bbops.cli._examples import examples
 from bbops.cli._server import as_json_option, named_project, of_server, open_remote
 from bbops.console import say
 from bbops.errors import ServerError
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from bbops.replay.recorded import Recorded
 
 
+@examples(
+    "bbops replay --against new-prices",
+    "bbops replay shop --against new-prices --endpoint notes/list",
+)
 @click.command(cls=Comparing)
 @named_project
 @of_server

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from bbops.cli._examples import examples
 from bbops.cli._server import named_project, of_server, open_remote
 from bbops.console import say
 from bbops.render import printable
@@ -19,6 +20,7 @@ from bbops.runtime.times import parse_datetime
 FOLLOW_SECONDS = 0.5
 
 
+@examples("bbops requests --status 5xx", "bbops requests shop --follow")
 @click.command()
 @named_project
 @of_server

@@ -6,11 +6,13 @@ import json
 
 import click
 
+from bbops.cli._examples import examples
 from bbops.cli._server import as_json_option, named_project, of_server, open_remote
 from bbops.console import say
 from bbops.render import printable
 
 
+@examples("bbops resume", "bbops resume shop")
 @click.command()
 @named_project
 @click.option(

@@ -7,9 +7,11 @@ from pathlib import Path
 import click
 
 from bbops.cli._change import as_json_option, finish, open_change, path_option
+from bbops.cli._examples import examples
 from bbops.render import plural
 
 
+@examples("bbops rm endpoints/notes/delete", "bbops rm functions/notes/list --force")
 @click.command()
 @click.argument("name")
 @click.option("--force", is_flag=True, help="Remove it although something names it.")

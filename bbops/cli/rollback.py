@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bbops.cli import plan
+from bbops.cli._examples import examples
 from bbops.cli._history import Here, find_here, path_option, read_own_versions
 from bbops.cli._server import of_server, open_remote
 from bbops.console import say
@@ -24,6 +25,7 @@ WAIT_SECONDS = 120.0
 _LOOK_SECONDS = 0.1
 
 
+@examples("bbops rollback v3 --dry-run", "bbops rollback v3 --now")
 @click.command()
 @click.argument("version")
 @click.option(

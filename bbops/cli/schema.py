@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from bbops.cli._examples import examples
 from bbops.cli.validate import require_project
 from bbops.console import say
 from bbops.errors import BbopsError
@@ -19,6 +20,7 @@ OWN_FOLDER = ".bbops/schemas"
 it."""
 
 
+@examples("bbops schema", "bbops schema --project")
 @click.command()
 @click.argument("folder", metavar="[DIR]", default=".", type=click.Path(path_type=Path))
 @click.option("--project", is_flag=True, help=f"Write {OWN_FOLDER} of the project in DIR.")

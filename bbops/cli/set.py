@@ -8,9 +8,14 @@ from pathlib import Path
 import click
 
 from bbops.cli._change import as_json_option, finish, open_change, path_option
+from bbops.cli._examples import examples
 from bbops.errors import BbopsError
 
 
+@examples(
+    "bbops set endpoints/notes/list docsVisibility=hidden",
+    "bbops set channels/notes-v1 cors.maxAge=600",
+)
 @click.command()
 @click.argument("name")
 @click.argument("pairs", metavar="KEY=VALUE…", nargs=-1)

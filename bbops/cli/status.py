@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bbops.cli._examples import examples
 from bbops.cli._server import named_project, of_server, open_remote
 from bbops.console import say, show, wants_color
 from bbops.render import one_line, printable, render
@@ -29,6 +30,7 @@ _STYLES = {"Ready": "green", "Reconciling": "yellow", "Stalled": "red"}
 _SHORT = 12
 
 
+@examples("bbops status", "bbops status shop --watch")
 @click.command()
 @named_project
 @of_server

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import click
 
+from bbops.cli._examples import examples
 from bbops.cli.validate import require_project
 from bbops.console import say, wants_color
 from bbops.diagnostics import has_errors
@@ -22,6 +23,7 @@ from bbops.render import render
 _LOOK_SECONDS = 0.3
 
 
+@examples("bbops test", "bbops test 'notes/*' --junit report.xml")
 @click.command()
 @click.argument("pattern", metavar="[PATTERN]", default="")
 @click.option(

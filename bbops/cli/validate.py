@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from bbops.cli._examples import examples
 from bbops.cli._remembered import Checked, keep, name_of, recall
 from bbops.console import say, wants_color
 from bbops.diagnostics import has_errors
@@ -19,6 +20,7 @@ from bbops.render import FORMS, Form, plural, render
 from bbops.tree import FolderTree
 
 
+@examples("bbops validate", "bbops validate --format github")
 @click.command()
 @click.argument("folder", metavar="[DIR]", default=".", type=click.Path(path_type=Path))
 @click.option(

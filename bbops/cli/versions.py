@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from bbops.cli._examples import examples
 from bbops.cli._history import find_here, path_option, project_option, read_own_versions
 from bbops.console import say
 from bbops.render import printable
@@ -15,6 +16,7 @@ from bbops.render import printable
 _FACTS = ("Author", "Proposal", "Plan")
 
 
+@examples("bbops versions", "bbops versions --limit 5")
 @click.command()
 @path_option
 @project_option

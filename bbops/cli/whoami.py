@@ -6,11 +6,13 @@ import json
 
 import click
 
+from bbops.cli._examples import examples
 from bbops.cli._server import of_server, open_remote
 from bbops.console import say
 from bbops.render import printable
 
 
+@examples("bbops whoami", "bbops whoami --server https://bbops.example.com")
 @click.command()
 @of_server
 @click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")

@@ -77,6 +77,8 @@ class Trace:
     user: Any = None
     bytes_in: int = 0
     failure: str = ""
+    code: str = ""
+    at: str = ""
     steps: Sequence[str] = ()
     endpoint: str = ""
     exchange: Exchange | None = None
@@ -292,10 +294,14 @@ class Answering:
 
     def failure(self, error: BaseException, scope: Any) -> Parts:
         """Return status, body and headers of a failure's answer."""
+        if self.detailed:
+            scope["bbops"].at = next(reversed(blame(error)[0]), "")
         if isinstance(error, Thrown) and error.value is not NOTHING:
             check_size(error.value, MAX_ANSWER)
+            scope["bbops"].code = error.code or code_of(error.status)
             return error.status, encode(error.value), [*set_headers(error.headers), _JSON]
         body, headers = self.explain(error, scope)
+        scope["bbops"].code = body["code"]
         status = error.status if isinstance(error, Failure) else 500
         if isinstance(error, TooLarge):
             headers.append((b"connection", b"close"))

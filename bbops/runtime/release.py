@@ -70,6 +70,8 @@ class Release:
         self.beside: Beside | None = None
         """Is asked what no route answers, by any method."""
         self.key_channels = frozenset[str]()
+        self.routes: Sequence[tuple[str, str]] = ()
+        """Method and path of each."""
 
     def __call__(self, scope: Any, receive: Any, send: Any) -> Awaitable[None]:
         """Answer one request; a request that began here ends here, whatever is swapped."""
@@ -192,6 +194,7 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
         table.add("GET", PATH, published)
     release = Release(table, functions, answering, lasting.flights)
     release.spaces = [space for _, space in spaces]
+    release.routes = [(route["method"], route["path"]) for route in data["routes"]]
     release.key_channels = frozenset(
         route["channel"] for route in data["routes"] if route["authentication"] == "API Key"
     )

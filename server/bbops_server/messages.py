@@ -78,6 +78,11 @@ class Channel:
         self._telling.add(task)
         task.add_done_callback(self._telling.discard)
 
+    @property
+    def waiting(self) -> int:
+        """How much of what was told the other process has not taken yet."""
+        return len(self._telling)
+
     async def _tell(self, event: Frame) -> None:
         with suppress(ConnectionError):
             await self.write({"event": event})

@@ -12,6 +12,7 @@ from bbops.diagnostics import Diagnostic, suggest
 from bbops.errors import GitError
 from bbops.git.address import require_branch
 from bbops.git.command import run
+from bbops.git.comparing import read_patch
 from bbops.git.numbered_tags import Version
 from bbops.git.proposals import PREVIEW
 from bbops.git.store import Store
@@ -113,6 +114,14 @@ class Bench:
         answer = run(self.store.place, ("merge-base", self.head, commit))
         found = answer.output.decode(errors="replace").split()
         return found[0] if answer.status == 0 and found else self.head
+
+    def diff(self, base: str, head: str) -> str:
+        """Return the difference of two commits or trees; only of the project's folder.
+
+        Raises:
+            GitError: they cannot be read.
+        """
+        return read_patch(self.store.place, base, head, self.folder)
 
     # ---- what is in them
     def tree(self, commit: str) -> GitTree:

@@ -12,7 +12,6 @@ from bbops.mcp.project.preview_changes import Consequence, Migration, Preview, W
 from bbops.mcp.tool import Call, Refused
 from bbops.mcp.workshop.bench import Bench
 from bbops.mcp.workshop.changing import Bytes, change_files
-from bbops.mcp.workshop.comparing import diff
 from bbops.mcp.workshop.fixing import Fixes
 from bbops.mcp.workshop.plans import Plan
 from bbops.mcp.workshop.telling import cut, tell
@@ -58,7 +57,7 @@ def preview(bench: Bench, plan: Plan, draft: str, files: Bytes) -> Preview:
     """Return what a plan would do."""
     tree = bench.tree(plan.tree)
     project, found = bench.check(tree)
-    text, is_cut = cut(diff(bench, plan.base, plan.tree), MOST_DIFF)
+    text, is_cut = cut(bench.diff(plan.base, plan.tree), MOST_DIFF)
     diagnostics, _ = tell(found, Fixes(tree).find)
     follows = find_consequences(bench, plan.base, project) if project else None
     told = _tell(follows) if follows else _tell_rows(bench, plan.base, tree)

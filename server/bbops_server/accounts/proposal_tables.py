@@ -51,3 +51,9 @@ replays = sa.Table(
     _text("head", _COMMIT_LENGTH), sa.Column("found", sa.Text, nullable=False),
 )  # fmt: skip
 """What asking a proposal's draft again has found, the last time; as JSON."""
+
+standings = sa.Table(
+    "standings", METADATA, _text("project", is_key=True), _number(),
+    sa.Column("found", sa.Text, nullable=False),
+)  # fmt: skip
+"""How a proposal stood when it was looked at last, before it was merged or closed; as JSON."""

@@ -16,6 +16,7 @@ from bbops_server.accounts.proposal_tables import (
     proposals,
     replays,
     reviews,
+    standings,
 )
 from bbops_server.accounts.reviewers import find_reviewers, require_reviewers
 from bbops_server.accounts.store import Store
@@ -173,12 +174,8 @@ class Proposals:
 
     def keep_replay(self, project: str, number: int, head: str, found: str) -> None:
         """Keep what asking its draft of `head` again has found, in place of what is there."""
-        mine = replays.c.project == project, replays.c.number == number
         with self._store.writing() as connection:
-            connection.execute(replays.delete().where(*mine))
-            connection.execute(
-                replays.insert().values(project=project, number=number, head=head, found=found)
-            )
+            _replace(connection, replays, project, number, head=head, found=found)
 
     def replay(self, project: str, number: int, head: str) -> str | None:
         """Return what was found of this head."""
@@ -187,6 +184,31 @@ class Proposals:
         )
         with self._store.reading() as connection:
             return connection.scalar(wanted)
+
+    def keep_standing(self, project: str, number: int, found: str) -> None:
+        """Keep how a proposal stands, in place of what is there; the same again writes nothing."""
+        if self.standing(project, number) == found:
+            return
+        with self._store.noting() as connection:
+            _replace(connection, standings, project, number, found=found)
+
+    def standing(self, project: str, number: int) -> str | None:
+        """Return how a proposal stood when that was kept last; None where nobody has looked."""
+        wanted = sa.select(standings.c.found).where(*_of(standings, project, number))
+        with self._store.reading() as connection:
+            return connection.scalar(wanted)
+
+
+def _replace(
+    connection: sa.Connection, table: sa.Table, project: str, number: int, **values: str
+) -> None:
+    """Let a table hold this of a proposal, and nothing else."""
+    connection.execute(table.delete().where(*_of(table, project, number)))
+    connection.execute(table.insert().values(project=project, number=number, **values))
+
+
+def _of(table: sa.Table, project: str, number: int) -> tuple[sa.ColumnElement[bool], ...]:
+    return table.c.project == project, table.c.number == number
 
 
 def _tidy(text: str, length: int) -> str:

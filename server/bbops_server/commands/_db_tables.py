@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bbops.cli._examples import examples
 from bbops.console import say
 from bbops.errors import BbopsError, ProjectError, ServerError
 from bbops.render import printable
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _COLORS = {"safe": "green", "destructive": "yellow", "impossible": "red"}
 
 
+@examples("bbops db plan", "bbops db plan --json")
 @click.command("plan", short_help="Say what publishing this folder does to the data.")
 @of_project
 @where_state
@@ -49,6 +51,7 @@ def plan_data(project: str | None, state: Path | None, *, as_json: bool) -> int:
     return int(bool(migration.refused))
 
 
+@examples("bbops db drift", "bbops db drift --yaml")
 @click.command("drift", short_help="Say which tables somebody changed by hand.")
 @of_project
 @where_state
@@ -77,6 +80,7 @@ def find_drift(
     return int(bool(found.found))
 
 
+@examples("bbops db pull legacy.sqlite")
 @click.command("pull", short_help="Write tables/ from a database that is there.")
 @click.argument("source", required=False, metavar="[FILE]", type=click.Path(path_type=Path))
 @click.option("--schema", default="public", show_default=True, help="Of a PostgreSQL database.")

@@ -10,13 +10,25 @@ from typing import Any
 import click
 
 from bbops.console import say, wants_color
-from bbops.render import from_json, printable, render
-from bbops_server.reconciler.events import Applied, Event, Found, Published, Refused, Serving
+from bbops.render import from_json, one_line, plural, printable, render
+from bbops_server.reconciler.events import (
+    Answered,
+    Applied,
+    Event,
+    Found,
+    Published,
+    Refused,
+    Serving,
+)
 from bbops_server.reconciler.status import Stalled
 
 _KINDS = {
     Serving: "serving", Published: "live", Found: "found", Applied: "applied", Refused: "refused",
+    Answered: "request",
 }  # fmt: skip
+
+_COLOURS = {2: "green", 3: "cyan", 4: "yellow", 5: "red"}
+"""Of a status by its first digit."""
 
 
 def print_json(project: str, event: Event) -> None:
@@ -44,6 +56,8 @@ class Terminal:
         """Print one event."""
         name = f"{project}: " if project else ""
         match event:
+            case Answered():
+                self.answered(event)
             case Serving():
                 self.serving(event)
             case Published():
@@ -58,6 +72,15 @@ class Terminal:
                 say(f"{click.style('refused', fg='red', bold=True)}  the settings before serve on")
                 self.diagnostics(event.diagnostics)
         sys.stdout.flush()
+
+    def answered(self, event: Answered) -> None:
+        """Say what was asked, and what was answered."""
+        if event.missed:
+            say(click.style(f"         {plural(event.missed, 'request')} not shown", dim=True))
+        status = click.style(f"{event.status or '-'}", fg=_COLOURS.get(event.status // 100))
+        took = click.style(f"in {event.milliseconds:.1f} ms", dim=True)
+        parts = (one_line(event.path), status, took, one_line(event.code), printable(event.at))
+        say(f"{one_line(event.method):<7}  {'  '.join(filter(None, parts))}")
 
     def applied(self, event: Applied) -> None:
         """Say what a change of the server's file did."""

@@ -14,7 +14,7 @@ from bbops_server.commands._seat import take_seat
 from bbops_server.host.secrets import Secrets
 from bbops_server.live.plane import Plane
 from bbops_server.main import Make, run
-from bbops_server.reconciler.events import Serving, Tell
+from bbops_server.reconciler.events import Answered, Serving, Tell
 from bbops_server.settings import ProjectSettings, Settings
 
 if TYPE_CHECKING:
@@ -60,6 +60,8 @@ def run_project(
         def make(plane: Plane) -> Projects:
             async def work(projects: Projects) -> None:
                 projects.outbox = Outbox(lambda: plane.settings)
+                answered = asyncio.Queue[Answered]()
+                plane.answered = lambda told: answered.put_nowait(Answered(**told))
                 followed = _followed(*file, plane) if file else None
                 if followed is not None:
                     await followed.begin(projects)
@@ -69,6 +71,7 @@ def run_project(
                 projects.announce(_serving(plane, source.shown, str(project.postgres or "")))
                 going_on = [
                     projects.outbox.run(),
+                    _tell_answered(answered, projects),
                     *([followed.follow(projects)] if followed else []),
                 ]
                 await asyncio.gather(*going_on)
@@ -78,6 +81,12 @@ def run_project(
         return make
 
     asyncio.run(run(settings, load, seat))
+
+
+async def _tell_answered(answered: asyncio.Queue[Answered], projects: Projects) -> None:
+    """Tell of requests, by a task of the server: it ends with the terminal that they go to."""
+    while True:
+        projects.tell("", await answered.get())
 
 
 def _followed(file: ServerFile, options: Options, plane: Plane) -> FollowedSettings:

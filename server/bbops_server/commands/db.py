@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from bbops.cli._examples import examples
 from bbops.cli._family import Family
 from bbops.console import say
 from bbops.errors import ServerError
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 HELD: Final = "end it with Ctrl-C in its terminal or 'kill {process}', restore, then start it again"
 
 
+@examples("bbops db shell", "bbops db backup before-the-move.sqlite")
 @click.group("db", cls=Family)
 def command() -> None:
     """Back up, restore, seed and query a project's data.
@@ -52,6 +54,7 @@ for one in (plan_data, find_drift, pull_tables):
     command.add_command(one)
 
 
+@examples("bbops db backup", "bbops db backup monday.sqlite --project shop")
 @command.command("backup", short_help="Write all data to a file, beside a running server.")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @of_project
@@ -82,6 +85,7 @@ def back_up_data(
     say(f"           to '{printable(str(target))}'")
 
 
+@examples("bbops db restore monday.sqlite")
 @command.command("restore", short_help="Put a backup in the place of the data.")
 @click.argument("file", type=click.Path(path_type=Path))
 @of_project
@@ -118,6 +122,7 @@ def restore_data(file: Path, project: str | None, state: Path | None, *, as_json
         say(f"          what was there is kept in '{printable(str(done.kept))}'")
 
 
+@examples("bbops db seed", "bbops db seed --project shop")
 @command.command("seed", short_help="Insert the seed rows that are missing.")
 @of_project
 @where_state
@@ -141,6 +146,7 @@ def seed_data(project: str | None, state: Path | None, *, as_json: bool) -> None
         say("every seed row is there" if added else "no table has seed rows")
 
 
+@examples("bbops db approve 3f9a1c", "bbops db approve 3f9a1c --project shop")
 @command.command("approve", short_help="Let a migration lose what it says.")
 @click.argument("plan", metavar="HASH")
 @of_project
@@ -169,6 +175,7 @@ def approve_migration(plan: str, project: str | None, state: Path | None, *, as_
         say(f"{click.style('approved', fg='green', bold=True)}  {printable(loss.change)}")
 
 
+@examples("bbops db narrow --dry-run", "bbops db narrow")
 @command.command("narrow", short_help="Finish a migration, and delete what is hidden.")
 @of_project
 @where_state
@@ -210,6 +217,7 @@ def narrow_data(project: str | None, state: Path | None, *, dry_run: bool, as_js
         say(f"nothing is hidden{more}")
 
 
+@examples("bbops db shell", 'bbops db shell "SELECT count(*) FROM notes"')
 @command.command("shell", short_help="Run SQL on the data.")
 @click.argument("statement", required=False)
 @of_project

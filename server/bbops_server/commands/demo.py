@@ -8,9 +8,11 @@ from pathlib import Path
 import click
 
 from bbops.assets import asset_folder
+from bbops.cli._examples import examples
 from bbops_server.commands._options import address_options, require_platform, state_folder
 
 
+@examples("bbops demo", "bbops demo --once")
 @click.command("demo")
 @click.option("--once", is_flag=True, help="Run the whole story by itself, print it, and exit.")
 @click.option(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from bbops.cli._examples import examples
 from bbops.cli._family import Family
 from bbops.errors import ServerError
 from bbops_server.commands._options import state_folder
@@ -18,6 +19,7 @@ for_drafts = click.option(
 )
 
 
+@examples("bbops env list", "bbops env set GREETING hello")
 @click.group("env", cls=Family)
 def command() -> None:
     """Set and list values of env variables.
@@ -27,6 +29,7 @@ def command() -> None:
     """
 
 
+@examples("bbops env set PAYMENTS_SECRET_KEY", "bbops env set GREETING hello --drafts")
 @command.command("set")
 @click.argument("name")
 @click.argument("value", required=False)
@@ -62,6 +65,7 @@ def ask(name: str) -> str:
     return sys.stdin.read().removesuffix("\n")
 
 
+@examples("bbops env list", "bbops env list --drafts")
 @command.command("list")
 @of_project
 @where_state

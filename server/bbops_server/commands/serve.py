@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-from click.core import ParameterSource
 
+from bbops.cli._examples import examples
 from bbops.errors import BbopsError, ProjectError
 from bbops_server.commands._options import (
     address_options,
@@ -17,10 +17,8 @@ from bbops_server.commands._options import (
     require_platform,
     state_folder,
 )
+from bbops_server.commands._settings import given_options, make_settings, settings_option
 from bbops_server.settings import CONTROL_HOST
-
-if TYPE_CHECKING:
-    from bbops_server.server_file.model import ServerFile
 
 _OF_SERVER = ("host", "port", "control_host", "control_port", "workers")
 _OF_PROJECT = ("branch", "path", "control_url", "schema", "file")
@@ -33,6 +31,7 @@ def check_schema(_: click.Context, __: click.Parameter, value: str) -> str:
     return value
 
 
+@examples("bbops serve", "bbops serve https://git.example.com/shop.git --branch main")
 @click.command("serve")
 @click.argument("repository", default=".")
 @address_options
@@ -65,10 +64,7 @@ def check_schema(_: click.Context, __: click.Parameter, value: str) -> str:
     "--schema", default="bbops", show_default=True, metavar="NAME", callback=check_schema,
     help="Where the data is kept in the PostgreSQL database of DATABASE_URL.",
 )  # fmt: skip
-@click.option(
-    "--settings", "file", metavar="FILE", type=click.Path(path_type=Path),
-    help="What server.yaml may say beside projects; followed while it runs.",
-)  # fmt: skip
+@settings_option
 @click.option(
     "--replace", "replaces", is_flag=True,
     help="Take the place of the server that runs on this state folder; nobody is refused.",
@@ -103,7 +99,7 @@ def command(
     from bbops_server.commands._run import run_project  # noqa: PLC0415
     from bbops_server.reconciler.remote import RemoteSource  # noqa: PLC0415
     from bbops_server.reconciler.sources import BranchSource, Source  # noqa: PLC0415
-    from bbops_server.settings import ProjectSettings, Settings  # noqa: PLC0415
+    from bbops_server.settings import ProjectSettings  # noqa: PLC0415
 
     require_git()
     if (several := find_file(repository)) is not None:
@@ -126,13 +122,7 @@ def command(
         own["control_shown"] = control_url
     if url := os.environ.get("DATABASE_URL", ""):
         own["database_url"] = url
-    followed, settings = None, Settings(state, **own)
-    if file:  # its models are not imported without one: the first answer would wait for them
-        from bbops_server.reconciler.following import Options  # noqa: PLC0415
-        from bbops_server.server_file.settings import server_settings  # noqa: PLC0415
-
-        followed = read_settings(file), Options(file.absolute(), poll, own)
-        settings = server_settings(followed[0], state, own)
+    settings, followed = make_settings(file, state, own, poll_seconds=poll)
     if address is not None:
         source = RemoteSource(
             address, branch, state / "mirror", path=path, every_seconds=poll,
@@ -142,17 +132,6 @@ def command(
     postgres = read_url(database, schema) if database else None
     project = ProjectSettings(state, branch=branch, path=path, postgres=postgres)
     run_project(settings, project, source, as_json=as_json, file=followed, replaces=replaces)
-
-
-def read_settings(path: Path) -> ServerFile:
-    """Read the settings of a server of one repository. Raises: ProjectError: with mistakes."""
-    from bbops_server.server_file.load import read_file  # noqa: PLC0415 - after --help
-    from bbops_server.server_file.model import LoneFile  # noqa: PLC0415
-
-    read = read_file(path, form=LoneFile)
-    if read.file is None:
-        raise ProjectError(read.diagnostics)
-    return read.file
 
 
 def find_file(given: str) -> Path | None:
@@ -199,13 +178,3 @@ def serve_file(
     settings = server_settings(read.file, folder, own)
     options = Options(path, poll, own)
     run_file(settings, read.file, options, as_json=as_json, replaces=replaces)
-
-
-def given_options(context: click.Context) -> dict[str, Any]:
-    """Return the options that somebody gave, without those that have their default."""
-    defaults = {ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP}
-    return {
-        name: value
-        for name, value in context.params.items()
-        if context.get_parameter_source(name) not in defaults
-    }

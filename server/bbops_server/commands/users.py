@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bbops.cli._examples import examples
 from bbops.cli._family import Family
 from bbops.errors import BbopsError
 from bbops.render import printable
@@ -37,6 +38,7 @@ in_project = click.option(
 )
 
 
+@examples("bbops users list", "bbops users add bob@example.com --role developer --generate")
 @click.group("users", cls=Family)
 def command() -> None:
     """Add, invite and change the people of a server.
@@ -46,6 +48,7 @@ def command() -> None:
     """
 
 
+@examples("bbops users list")
 @command.command("list")
 @where_state
 @as_json
@@ -71,6 +74,7 @@ def list_users(state: Path | None, *, as_json: bool) -> None:
         click.echo("nobody yet; add somebody with 'bbops users add EMAIL --role owner'")
 
 
+@examples("bbops users add bob@example.com --role developer --generate")
 @command.command("add")
 @click.argument("email")
 @click.option("--name", default="", help="Their name.")
@@ -99,6 +103,7 @@ def add_user(
     tell(text, as_json=as_json, email=person.email, role=role, **shown)
 
 
+@examples("bbops users invite bob@example.com --role developer")
 @command.command("invite")
 @click.argument("email")
 @of_role
@@ -117,6 +122,7 @@ def invite_user(email: str, role: str, project: str, state: Path | None, *, as_j
     tell(f"send this link to {made.email}:\n\n    {link}", as_json=as_json, email=email, url=link)
 
 
+@examples("bbops users role bob@example.com maintainer --project shop")
 @command.command("role")
 @click.argument("email")
 @click.argument("role", type=click.Choice([*ROLES, "none"]))
@@ -138,6 +144,7 @@ def change_role(email: str, role: str, project: str, state: Path | None, *, as_j
     )  # fmt: skip
 
 
+@examples("bbops users disable bob@example.com", "bbops users disable bob@example.com --undo")
 @command.command("disable")
 @click.argument("email")
 @click.option("--undo", is_flag=True, help="Let them in again.")
@@ -153,6 +160,7 @@ def disable_user(email: str, state: Path | None, *, undo: bool, as_json: bool) -
     tell(text, as_json=as_json, email=person.email, disabled=not undo)
 
 
+@examples("bbops users reset-password bob@example.com --generate")
 @command.command("reset-password")
 @click.argument("email")
 @click.option("--generate", is_flag=True, help="Make a password and print it.")
@@ -177,6 +185,10 @@ def reset_password(email: str, state: Path | None, *, generate: bool, as_json: b
     )  # fmt: skip
 
 
+@examples(
+    "bbops users tokens bob@example.com",
+    "bbops users tokens bob@example.com --new laptop --scope git",
+)
 @command.command("tokens")
 @click.argument("email")
 @click.option("--revoke", default="", metavar="ID", help="End this one.")

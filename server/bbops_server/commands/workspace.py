@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bbops.cli._examples import examples
 from bbops.cli._family import Family
 from bbops.errors import ServerError
 from bbops.render import printable
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _SWITCH = {"on": True, "off": False}
 
 
+@examples("bbops workspace show", "bbops workspace set company=Acme")
 @click.group("workspace", cls=Family)
 def command() -> None:
     """Show and change the workspace, which owns the projects of a server.
@@ -30,6 +32,7 @@ def command() -> None:
     """
 
 
+@examples("bbops workspace show")
 @command.command("show")
 @where_state
 @as_json
@@ -39,6 +42,7 @@ def show(state: Path | None, *, as_json: bool) -> None:
         _tell(book.workspaces.get(), as_json=as_json)
 
 
+@examples("bbops workspace set company=Acme", "bbops workspace set features.restChannels=off")
 @command.command("set")
 @click.argument("changes", nargs=-1, required=True, metavar="KEY=VALUE...")
 @where_state

@@ -13,7 +13,7 @@ from bbops.render import from_json, render
 from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.proposals import describe
-from bbops_server.control.replaying import ask_again, read_kept
+from bbops_server.control.replaying import ask_again
 from bbops_server.control.reviewing import Reviewing
 from bbops_server.control.routes import form, page
 from bbops_server.control.visit import Here, Visit
@@ -107,8 +107,7 @@ async def _show(
 ) -> Response[Any]:
     reviewing = Reviewing(visit, name)
     found, standing = await reviewing.look(number)
-    kept = await read_kept(visit, name, found)
-    detail = describe(reviewing, found, standing, visit.desk.status.drafts(name), kept)
+    detail = await describe(visit, reviewing, found, standing)
     wrong = render([from_json(one) for one in detail.diagnostics], "text")
     tested = detail.tests.diagnostics if detail.tests else ()
     failing = render([from_json(one) for one in tested], "text")

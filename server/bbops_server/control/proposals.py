@@ -14,7 +14,7 @@ from bbops_server.accounts.rules import Permission
 from bbops_server.control.replaying import read_kept
 from bbops_server.control.reviewing import MOST_TEXT, Reviewing
 from bbops_server.control.routes import change, read
-from bbops_server.control.visit import Here
+from bbops_server.control.visit import Here, Visit
 from bbops_server.forge.standing import Standing
 from bbops_server.forge.trials import Tests
 
@@ -63,7 +63,9 @@ class Detail(msgspec.Struct, frozen=True):
 
     `obstacles` is empty when it can be merged. `digest` names what it would do: an approval is of
     that alone, and `outdated` are those whose approval was of something else. `tests` run when a
-    change of it is looked at first; null where it has mistakes or conflicts. `replayed` is what its
+    change of it is looked at first; null where it has mistakes or conflicts. `diff` is what `git
+    diff` writes of it, at most 256 kB. Of what was merged or closed, all of these say how it stood
+    when it was looked at last before that. `replayed` is what its
     draft answered otherwise; null where that was not asked of this commit, or is not for whoever
     reads this.
     """
@@ -82,6 +84,7 @@ class Detail(msgspec.Struct, frozen=True):
     plan: dict[str, Any] | None
     text: str
     tests: Tests | None
+    diff: str = ""
     replayed: Replayed | None = None
 
 
@@ -107,9 +110,7 @@ async def list_proposals(
 async def read_proposal(visit: Here, name: FromPath[str], number: FromPath[int]) -> Detail:
     """A proposal: what was said of it, what it would do now, and what is in the way."""
     reviewing = Reviewing(visit, name)
-    found, standing = await reviewing.look(number)
-    kept = await read_kept(visit, name, found)
-    return describe(reviewing, found, standing, visit.desk.status.drafts(name), kept)
+    return await describe(visit, reviewing, *await reviewing.look(number))
 
 
 @change("/api/projects/{name:str}/proposals", Permission.PROPOSE, status=201)
@@ -153,12 +154,12 @@ async def close_proposal(visit: Here, name: FromPath[str], number: FromPath[int]
     return await Reviewing(visit, name).close(number)
 
 
-def describe(
-    reviewing: Reviewing, proposal: Proposal, standing: Standing, drafts: Any,
-    replayed: Replayed | None,
-) -> Detail:  # fmt: skip
+async def describe(
+    visit: Visit, reviewing: Reviewing, proposal: Proposal, standing: Standing
+) -> Detail:
     """Return all that is shown of a proposal."""
-    is_open, desk = proposal.state == "open", reviewing.desk
+    is_open, desk, name = proposal.state == "open", reviewing.desk, reviewing.name
+    drafts = visit.desk.status.drafts(name)
     preview = drafts.url_of(desk.preview_branch(proposal.number)) if is_open and drafts else ""
     return Detail(
         proposal, desk.page(proposal.number), preview, standing.summary, standing.obstacles,
@@ -167,7 +168,7 @@ def describe(
         tuple(one.who for one in standing.voices.outdated),
         [dict(one) for one in standing.diagnostics],
         dict(standing.plan) if standing.plan else None, standing.text, standing.tests,
-        replayed,
+        await desk.compare(standing), await read_kept(visit, name, proposal),
     )  # fmt: skip
 
 

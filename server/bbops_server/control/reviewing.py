@@ -37,7 +37,7 @@ class Reviewing:
             self._repository: Repository = find_repository(git.projects, name)
         except Refusal as refusal:
             raise NotFoundException(refusal.message) from None
-        self._visit, self._name, self._git = visit, name, git
+        self._visit, self.name, self._git = visit, name, git
         self.desk: Proposing = git.proposing(self._repository)
 
     async def every(self, state: State | None) -> Sequence[Proposal]:
@@ -72,7 +72,7 @@ class Reviewing:
         """
         await self._require(Permission.PROPOSE, head)
         target = next(
-            one.source.branch for one in self._repository.followers if one.name == self._name
+            one.source.branch for one in self._repository.followers if one.name == self.name
         )
         wish = Wish(head, target, topic, self._visit.caller.email, title, description, **more)
         try:
@@ -108,7 +108,7 @@ class Reviewing:
     def _may_decide(self, found: Proposal) -> bool:
         """Return whether whoever asks is its author, or a maintainer."""
         is_own = found.author == self._visit.caller.email
-        return is_own or self._visit.may(Permission.MERGE, self._name)
+        return is_own or self._visit.may(Permission.MERGE, self.name)
 
     async def say(self, number: int, verdict: Verdict, text: str, plan: str = "") -> Proposal:
         """Review a proposal as it is now, or only comment on it.
@@ -207,4 +207,4 @@ class Reviewing:
             raise PermissionDeniedException(why)
 
     async def _note(self, action: str, number: int, outcome: str = "done") -> None:
-        await self._visit.note(action, object=f"{self._name} #{number}", outcome=outcome)
+        await self._visit.note(action, object=f"{self.name} #{number}", outcome=outcome)

@@ -11,6 +11,7 @@ from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.template import TemplateConfig
 
 _SIGNS: Final = {"+ ": "add", "- ": "gone", "~ ": "changed", "> ": "changed"}
+_DIFF: Final = {"+": "add", "-": "gone", "d": "head", "@": "soft", "…": "soft"}
 
 PAGES: Final = Path(__file__).parent / "pages"
 VENDOR: Final = Path(__file__).parent / "vendor"
@@ -24,6 +25,7 @@ def create_template_config() -> TemplateConfig[Any]:
     )  # fmt: skip
     environment.filters["moment"] = show_moment
     environment.filters["plan_lines"] = mark_lines
+    environment.filters["diff_lines"] = mark_diff
     return TemplateConfig(instance=JinjaTemplateEngine.from_environment(environment))
 
 
@@ -35,6 +37,11 @@ def show_moment(moment: datetime | None) -> str:
 def mark_lines(text: str) -> list[tuple[str, str]]:
     """Return the lines of a plan's text, each with what it is, for the stylesheet."""
     return [(_kind_of(line), line) for line in text.splitlines()]
+
+
+def mark_diff(text: str) -> list[tuple[str, str]]:
+    """Return the lines of a difference as `mark_lines` does those of a plan."""
+    return [(_DIFF.get(line[:1], ""), line) for line in text.splitlines()]
 
 
 def _kind_of(line: str) -> str:

@@ -28,6 +28,7 @@ from bbops_server.host.egress import Egress
 from bbops_server.host.http import OutsideHttp
 from bbops_server.host.log import JsonLog, start_logging
 from bbops_server.host.random import SystemRandom
+from bbops_server.live.start_page import Start
 from bbops_server.live.swap import Live, Quota
 from bbops_server.messages import Channel, Frame, answer_all
 
@@ -95,7 +96,7 @@ class DraftProcess:
             database=read_place(request["database"]), durability=request["durability"],
             detailed=request["detailed"], history=Path(request["history"]),
             frontend=Path(request["frontend"]) if request["frontend"] else None,
-            url=request["url"],
+            url=request["url"], start=Start(*request["start"]) if request["start"] else None,
         )  # fmt: skip
 
 

@@ -24,7 +24,9 @@ from bbops_server.live.drafts import Drafts
 from bbops_server.live.forwarded import Proxies
 from bbops_server.live.gateway import DataPlane
 from bbops_server.live.place import DraftPlace, Place
+from bbops_server.live.request_lines import RequestLines
 from bbops_server.live.shared import join
+from bbops_server.live.start_page import Start
 from bbops_server.live.swap import Live
 from bbops_server.messages import Channel, Frame, answer_all
 from bbops_server.serving import Server
@@ -37,9 +39,10 @@ class DataProcess:
     """What the parent can ask of a data-plane process."""
 
     def __init__(
-        self, directory: Directory, drafts: Drafts, listening: socket.socket, http: OutsideHttp
-    ) -> None:
-        self._directory, self._drafts = directory, drafts
+        self, directory: Directory, drafts: Drafts, listening: socket.socket, http: OutsideHttp,
+        channel: Channel,
+    ) -> None:  # fmt: skip
+        self._directory, self._drafts, self._channel = directory, drafts, channel
         self._listening, self._http = listening, http
         self._plane = DataPlane(directory, drafts)
         self._server = Server(self._plane)
@@ -73,6 +76,8 @@ class DataProcess:
             self._be(request)
         elif verb == "keys":
             return await answer_about_keys(self._live(request), request)
+        elif verb == "tell requests":  # before it listens
+            self._server = Server(RequestLines(self._plane, self._directory, self._channel))
         elif verb == "listen":
             self._server.start(self._listening)
         elif verb == "leave":
@@ -106,6 +111,7 @@ class DataProcess:
             history=Path(request["history"]) if request["history"] else None,
             frontend=Path(request["frontend"]) if request.get("frontend") else None,
             url=request.get("url", ""),
+            start=Start(*request["start"]) if request.get("start") else None,
         )
 
     def _arrange(self, request: Frame) -> None:
@@ -161,7 +167,7 @@ async def _run(control: int, listening: int, shared: Sequence[int]) -> None:
 
     channel = await Channel.open(_adopt(control))
     drafts = Drafts(lambda name: channel.tell({"asked for": name}))
-    process = DataProcess(Directory(make), drafts, _adopt(listening), http)
+    process = DataProcess(Directory(make), drafts, _adopt(listening), http, channel)
     # a full collection over all that was imported would stop requests for tens of milliseconds
     gc.collect()
     gc.freeze()

@@ -9,6 +9,7 @@ from typing import Final
 from bbops.errors import GitError
 from bbops.git.address import require_branch
 from bbops.git.command import failure, run
+from bbops.git.comparing import read_patch
 from bbops.git.place import Place
 from bbops.git.proposals import PREVIEW, Candidate, Proposal, State, Verdict, Wish
 from bbops.git.store import Store
@@ -24,6 +25,10 @@ SAID: Final[Mapping[Verdict, WebhookEvent]] = {
     "approved": "proposal.approved", "refused": "proposal.refused",
     "commented": "proposal.commented",
 }  # fmt: skip
+
+
+MOST_DIFF: Final = 256 << 10
+"""Bytes of a difference that are shown: git has the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +184,26 @@ class LocalForge:
         self._hide(number)
         self._tell(Happened("proposal.closed", done, who))
         return done
+
+    def keep(self, number: int, standing: str) -> None:
+        """Keep how an open proposal stands."""
+        self._records.keep_standing(self._project, number, standing)
+
+    def kept(self, number: int) -> str | None:
+        """Return how it stood when that was kept last; None where nobody has looked."""
+        return self._records.standing(self._project, number)
+
+    def compare(self, base: str, head: str, folder: str) -> str:
+        """Return what differs between two commits below a folder, at most MOST_DIFF bytes of it.
+
+        Raises:
+            GitError: one of them cannot be read.
+        """
+        found = read_patch(self._place, base, head, folder, most_bytes=MOST_DIFF)
+        if len(found.encode()) < MOST_DIFF:
+            return found
+        whole = found.rpartition("\n")[0]
+        return f"{whole}\n… cut at {MOST_DIFF >> 10} kB, git has the rest\n"
 
     # ---- its refs
     def resolve(self, branch: str) -> str:

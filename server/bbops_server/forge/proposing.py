@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from bbops.errors import GitError, ServerError
 from bbops.git.proposals import PREVIEW, Proposal, Wish
+from bbops_server.forge.kept import encode, end, read
 from bbops_server.forge.rules import find_missing_person
 from bbops_server.forge.standing import Bench, Standing
-from bbops_server.forge.trials import TEST_SECONDS
+from bbops_server.forge.trials import RUNNING, TEST_SECONDS
 from bbops_server.reconciler.asked import DraftSource
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class Proposing:
         return found
 
     async def look(self, number: int, *, wait_seconds: float = 0.0) -> tuple[Proposal, Standing]:
-        """Return a proposal and how it stands; one that is merged or closed stands nowhere.
+        """Return a proposal and how it stands; of one that has ended, how it stood before that.
 
         Whoever looks first has its tests run.
 
@@ -94,9 +95,37 @@ class Proposing:
             wait_seconds: for its tests.
         """
         found = await self.get(number)
-        eligible = await asyncio.to_thread(self.forge.eligible)
-        standing = await self._bench.look(found, eligible, wait_seconds=wait_seconds)
-        return await self.get(number), standing  # it may be found to be merged already
+        if found.state == "open":
+            eligible = await asyncio.to_thread(self.forge.eligible)
+            standing = await self._bench.look(found, eligible, wait_seconds=wait_seconds)
+            found = await self.get(number)  # it may be found to be merged already
+            if found.state == "open":
+                await asyncio.to_thread(self.forge.keep, number, encode(standing))
+                return found, standing
+        return found, await self._recall(found)
+
+    async def _recall(self, found: Proposal) -> Standing:
+        """Return how a proposal stood that has ended, and keep what its tests say since."""
+        kept = read(await asyncio.to_thread(self.forge.kept, found.number))
+        if kept.tests != RUNNING:
+            return end(found, kept, kept.tests)
+        tests = self._bench.find_tests(found, kept.tested)
+        if tests not in {None, RUNNING}:
+            told = encode(replace(kept, tests=tests))
+            await asyncio.to_thread(self.forge.keep, found.number, told)
+        return end(found, kept, tests)
+
+    async def compare(self, standing: Standing) -> str:
+        """Return what a proposal changes, as `git diff` does; empty where that cannot be said."""
+        candidate = standing.candidate
+        if candidate is None or not candidate.commit:
+            return ""
+        try:
+            return await asyncio.to_thread(
+                self.forge.compare, candidate.base, candidate.commit, self._bench.folder
+            )
+        except GitError:  # a repository that was replaced
+            return ""
 
     async def merge(
         self, number: int, who: str, *, head: str = "", by_agent: bool = False

@@ -18,7 +18,7 @@ from bbops_server.forge.rules import (
     find_obstacles,
     find_unready,
 )
-from bbops_server.forge.trials import Tests, Trial, Trials
+from bbops_server.forge.trials import Key, Tests, Trial, Trials
 from bbops_server.processes import LivingChild
 from bbops_server.reconciler.attempt import Workshop
 from bbops_server.reconciler.record import read_live_commit
@@ -38,6 +38,8 @@ class Standing:
         tests: what they say of the project as it would be; None where it would not work.
         is_gated: whether tests that fail are in the way.
         obstacles: what is in the way; empty when it can be merged.
+        tested: names what the tests were run for; empty where there are none.
+        ended: `merged` or `closed`: the rest is how it stood before that; empty while it is open.
     """
 
     candidate: Candidate | None
@@ -49,6 +51,8 @@ class Standing:
     tests: Tests | None = None
     is_gated: bool = False
     obstacles: tuple[str, ...] = ()
+    tested: Key = ()
+    ended: str = ""
 
     @property
     def waits_for_tests(self) -> bool:
@@ -59,6 +63,8 @@ class Standing:
     def summary(self) -> str:
         """What it would do, in a line, and whether it can be merged."""
         says = self.text.splitlines()[1] if self.text.count("\n") else "its plan cannot be said"
+        if self.ended:
+            return f"{says}; it is {self.ended}"
         return f"{says}; {'it cannot be merged yet' if self.obstacles else 'it can be merged'}"
 
 
@@ -82,19 +88,21 @@ class Bench:
         self._build, self.forge, self._trials = build, forge, trials
         self._mine, self._others = mine, others
 
+    @property
+    def folder(self) -> str:
+        """The project's, in a repository of several; empty else."""
+        return self._mine.source.path
+
     async def look(
         self, proposal: Proposal, eligible: Eligible, *, wait_seconds: float = 0.0
     ) -> Standing:
-        """Return how a proposal stands; its tests are waited for so long.
+        """Return how an open proposal stands; its tests are waited for so long.
 
         Args:
             proposal: with its reviews.
             eligible: who may review it.
             wait_seconds: for its tests.
         """
-        if proposal.state != "open":
-            self._trials.end(self._place(proposal))
-            return _stuck(None, f"it is {proposal.state}")
         try:
             candidate = await asyncio.to_thread(self.forge.prepare, proposal.number)
         except BbopsError as error:
@@ -109,6 +117,15 @@ class Bench:
             return await self._look(proposal, candidate, eligible, wait_seconds)
         except BbopsError as error:
             return _stuck(candidate, error.message)
+
+    def find_tests(self, proposal: Proposal, tested: Key) -> Tests | None:
+        """Return what the tests say of what was merged, None where nobody knows.
+
+        Those of a merge run to their end, those of what was closed are ended.
+        """
+        if proposal.state == "closed":
+            self._trials.end(self._place(proposal))
+        return self._trials.find(self._place(proposal), tested)
 
     async def agree(self, proposal: Proposal, standing: Standing, who: str) -> None:
         """Let the data lose what the plan says, as the reviewers have agreed."""
@@ -131,16 +148,17 @@ class Bench:
             answer["agents"],
         )  # fmt: skip
         voices = count_voices(proposal, demands.digest, eligible)
-        tests = None
+        tests: Tests | None = None
+        tested: Key = ()
         if answer["tree"]:
             trial = await self._prepare(proposal, candidate, answer["tree"])
-            tests = await self._trials.look(trial, wait_seconds=wait_seconds)
+            tests, tested = await self._trials.look(trial, wait_seconds=wait_seconds), trial.tree
         missing = await asyncio.to_thread(self._find_missing, answer["plan"])
         obstacles = (*find_unready(proposal), *find_obstacles(demands, voices), *missing)
         failed = [tests.summary] if answer["gate"] and tests and tests.is_against else []
         return Standing(
             candidate, demands, voices, tuple(answer["diagnostics"]), answer["plan"],
-            answer["text"], tests, answer["gate"], (*obstacles, *failed),
+            answer["text"], tests, answer["gate"], (*obstacles, *failed), tested,
         )  # fmt: skip
 
     def _find_missing(self, plan: Mapping[str, Any] | None) -> tuple[str, ...]:

@@ -85,6 +85,11 @@ class Trials:
             await asyncio.wait({task}, timeout=wait_seconds)
         return self._known.get(trial.tree, RUNNING)
 
+    def find(self, place: str, tree: Key) -> Tests | None:
+        """Return what the tests of a tree say, without running them; None where that is unknown."""
+        is_running = self._running.get(place, ((), None))[0] == tree
+        return self._known.get(tree, RUNNING if is_running and tree else None)
+
     def end(self, place: str, *, but: Key = ()) -> None:
         """End what runs at a place, unless it is of this tree."""
         tree, task = self._running.get(place, (but, None))

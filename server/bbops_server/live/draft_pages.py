@@ -8,10 +8,15 @@ let in by the key, which opens nothing else and ends with the visit.
 from __future__ import annotations
 
 import hmac
+from html import escape
 from typing import Any, Final
+
+import msgspec
 
 from bbops_server.live.draft_keys import PREFIX, is_good, make_token
 from bbops_server.live.frontend import wants_page
+from bbops_server.live.place import DraftPlace
+from bbops_server.live.start_page import render_links, render_page, send_page
 from bbops_server.live.swap import Live
 
 MARK: Final = "/~as/"
@@ -43,6 +48,25 @@ def is_of_frontend(scope: Any, live: Live) -> bool:
     if release is None or release.beside is None or not wants_page(scope):
         return False
     return release.table.match("GET", scope["path"])[0] is None
+
+
+async def show_way_in(scope: Any, send: Any, place: DraftPlace) -> None:
+    """Show who has no token how to come in."""
+    parts = [
+        "<p>Members of the project open it in the control plane, under Drafts.</p>",
+        render_links([("Control plane", place.tells)]),
+        "<p>Programs send a token, which <code>bbops drafts token</code> makes.</p>",
+    ]
+    await send_page(scope, send, 401, render_page("This is a draft", parts).encode())
+
+
+async def show_refusal(scope: Any, send: Any, place: DraftPlace, refusal: bytes) -> None:
+    """Show a member why a draft does not answer; `refusal` is what programs are told."""
+    message = str(msgspec.json.decode(refusal)["error"]["message"])
+    way_back = render_links([("Control plane", place.tells)])
+    title = f"Draft {place.branch} does not answer"
+    page = render_page(title, [f"<p><code>{escape(message)}</code></p>", way_back])
+    await send_page(scope, send, 503, page.encode())
 
 
 def opening(send: Any) -> Any:

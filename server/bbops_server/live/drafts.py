@@ -126,7 +126,7 @@ class Drafts:
         key, now = bytes.fromhex(draft.place.key), time.time()  # noqa: TID251 - expiry
         end = 0 if asked.is_own_host else draft_pages.find_end(path, key, now)
         if path == _ENTER and scope["method"] == "POST":
-            await _enter(asked, receive, send)
+            await _enter(asked, scope, receive, send)
         elif end:
             self._use(asked)
             sending = draft_pages.opening(_marking(asked, send))
@@ -135,8 +135,7 @@ class Drafts:
             else:
                 await self._pass_on(asked, _cut(scope, asked, cut + end), receive, sending)
         elif not (_is_preflight(scope) or _is_let_in(scope, draft)):
-            closed = _say("draftClosed", _how_to_enter(draft))
-            await _send(send, 401, closed, [], is_own_host=asked.is_own_host)
+            await _close(asked, scope, send)
         else:
             self._use(asked)
             inner, sending = _cut(scope, asked, cut), _marking(asked, send)
@@ -185,7 +184,10 @@ class Drafts:
         await self._wait(asked)
         if draft.refusal is not None:
             draft.told_at = 0.0
-            await _send(sending, 503, draft.refusal, [])
+            if wants_page(scope):
+                await draft_pages.show_refusal(scope, sending, draft.place, draft.refusal)
+            else:
+                await _send(sending, 503, draft.refusal, [])
         elif not draft.socket:
             draft.told_at = 0.0
             message = "this draft is being made; ask again in a moment"
@@ -252,18 +254,28 @@ def _is_preflight(scope: Any) -> bool:
     )
 
 
-async def _enter(asked: Asked, receive: Any, send: Any) -> None:
+async def _enter(asked: Asked, scope: Any, receive: Any, send: Any) -> None:
     """Take the token of a form that the control plane's page sent, and keep it in a cookie."""
     place, is_own_host = asked.draft.place, asked.is_own_host
     fields = parse_qs((await _read_body(receive)).decode("latin-1"))
     token = fields.get("token", [""])[0]
     if not is_good(token, bytes.fromhex(place.key), time.time()):  # noqa: TID251 - expiry
-        closed = _say("draftClosed", _how_to_enter(asked.draft))
-        await _send(send, 401, closed, [], is_own_host=is_own_host)
+        await _close(asked, scope, send)
         return
     cookie = token_cookie(token, asked.prefix, seconds=_COOKIE_SECONDS, is_secure=place.is_secure)
     headers = [(b"location", asked.prefix.encode() + b"/"), (b"set-cookie", cookie.encode())]
     await _send(send, 303, b"", headers, is_own_host=is_own_host)
+
+
+async def _close(asked: Asked, scope: Any, send: Any) -> None:
+    """Keep out who has no token: people are shown the way in."""
+    if wants_page(scope):
+        await draft_pages.show_way_in(
+            scope, _marking(asked, send, is_named=False), asked.draft.place
+        )
+        return
+    closed = _say("draftClosed", _how_to_enter(asked.draft))
+    await _send(send, 401, closed, [], is_own_host=asked.is_own_host)
 
 
 async def _read_body(receive: Any) -> bytes:
@@ -283,13 +295,14 @@ def _move(asked: Asked, scope: Any) -> bytes:
     return asked.draft.place.url.encode() + path + (b"?" + query if query else b"")
 
 
-def _marking(asked: Asked, send: Any) -> Any:
+def _marking(asked: Asked, send: Any, *, is_named: bool = True) -> Any:
     """Return a `send` that lets an answer of a draft through: whose it is, and nothing beyond it.
 
-    Informational answers and trailers stay behind.
+    Informational answers and trailers stay behind. Strangers are not told the branch: `is_named`.
     """
     prefix, is_own_host = asked.prefix.encode(), asked.is_own_host
-    mark = (b"x-draft", asked.draft.place.branch.encode("ascii", "backslashreplace"))
+    branch = asked.draft.place.branch.encode("ascii", "backslashreplace")
+    marks = [(b"x-draft", branch)] if is_named else []
 
     async def sending(message: Any) -> None:
         if message["type"] == "http.response.start":
@@ -299,7 +312,7 @@ def _marking(asked: Asked, send: Any) -> Any:
             headers = keep_passing(message.get("headers", ()), prefix)
             await send({
                 "type": "http.response.start", "status": status,
-                "headers": guard([*headers, mark], is_own_host=is_own_host),
+                "headers": guard([*headers, *marks], is_own_host=is_own_host),
             })  # fmt: skip
         elif message["type"] == "http.response.body":
             await send(message)

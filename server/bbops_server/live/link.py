@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bbops.database.place import Place as Data
 from bbops.database.place import write_place
+from bbops_server.live.start_page import Start
 from bbops_server.messages import Frame
 from bbops_server.settings import Durability
 
@@ -28,6 +29,8 @@ class Link:
     url: str = ""
     hosts: tuple[str, ...] | None = None
     """The only ones that it may reach; None for all that the server may."""
+    start: Start | None = None
+    """What its start page says; None where there is none, as of what is live for everybody."""
 
     def request(self) -> Frame:
         """Return it as a request."""
@@ -44,6 +47,7 @@ class Link:
             "frontend": str(self.frontend or ""),
             "url": self.url,
             "hosts": self.hosts,
+            "start": self.start,
         }
 
     def swap(self) -> Frame:

@@ -64,7 +64,8 @@ class Plane:
     """The build process and the data processes; one that dies is replaced and brought up to date.
 
     `settings` are those in force: a port of 0 has become the one that was found. `wake` is called
-    when a draft was asked for. `opened` is set once the control plane can be reached, too.
+    when a draft was asked for, `answered` with each request of `bbops dev`. `opened` is set once
+    the control plane can be reached, too.
 
     A server that takes over from another one is ready before it may change anything: `owned` is set
     once the state folder is its own, `alone` once nothing of the other one answers any more, so
@@ -79,6 +80,7 @@ class Plane:
         self.keeps_drafts = False
         """Whether drafts stay known though nothing follows them: between two servers."""
         self.wake: Callable[[str], None] = lambda _: None
+        self.answered: Callable[[Frame], None] = lambda _: None
         self._arrangement = Arrangement({"": EVERYWHERE})
         self._drafts: dict[str, Mapping[str, DraftPlace]] = {}
         self._links: dict[str, Link] = {}
@@ -367,10 +369,15 @@ class Plane:
             await child.ask(refusal(project, diagnostics), timeout_seconds=WORD_SECONDS)
         for project, until in tuple(self._held.items()):
             await hold(child.ask, project, until)
+        if self.settings.mode == "dev":
+            await child.ask({"do": "tell requests"}, timeout_seconds=WORD_SECONDS)
         if self._is_open:
             await child.ask({"do": "listen"}, timeout_seconds=LINK_SECONDS)
 
     def _hear(self, event: Frame) -> None:
+        if "request" in event:
+            self.answered(event["request"])
+            return
         self.awake.use(event["asked for"])
         self.wake(event["asked for"])
 

@@ -28,6 +28,7 @@ from bbops_server.live.artifact import read_artifact
 from bbops_server.live.assets import read_manifest
 from bbops_server.live.frontend import Contents, Frontend
 from bbops_server.live.history import History, RestingHistory
+from bbops_server.live.start_page import Start, StartPage
 from bbops_server.settings import Durability
 from bbops_server.wire import send_whole
 
@@ -92,6 +93,7 @@ class Live:
         detailed: bool = False,
         frontend: Path | None = None,
         url: str = "",
+        start: Start | None = None,
     ) -> None:
         """Make a release of an artifact and keep it ready for `swap`, in place of one kept before.
 
@@ -120,6 +122,8 @@ class Live:
             await release.prepare()
             if frontend is not None:
                 release.beside = await asyncio.to_thread(self._open_frontend, frontend, name, url)
+            if start is not None:
+                release.beside = StartPage(start, release.routes, release.beside)
             self._drop_linked()
             self._linked = release, project
 

@@ -77,7 +77,9 @@ def _plan(document: Mapping[str, Any] | None) -> Iterator[str]:
 
 def is_waiting(standing: Standing) -> bool:
     """Return whether only the word of people, or tests that run, is between it and a merge."""
-    if standing.candidate is None or standing.candidate.conflicts or standing.demands.refused:
+    if standing.ended or standing.candidate is None:
+        return False
+    if standing.candidate.conflicts or standing.demands.refused:
         return False
     failed = standing.is_gated and standing.tests is not None and standing.tests.is_against
     return not failed and not standing.voices.refused

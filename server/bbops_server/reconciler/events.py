@@ -63,7 +63,28 @@ class Refused:
     diagnostics: list[dict[str, Any]]
 
 
-Event = Serving | Published | Stalled | Found | Applied | Refused
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A request that `bbops dev` has answered.
+
+    Attributes:
+        path: without secrets, and without the query.
+        status: 0 where the client left before its answer began.
+        code: of the error; empty without one.
+        at: file and line of the step that failed.
+        missed: how many before it were too many to be told.
+    """
+
+    method: str
+    path: str
+    status: int
+    milliseconds: float
+    code: str = ""
+    at: str = ""
+    missed: int = 0
+
+
+Event = Serving | Published | Stalled | Found | Applied | Refused | Answered
 Report = Callable[[Event], None]
 Tell = Callable[[str, Event], None]
 """Takes the name the server gives a project, empty for the server itself, and what happened."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from bbops.errors import BbopsError, DatabaseError, MigrationRefused, SwitchTooLong
 from bbops_server.accounts.features import read_features_off
@@ -18,6 +19,7 @@ from bbops_server.approvals import read_waiting
 from bbops_server.live.assets import folder_of
 from bbops_server.live.link import Link
 from bbops_server.live.plane import HOLD_SECONDS
+from bbops_server.live.start_page import Start
 from bbops_server.reconciler.attempt import Attempt, Stage, Workshop
 from bbops_server.reconciler.failed_switch import keep_failed_switch, refuse_failed_switch
 from bbops_server.reconciler.freezing import keep_frontend_frozen
@@ -146,11 +148,23 @@ async def link(attempt: Attempt, at: Workshop) -> None:
         folder_of(at.project.state) / built["frontend"] if built.get("frontend") else None,
         at.url,
         None if at.hosts is None else await asyncio.to_thread(at.hosts, attempt.commit),
+        _find_start(attempt, at) if at.tells_callers else None,
     )
     try:
         await at.plane.link(attempt.link)
     except BbopsError as error:
         raise Stalled("LinkFailed", error.message, error.hint, is_passing=True) from None
+
+
+def _find_start(attempt: Attempt, at: Workshop) -> Start:
+    """Return what the start page of a draft, or of `bbops dev`, says."""
+    control, own = at.plane.settings.control_url, at.project.name
+    project, _, slug = own.partition("/~drafts/")
+    name = project or str(attempt.built.get("project", ""))
+    page = f"{control}/projects/{quote(name)}"
+    page += f"/drafts/{quote(slug)}" if slug else ""
+    branch = at.project.branch if at.is_draft else ""
+    return Start(name, attempt.release, branch, f"{page}/reference", control)
 
 
 async def expand(attempt: Attempt, at: Workshop) -> None:
