@@ -117,6 +117,9 @@ class House:
         self.desk.git = GitHttp(self.plane.build, self.projects, state / "git", self.book.proposals)
         self.task = asyncio.create_task(self.projects.run())
         self.plane.opened.set()
+        self.plane.owned.set()
+        self.plane.alone.set()
+        await self.plane.listen()
 
     async def _stop(self) -> None:
         self.task.cancel()
