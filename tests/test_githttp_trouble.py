@@ -116,7 +116,7 @@ def test_a_body_may_be_gzip(world: World) -> None:
 def test_who_has_no_role_in_a_neighbour_neither_reads_nor_changes_it(world: World) -> None:
     url, folder = world.url(world.token("maintainer"), "left"), world.folder
     done = Clone(folder, url).git("clone", "-q", url, str(folder / "refused"))
-    assert "this repository holds other projects, too" in done.text
+    assert "this repository holds other projects, too, which you may not read" in done.text
     assert done.code == 128
 
 

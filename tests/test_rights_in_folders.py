@@ -11,7 +11,7 @@ from bbops_server.accounts.rules import Role
 from tests.proposing import Asking, propose
 from tests.pushing import Clone, World
 from tests.served import git
-from tests.small_project import hello
+from tests.small_project import FILES, hello
 
 
 @pytest.fixture(scope="module")
@@ -103,3 +103,26 @@ def test_a_proposal_is_for_the_branch_of_its_project(world: World) -> None:
     commit(clone, "left", number=51)
     done = clone.push("origin", "HEAD:refs/for/other/topic")
     assert re.search("names no branch that this project is served from", done.text)
+
+
+def test_a_proposal_to_one_project_keeps_the_rules_of_each_that_it_changes(world: World) -> None:
+    for name in ("maintainer", "developer"):
+        world.book.members.set_role(world.people[name], Role.DEVELOPER, "right")
+    clone, owner = world.clone("owner", "left"), Asking(world, "owner", "left")
+    rule = f"{FILES['project.yaml']}review: {{ main: proposals, approvals: 1 }}\n"
+    clone.commit({"right/project.yaml": rule})
+    assert clone.push().code == 0
+    commit(clone, "left", number=31)  # changes `left` alone, which asks for nothing
+    alone = owner.get(propose(clone, "alone"))
+    assert (alone["approvals"], alone["obstacles"]) == (0, [])
+    commit(clone, "right", number=32)
+    number = propose(clone, "both")
+    assert owner.get(number)["obstacles"] == ["1 more approval needed"]
+    assert owner.merge(number).status_code == 409
+    assert clone.push().code == 1
+    assert Asking(world, "maintainer", "left").say(number, "approved").status_code == 201
+    world.book.members.set_role(world.people["maintainer"], Role.VIEWER, "right")
+    assert "1 more approval needed" in owner.get(number)["obstacles"]
+    world.book.members.set_role(world.people["maintainer"], Role.DEVELOPER, "right")
+    assert owner.merge(number).status_code == 200
+    assert (world.version("left"), world.version("right")) == (31, 32)

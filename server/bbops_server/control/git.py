@@ -64,7 +64,11 @@ async def _find(git: GitHttp, asked: Asked, visit: Visit) -> Repository:
         raise Refusal(404, f"there is no project '{asked.project}'")
     repository = find_repository(git.projects, asked.project)
     if not repository.allows(visit.caller, Permission.CLONE):  # the rest is judged by its files
-        raise Refusal(403, "this repository holds other projects, too, of which you may not do so")
+        raise Refusal(
+            403,
+            "this repository holds other projects, too, which you may not read; ask an owner for"
+            " the role 'viewer' in each of them",
+        )
     return repository
 
 

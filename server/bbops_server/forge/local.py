@@ -72,9 +72,11 @@ class LocalForge:
         self._tell(Happened("proposal.opened", made, made.author))
         return made
 
-    def eligible(self) -> Eligible:
-        """Return who may review its proposals now."""
-        return Eligible(self._records.may_review(self._project))
+    def eligible(self, others: Sequence[str] = ()) -> Eligible:
+        """Return who may review its proposals now, and in other projects that one changes."""
+        found = [self._records.may_review(one) for one in (self._project, *others)]
+        known = [one for one in found if one is not None]
+        return Eligible(frozenset.intersection(*known) if known else None)
 
     def find(self, wish: Wish) -> Proposal | None:
         """Return the open proposal of the same author, target and topic."""

@@ -96,8 +96,7 @@ class Proposing:
         """
         found = await self.get(number)
         if found.state == "open":
-            eligible = await asyncio.to_thread(self.forge.eligible)
-            standing = await self._bench.look(found, eligible, wait_seconds=wait_seconds)
+            standing = await self._bench.look(found, self.forge.eligible, wait_seconds=wait_seconds)
             found = await self.get(number)  # it may be found to be merged already
             if found.state == "open":
                 await asyncio.to_thread(self.forge.keep, number, encode(standing))
@@ -162,5 +161,5 @@ class Proposing:
             raise ServerError(
                 f"the tests of proposal #{number} still run", hint="merge it when they are over"
             )
-        await self._bench.agree(found, standing, who)
+        await self._bench.agree(standing, who)
         return await asyncio.to_thread(self.forge.merge, number, standing.candidate, who)

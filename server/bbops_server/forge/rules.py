@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,9 +31,33 @@ class Demands:
     agents: str = "propose"
 
 
+def join(own: Demands, others: Mapping[str, Demands]) -> Demands:
+    """Return what a change of several projects takes: all that each of them asks for.
+
+    Args:
+        own: of the project that it was proposed to.
+        others: of those beside it in the repository whose files it changes, by name.
+    """
+    if not others:
+        return own
+    every = [own, *others.values()]
+    digests = " ".join(one.digest for one in every)
+    reasons = [f"{why}, in '{name}'" for name, one in others.items() for why in one.reasons]
+    refused = [
+        f"project '{name}' of this repository: {why}"
+        for name, one in others.items()
+        for why in one.refused
+    ]
+    return Demands(
+        hashlib.sha256(digests.encode()).hexdigest(), max(one.approvals for one in every),
+        (*own.reasons, *reasons), (*own.refused, *refused),
+        "merge" if all(one.agents == "merge" for one in every) else "propose",
+    )  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Eligible:
-    """Who may review proposals of a project now.
+    """Who may review what a proposal changes now.
 
     Attributes:
         people: their e-mail addresses; None while nobody has an account.

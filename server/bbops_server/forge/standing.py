@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from bbops.errors import BbopsError
@@ -17,14 +17,16 @@ from bbops_server.forge.rules import (
     count_voices,
     find_obstacles,
     find_unready,
+    join,
 )
 from bbops_server.forge.trials import Key, Tests, Trial, Trials
 from bbops_server.processes import LivingChild
 from bbops_server.reconciler.attempt import Workshop
-from bbops_server.reconciler.record import read_live_commit
 from bbops_server.reconciler.sources import BranchSource, describe
 
 LOOK_SECONDS: Final = 120.0
+
+FindEligible = Callable[[Sequence[str]], Eligible]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class Standing:
         is_gated: whether tests that fail are in the way.
         obstacles: what is in the way; empty when it can be merged.
         tested: names what the tests were run for; empty where there are none.
+        shares: names the plan of each project that it changes, by its name.
         ended: `merged` or `closed`: the rest is how it stood before that; empty while it is open.
     """
 
@@ -52,6 +55,7 @@ class Standing:
     is_gated: bool = False
     obstacles: tuple[str, ...] = ()
     tested: Key = ()
+    shares: Mapping[str, str] = field(default_factory=dict)
     ended: str = ""
 
     @property
@@ -94,13 +98,13 @@ class Bench:
         return self._mine.source.path
 
     async def look(
-        self, proposal: Proposal, eligible: Eligible, *, wait_seconds: float = 0.0
+        self, proposal: Proposal, find_eligible: FindEligible, *, wait_seconds: float = 0.0
     ) -> Standing:
         """Return how an open proposal stands; its tests are waited for so long.
 
         Args:
             proposal: with its reviews.
-            eligible: who may review it.
+            find_eligible: says who may review it, by the names of other projects that it changes.
             wait_seconds: for its tests.
         """
         try:
@@ -114,7 +118,7 @@ class Bench:
                 f"it conflicts with '{proposal.target}' in {files}: merge that branch into it",
             )  # fmt: skip
         try:
-            return await self._look(proposal, candidate, eligible, wait_seconds)
+            return await self._look(proposal, candidate, find_eligible, wait_seconds)
         except BbopsError as error:
             return _stuck(candidate, error.message)
 
@@ -127,26 +131,24 @@ class Bench:
             self._trials.end(self._place(proposal))
         return self._trials.find(self._place(proposal), tested)
 
-    async def agree(self, proposal: Proposal, standing: Standing, who: str) -> None:
+    async def agree(self, standing: Standing, who: str) -> None:
         """Let the data lose what the plan says, as the reviewers have agreed."""
         candidate = standing.candidate
-        if candidate is not None and standing.voices.approved:
-            more = {"digest": standing.demands.digest, "agreed_by": who}
-            await self._plan(candidate, proposal.target, **more)
+        if candidate is None or not standing.voices.approved:
+            return
+        for one in (self._mine, *self._others):
+            if digest := standing.shares.get(one.name):
+                await self._plan(one, candidate, digest=digest, agreed_by=who)
 
     async def _look(
-        self, proposal: Proposal, candidate: Candidate, eligible: Eligible, wait_seconds: float
-    ) -> Standing:
-        answer = await self._plan(candidate, proposal.target)
-        broken = [one.name for one in self._others if not await self._works(one, candidate)]
-        refused = (
-            *answer["refused"],
-            *(f"project '{name}' of this repository would not work" for name in broken),
-        )
-        demands = Demands(
-            answer["digest"], answer["approvals"], tuple(answer["reasons"]), refused,
-            answer["agents"],
-        )  # fmt: skip
+        self, proposal: Proposal, candidate: Candidate, find_eligible: FindEligible,
+        wait_seconds: float,
+    ) -> Standing:  # fmt: skip
+        answer = await self._plan(self._mine, candidate)
+        own, others = _demands(answer), await self._ask_others(candidate)
+        demands = join(own, others)
+        shares = {self._mine.name: own.digest} | {name: one.digest for name, one in others.items()}
+        eligible = await asyncio.to_thread(find_eligible, list(others))
         voices = count_voices(proposal, demands.digest, eligible)
         tests: Tests | None = None
         tested: Key = ()
@@ -158,7 +160,7 @@ class Bench:
         failed = [tests.summary] if answer["gate"] and tests and tests.is_against else []
         return Standing(
             candidate, demands, voices, tuple(answer["diagnostics"]), answer["plan"],
-            answer["text"], tests, answer["gate"], (*obstacles, *failed), tested,
+            answer["text"], tests, answer["gate"], (*obstacles, *failed), tested, shares,
         )  # fmt: skip
 
     def _find_missing(self, plan: Mapping[str, Any] | None) -> tuple[str, ...]:
@@ -179,7 +181,7 @@ class Bench:
     async def _prepare(self, proposal: Proposal, candidate: Candidate, tree: str) -> Trial:
         """Return what is to be tested: the project as a merge would make it."""
         at, name = self._mine.at, self._mine.name
-        source = self._describe(self._mine, candidate.commit, proposal.target)
+        source = _describe(self._mine, candidate.commit)
         place = self._place(proposal)
         off = await asyncio.to_thread(read_features_off, at.plane.settings)
         asked = {"do": "try", "source": source, "state": place, "engine": at.engine, "off": off}
@@ -188,28 +190,45 @@ class Bench:
     def _place(self, proposal: Proposal) -> str:
         return str(self._mine.at.project.state / "proposals" / str(proposal.number))
 
-    async def _plan(self, candidate: Candidate, target: str, **more: str) -> dict[str, Any]:
-        at = self._mine.at
-        sides = {
-            "base": self._describe(self._mine, candidate.base, target),
-            "source": self._describe(self._mine, candidate.commit, target),
-        }
-        return await self._ask("propose", at, {**sides, **at.asked_of, **more})
+    async def _ask_others(self, candidate: Candidate) -> dict[str, Demands]:
+        """Return what the projects ask for whose files a merge would change, by their names."""
+        changed = [one for one in self._others if await self._is_changed(one, candidate)]
+        answers = {one.name: await self._plan(one, candidate) for one in changed}
+        for answer in answers.values():
+            if answer["plan"] is None:  # what is wrong with it is not shown here
+                answer["refused"] = ("it would not work; 'bbops validate' in its folder says why",)
+        return {name: _demands(answer) for name, answer in answers.items()}
 
-    async def _works(self, other: Served, candidate: Candidate) -> bool:
-        source = self._describe(other, candidate.commit, other.source.branch)
-        live = await asyncio.to_thread(read_live_commit, other.at)
-        asked = {"source": source, "old": "", "live": live, "bounds": False}
-        answer = await self._ask("check", other.at, asked)
-        return bool(answer["ok"])
+    async def _is_changed(self, one: Served, candidate: Candidate) -> bool:
+        commits = [candidate.base, candidate.commit]
+        asked = {
+            "do": "trees", "repository": str(one.source.repository), "quarantine": "",
+            "folder": one.source.path, "commits": commits,
+        }  # fmt: skip
+        found = await self._build.ask(asked, timeout_seconds=LOOK_SECONDS)
+        return bool(found.get(commits[0]) != found.get(commits[1]))
+
+    async def _plan(self, one: Served, candidate: Candidate, **more: str) -> dict[str, Any]:
+        sides = {
+            "base": _describe(one, candidate.base), "source": _describe(one, candidate.commit),
+        }  # fmt: skip
+        return await self._ask("propose", one.at, {**sides, **one.at.asked_of, **more})
 
     async def _ask(self, verb: str, at: Workshop, asked: dict[str, Any]) -> dict[str, Any]:
         off = await asyncio.to_thread(read_features_off, at.plane.settings)
         known = {"do": verb, "engine": at.engine, "off": off}
         return await self._build.ask({**known, **asked}, timeout_seconds=LOOK_SECONDS)
 
-    def _describe(self, one: Served, commit: str, branch: str) -> dict[str, Any]:
-        return dict(describe(one.source.repository, commit, branch, one.source.path)[1])
+
+def _describe(one: Served, commit: str) -> dict[str, Any]:
+    return dict(describe(one.source.repository, commit, one.source.branch, one.source.path)[1])
+
+
+def _demands(answer: Mapping[str, Any]) -> Demands:
+    return Demands(
+        answer["digest"], answer["approvals"], tuple(answer["reasons"]),
+        tuple(answer["refused"]), answer["agents"],
+    )  # fmt: skip
 
 
 def _stuck(candidate: Candidate | None, why: str) -> Standing:
