@@ -15,6 +15,7 @@ from bbops.errors import GitError
 from bbops.git.address import is_branch
 from bbops.git.numbered_tags import Version, add_numbered, read_numbered
 from bbops.git.place import Place
+from bbops.git.revisions import commit_of, read_revision
 
 TAG: Final = "bbops/{project}/v{number}"
 """What a version's tag is called, where a server's file names nothing else."""
@@ -62,7 +63,7 @@ class Series:
 def read_owner(version: Version) -> Series:
     """Return whose version a tag says it is; the project is empty in one that was made long ago."""
     folder = version.facts.get("Folder", _before(version.name) or _ROOT)
-    branch = version.facts.get("Revision", "").rpartition("@sha1:")[0]
+    branch = read_revision(version.facts.get("Revision")).branch
     return Series(version.facts.get("Project", ""), branch, "" if folder == _ROOT else folder)
 
 
@@ -182,4 +183,4 @@ def _before(name: str) -> str:
 
 
 def _read_commit(version: Version) -> str:
-    return version.facts.get("Revision", "").rpartition("@sha1:")[2]
+    return commit_of(version.facts.get("Revision"))

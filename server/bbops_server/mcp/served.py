@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, ParamSpec, Protocol, TypeVar
 
 from bbops.database.place import write_place
+from bbops.git.revisions import commit_of
 from bbops.mcp.tool import Call, Refused
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.features import read_features_off
@@ -178,8 +179,3 @@ class Served:
             "published": commit_of(one.board.applied), "elsewhere": elsewhere, "url": at.url,
             "engine": at.engine, "off": list(off), "database": write_place(at.database),
         }  # fmt: skip
-
-
-def commit_of(revision: str | None) -> str:
-    """Return the commit of `main@sha1:…`; empty for a folder, and for nothing."""
-    return (revision or "").partition("@sha1:")[2]

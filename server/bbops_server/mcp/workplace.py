@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from bbops.errors import BbopsError
 from bbops.git.proposals import Wish
+from bbops.git.revisions import commit_of
 from bbops.mcp.project.preview_changes import Preview
 from bbops.mcp.project.preview_request import SIGNING, Users
 from bbops.mcp.tool import Call, Refused
@@ -37,7 +38,7 @@ from bbops_server.githttp.publishing import Waiting
 from bbops_server.live.draft_keys import make_token
 from bbops_server.live.history import find
 from bbops_server.mcp.asking import ask
-from bbops_server.mcp.served import WORDS, Around, Served, commit_of
+from bbops_server.mcp.served import WORDS, Around, Served
 from bbops_server.mcp.telling import tell_attempt, tell_found, tell_judged, tell_proposed
 from bbops_server.reconciler.asked import DraftSource
 from bbops_server.reconciler.draft_names import draft_name

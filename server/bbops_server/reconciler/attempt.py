@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from bbops.database.place import Place, write_place
+from bbops.git.revisions import commit_of
 from bbops.git.versions import Series
 from bbops_server.host.secrets import Secrets
 from bbops_server.live.link import Link
@@ -46,7 +47,7 @@ class Attempt:
     @property
     def commit(self) -> str:
         """The whole id of the commit; empty of a working tree."""
-        return self.revision.rpartition("@sha1:")[2] if "@sha1:" in self.revision else ""
+        return commit_of(self.revision)
 
     @property
     def release(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from bbops.errors import ServerError
+from bbops.git.revisions import commit_of
 from bbops_server.processes import LivingChild
 from bbops_server.reconciler.attempt import Workshop
 from bbops_server.reconciler.sources import Source
@@ -42,5 +43,5 @@ async def live_source(source: Source, applied: str | None, build: LivingChild) -
     newest = await source.revision(build) if applied is not None else None
     if newest is None or applied is None:
         raise ServerError("nothing is live yet")
-    _, _, commit = applied.partition("@sha1:")
+    commit = commit_of(applied)
     return {**newest[1], "commit": commit} if commit else dict(newest[1])

@@ -10,6 +10,7 @@ import msgspec
 
 from bbops.disk import replace_file
 from bbops.errors import ServerError
+from bbops.git.revisions import commit_of, read_revision
 from bbops_server.live.recent_frontends import note_live
 from bbops_server.reconciler.attempt import Attempt, Workshop
 from bbops_server.reconciler.status import Stalled, now
@@ -96,14 +97,13 @@ def read_live_commit(at: Workshop) -> str:
     """Return the commit that is live of a project, also for its drafts; empty without one."""
     state = (at.draft_of or at.project).state
     found = _read(state / at.record.name) or {}
-    _, mark, commit = str(found.get("revision", "")).rpartition("@sha1:")
-    return commit if mark else ""
+    return commit_of(found.get("revision"))
 
 
 def applied_commit(at: Workshop) -> str | None:
     """Return the commit that was live last, if it is of the branch and repository now served."""
     found = read_record(at) or {}
-    branch, _, commit = str(found.get("revision", "")).rpartition("@sha1:")
+    branch, commit = read_revision(found.get("revision"))
     is_same = found.get("source", at.source.shown) == at.source.shown
     return commit if is_same and branch == at.project.branch else None
 

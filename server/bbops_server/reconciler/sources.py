@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from bbops.errors import BbopsError, GitError
 from bbops.git.place import Place, find_repository, stamp_branch, stamp_branches, stamp_frontends
+from bbops.git.revisions import Revision
 from bbops.tree import FolderTree
 from bbops_server.processes import LivingChild
 from bbops_server.reconciler.status import Stalled
@@ -145,7 +146,7 @@ def describe(
         "kind": "git", "repository": str(repository), "commit": commit, "branch": branch,
         "path": path,
     }  # fmt: skip
-    return f"{branch}@sha1:{commit}", source
+    return str(Revision(branch, commit)), source
 
 
 class FolderSource:

@@ -7,6 +7,7 @@ import logging
 from dataclasses import asdict
 
 from bbops.errors import BbopsError
+from bbops.git.revisions import read_revision
 from bbops_server.reconciler.attempt import Attempt, Workshop
 from bbops_server.reconciler.record import read_record, record
 from bbops_server.reconciler.sources import BranchSource, describe
@@ -24,7 +25,7 @@ async def summarize(attempt: Attempt, at: Workshop, live: str | None) -> str:
         at: its project.
         live: the revision that is live now.
     """
-    branch, _, commit = (live or "").rpartition("@sha1:")
+    branch, commit = read_revision(live)
     if at.tells_callers or not commit or attempt.source.get("kind") != "git":
         return ""
     base = {**attempt.source, "commit": commit, "branch": branch}
@@ -75,7 +76,7 @@ async def tag_again(attempt: Attempt, at: Workshop) -> str:
     """
     if not isinstance(at.source, BranchSource):
         return ""
-    branch, _, commit = attempt.revision.rpartition("@sha1:")
+    branch, commit = read_revision(attempt.revision)
     _, attempt.source = describe(at.source.repository, commit, branch, at.source.path)
     attempt.version = await tag(attempt, at)
     if attempt.version:

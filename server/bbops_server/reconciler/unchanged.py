@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bbops.git.revisions import Revision
 from bbops_server.reconciler.attempt import Attempt, Workshop
 from bbops_server.reconciler.history import COMPARE_SECONDS
 from bbops_server.reconciler.record import applied_commit
 
 _BUILT = ("digest", "frontend", "tagged")
 
-Revision = tuple[str, Mapping[str, Any]]
+Newest = tuple[str, Mapping[str, Any]]
 """As a source returns it."""
 
 
@@ -42,7 +43,7 @@ def settle(attempt: Attempt, source: object, beside: object) -> Settled:
     return Settled(source, beside, tuple(attempt.built.get(one) for one in _BUILT))
 
 
-async def find_own(newest: Revision, at: Workshop) -> Revision:
+async def find_own(newest: Newest, at: Workshop) -> Newest:
     """Return the revision that is live, where the newest has the same files of the project.
 
     Raises:
@@ -59,4 +60,4 @@ async def find_own(newest: Revision, at: Workshop) -> Revision:
     trees = await at.plane.build.ask(asked, timeout_seconds=COMPARE_SECONDS)
     if live not in trees or trees[live] != trees.get(newest[1]["commit"]):
         return newest
-    return f"{at.project.branch}@sha1:{live}", {**newest[1], "commit": live}
+    return str(Revision(at.project.branch, live)), {**newest[1], "commit": live}
