@@ -12,7 +12,7 @@ from bbops.check._frontend import MOST_FILES
 from bbops.git.address import Address
 from bbops.git.frontend_tags import LARGEST_BYTES, Taken
 from bbops.git.mirror import Mirror
-from bbops.git.versions import TAG, find_refs
+from bbops.git.series import TAG, find_refs
 from tests.served import Served, git, wait_for
 from tests.small_project import FILES, write_project
 

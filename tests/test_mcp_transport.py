@@ -214,7 +214,10 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(
     method=st.sampled_from(["initialize", "tools/list", "tools/call", "skills/get", "ping", "x"]),
     id_=JSON,

@@ -10,16 +10,9 @@ import pytest
 
 from bbops.errors import GitError
 from bbops.git.place import Place, find_repository
+from bbops.git.series import Series, choose_versions, find_tag_mistake, find_version
 from bbops.git.store import Store, init
-from bbops.git.versions import (
-    Series,
-    add_version,
-    choose_versions,
-    find_tag_mistake,
-    find_version,
-    read_series,
-    read_versions,
-)
+from bbops.git.versions import add_version, read_series, read_versions
 from bbops.git.writing import (
     NOTHING,
     Identity,

@@ -119,7 +119,7 @@ def test_a_receiver_is_told_of_each_publication_in_order(folder: Path, receiver:
     assert [one["type"] for one in receiver.taken] == ["published", "published", "stalled"]
     start, second, broken = (one["data"] for one in receiver.taken)
     assert start["revision"] == first["revision"]
-    assert (second["project"], second["version"]) == ("one", "v2")
+    assert (second["project"], second["version"]) == ("one", "bbops/one/v2")
     assert (second["revision"], second["author"]) == (f"main@sha1:{commit}", "ada")
     assert broken["outcome"] == "ProjectInvalid"
     assert "nobody" in broken["message"]

@@ -11,7 +11,7 @@ import click
 from bbops.errors import GitError
 
 if TYPE_CHECKING:
-    from bbops.git.numbered_tags import Version
+    from bbops.git.series import Version
     from bbops.git.store import Store
 
 project_option = click.option(
@@ -50,7 +50,8 @@ def read_own_versions(here: Here, project: str = "") -> tuple[Version, ...]:
         GitError: several may be meant, or the repository cannot be read.
     """
     from bbops.git.place import read_head  # noqa: PLC0415 - after --help
-    from bbops.git.versions import choose_versions, read_versions  # noqa: PLC0415
+    from bbops.git.series import choose_versions  # noqa: PLC0415
+    from bbops.git.versions import read_versions  # noqa: PLC0415
 
     place = here.store.place
     return choose_versions(

@@ -100,7 +100,7 @@ def _make(
     """Write the commit, and move the branch that is checked out to it."""
     from bbops.git.place import read_head  # noqa: PLC0415 - after --help
     from bbops.git.restoring import describe_restoring, restore_tree  # noqa: PLC0415
-    from bbops.git.versions import find_version  # noqa: PLC0415
+    from bbops.git.series import find_version  # noqa: PLC0415
     from bbops.git.writing import make_commit, move_branch  # noqa: PLC0415
 
     place = here.store.place

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from bbops.errors import GitError
 from bbops.git.command import failure, run
 from bbops.git.environment import Limits
 from bbops.git.place import Place
+from bbops.git.series import Version
 from bbops.git.writing import add_tag
 
 RELEASE: Final = "Release"
@@ -25,31 +25,6 @@ _FACT = re.compile(r"([A-Z][A-Za-z-]{0,40}): (.*)").fullmatch
 _NUMBER = re.compile(r"(?:.*/)?v(0*[1-9][0-9]{0,8})").fullmatch
 _MOST_TRIES: Final = 20
 _PART, _END = "\x1f", "\x1e"
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """What a tag of ours names: a release that went live, or a frontend.
-
-    Attributes:
-        name: of the tag, `bbops/shop/v7`.
-        commit: what went live.
-        at: when, as ISO 8601.
-        subject: the first line of its commit's message.
-        facts: what else the tag says: Release, Revision, Project, Author, Proposal, Plan.
-    """
-
-    name: str
-    number: int
-    commit: str
-    at: str
-    subject: str
-    facts: Mapping[str, str]
-
-    @property
-    def short(self) -> str:
-        """What people call it within its project: `v7`."""
-        return f"v{self.number}" if self.number else self.name
 
 
 def read_numbered(place: Place, prefix: str) -> tuple[Version, ...]:

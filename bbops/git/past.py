@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from bbops.git.command import failure, run
 from bbops.git.environment import Limits
-from bbops.git.numbered_tags import Version
 from bbops.git.place import Place
+from bbops.git.series import Version
 
 MOST_HISTORY_BYTES = 256 << 20
 """Of the ids of commits with those of their parents: some two million."""

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from bbops.diagnostics import suggest
 from bbops.errors import GitError
 from bbops.git.command import failure, run
-from bbops.git.numbered_tags import Version
 from bbops.git.place import Place
+from bbops.git.series import Version
 from bbops.git.writing import put_files, put_folder
 
 _SUFFIX = ".yaml"

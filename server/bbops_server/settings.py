@@ -9,7 +9,6 @@ from typing import Final, Literal, get_args
 from urllib.parse import urlsplit
 
 from bbops.database.place import Place, PostgresPlace, fit_name
-from bbops.git.versions import TAG
 from bbops_server.freezes import Freeze
 
 Durability = Literal["normal", "full"]
@@ -103,7 +102,7 @@ class Settings:
     `setup_url` makes the first account; empty when there is one. `database_url` is of PostgreSQL;
     empty where projects keep their data in files. `schema` is the name that those begin with.
     `reads_clients` is whether documents that agents' programs publish of themselves are read.
-    `version_tag` is what the tags of versions are called.
+    `version_tag` is what the tags of versions are called; empty for `bbops.git.series.TAG`.
     """
 
     state: Path
@@ -124,7 +123,7 @@ class Settings:
     setup_url: str = field(default="", repr=False)
     database_url: str = field(default="", repr=False)
     schema: str = "bbops"
-    version_tag: str = TAG
+    version_tag: str = ""
 
     @property
     def accounts(self) -> PostgresPlace | None:

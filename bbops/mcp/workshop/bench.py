@@ -13,11 +13,11 @@ from bbops.errors import GitError
 from bbops.git.address import require_branch
 from bbops.git.command import run
 from bbops.git.comparing import read_patch
-from bbops.git.numbered_tags import Version
 from bbops.git.proposals import PREVIEW
+from bbops.git.series import Series, Version
 from bbops.git.store import Store
 from bbops.git.tree import GitTree
-from bbops.git.versions import Series, read_series
+from bbops.git.versions import read_series
 from bbops.git.writing import BBOPS, Identity
 from bbops.mcp.tool import Call, Refused
 from bbops.project import Project

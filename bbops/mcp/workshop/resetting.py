@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bbops.git.numbered_tags import Version
 from bbops.git.restoring import restore_tree
+from bbops.git.series import Version
 from bbops.git.writing import NOTHING, delete_branch, keep_ref, make_commit, move_branch
 from bbops.mcp.project.recovery_reset_draft import Reset, Resetting
 from bbops.mcp.refs import parse_ref

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from bbops.git.numbered_tags import Version
 from bbops.git.restoring import describe_restoring, restore_tree
-from bbops.git.versions import find_version
+from bbops.git.series import Version, find_version
 from bbops.git.writing import make_commit
 from bbops.mcp.project.recovery_rollback import Back, Restored
 from bbops.mcp.refs import parse_ref

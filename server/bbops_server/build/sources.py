@@ -13,12 +13,13 @@ from typing import Any
 from bbops.compile.release import Cache
 from bbops.errors import GitError, ServerError
 from bbops.git.base import find_base
-from bbops.git.numbered_tags import Version, add_numbered, read_numbered
+from bbops.git.numbered_tags import add_numbered, read_numbered
 from bbops.git.place import frontend_scope
 from bbops.git.restoring import describe_restoring, restore_tree
+from bbops.git.series import Series, Version
 from bbops.git.store import Store
 from bbops.git.tree import GitTree
-from bbops.git.versions import Series, add_version, read_versions
+from bbops.git.versions import add_version, read_versions
 from bbops.git.writing import Identity, make_commit, move_branch, write_tree
 from bbops.tree import FolderTree, Tree
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 from bbops.database.place import Place, write_place
 from bbops.git.revisions import commit_of
-from bbops.git.versions import Series
+from bbops.git.series import TAG, Series
 from bbops_server.host.secrets import Secrets
 from bbops_server.live.link import Link
 from bbops_server.live.plane import Plane
@@ -112,7 +112,7 @@ class Workshop:
 
     def series(self, name: str) -> Series:
         """Return which versions are those of the project, which calls itself so."""
-        tag, project = self.plane.settings.version_tag, self.project
+        tag, project = self.plane.settings.version_tag or TAG, self.project
         return Series(project.name or name, project.branch, project.path, tag)
 
     @property

@@ -11,7 +11,7 @@ from typing import Any
 
 from bbops.errors import BbopsError
 from bbops.git.address import Address
-from bbops.git.versions import TAG, find_refs
+from bbops.git.series import TAG, find_refs
 from bbops_server.host.random import SystemRandom
 from bbops_server.processes import LivingChild
 from bbops_server.reconciler.sources import Source, describe
@@ -34,9 +34,9 @@ class RemoteSource:
 
     def __init__(
         self, address: Address, branch: str, mirror: Path, *, path: str = "",
-        every_seconds: float, is_draft: bool = False, version_tag: str = TAG,
+        every_seconds: float, is_draft: bool = False, version_tag: str = "",
     ) -> None:  # fmt: skip
-        self.version_tag = version_tag
+        self.version_tag = version_tag or TAG
         self.holds_rewrites = not is_draft
         self.has_own_frontends, self.frontend_trouble = False, ""
         self.address, self.branch, self.mirror, self.path = address, branch, mirror, path

@@ -21,7 +21,7 @@ from bbops.addresses import split
 from bbops.database.place import read_url
 from bbops.errors import DatabaseError, GitError
 from bbops.git.address import Address, require_branch
-from bbops.git.versions import TAG, find_tag_mistake, names_project
+from bbops.git.series import TAG, find_tag_mistake, names_project
 from bbops.model import Model
 from bbops_server.server_file.freeze import CheckedFreeze
 from bbops_server.server_file.webhook import WrittenWebhook, check_receivers
