@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Iterator
 from itertools import pairwise
@@ -12,6 +13,9 @@ import pytest
 from tests.one_repository import BRANCHES, PATHS, SHARED, OneRepository
 from tests.served import git, wait_for
 from tests.small_project import hello
+
+
+RESTARTS = int(os.environ.get("BBOPS_RESTARTS", "10"))
 
 
 @pytest.fixture(scope="module")
@@ -130,13 +134,13 @@ def test_old_tags_stay_versions_of_the_project_they_were_made_for(at: OneReposit
 
 
 @pytest.mark.long
-def test_thirty_restarts_and_publications_mint_one_version_for_each_change(
+def test_restarts_and_publications_mint_one_version_for_each_change(
     at: OneRepository,
 ) -> None:
     choose = random.Random(15)
     went_live: dict[str, list[str]] = {one: [] for one in BRANCHES}
     before = {one: names(at, one) for one in BRANCHES}
-    for number in range(30):
+    for number in range(RESTARTS):
         project = choose.choice(list(BRANCHES))
         went_live[project].append(at.publish(project, 1_000 + number))
         others = at.commit(choose.choice(["left", "right"]), {f"docs/{number}.md": "Read.\n"})
