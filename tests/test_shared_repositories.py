@@ -14,7 +14,6 @@ from tests.one_repository import BRANCHES, PATHS, SHARED, OneRepository
 from tests.served import git, wait_for
 from tests.small_project import hello
 
-
 RESTARTS = int(os.environ.get("BBOPS_RESTARTS", "10"))
 
 
