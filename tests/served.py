@@ -164,7 +164,7 @@ class Served:
                 client.close()
 
 
-def wait_for(what: Any, seconds: float = 20) -> Any:
+def wait_for(what: Any, seconds: float = 60) -> Any:
     """Ask until the answer is true, and return it."""
     until = time.monotonic() + seconds
     while not (found := what()):
