@@ -138,3 +138,29 @@ def test_what_was_written_is_there_whatever_a_conflict_does(tmp_path: Path, verb
         assert [isinstance(one, Exception) for one in found] == [False] * 5 + [True]
 
     assert run(tmp_path, work) == [(at, "x") for at in range(5)]
+
+
+@pytest.mark.parametrize("why", ["conflict", "full"])
+def test_what_undoes_all_of_a_turn_lets_each_other_write_happen_once(
+    tmp_path: Path, why: str
+) -> None:
+    async def work(database: Sqlite, _: list[str]) -> None:
+        await database.write("CREATE TABLE calls (n INTEGER)")
+        await database.write(
+            "CREATE TABLE odd (name TEXT UNIQUE ON CONFLICT ROLLBACK, text TEXT DEFAULT '')"
+        )
+        await database.write("INSERT INTO odd (name) VALUES ('there')")
+        wrong = "INSERT INTO odd (name) VALUES ('there')"
+        if why == "full":
+            wrong = "INSERT INTO odd (name, text) VALUES ('long', hex(zeroblob(200000)))"
+            for connection in (database._inline, database._writer._connection):
+                (pages,) = connection.execute("PRAGMA page_count").fetchone()
+                connection.execute(f"PRAGMA max_page_count = {pages + 2}")
+        call = "INSERT INTO calls (n) VALUES (1)"
+        writes = [database.write(one) for one in (call, call, wrong, call, wrong, call)]
+        found = await asyncio.gather(*writes, return_exceptions=True)
+        assert [isinstance(one, Exception) for one in found] == [0, 0, 1, 0, 1, 0]
+        assert await database.read("SELECT count(*) FROM calls") == [(4,)]
+        assert not database._inline.in_transaction
+
+    run(tmp_path, work)

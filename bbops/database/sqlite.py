@@ -256,8 +256,8 @@ class Sqlite:
         try:
             return self._write_whole(sql, parameters)
         except ERRORS as error:
-            if is_passing(error):
-                self._turn.end()
+            if is_passing(error) or self._turn.is_undone:
+                self._turn.end()  # who is in it writes again, and so does this one
                 return None
             return failure_of(error, self._inline, sql, parameters)
 

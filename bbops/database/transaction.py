@@ -82,9 +82,11 @@ class Transactions:
         except sqlite3.Error as error:
             raise failure_of(error, connection) from None
         finally:
-            connection.rollback()  # does nothing after a commit
             self._is_ours = False
-            self._gate.release()
+            try:
+                connection.rollback()  # does nothing after a commit
+            finally:
+                self._gate.release()
 
     async def leave(self, *, commit: bool) -> None:
         """End the transaction and its turn, also when who waits for it is cancelled meanwhile."""

@@ -37,9 +37,14 @@ class Turn:
         self._writes += 1
         return self._writes > 1 or self._before > 1
 
+    @property
+    def is_undone(self) -> bool:
+        """Whether a statement has undone all, as one does that finds the disk full."""
+        return self._is_open and not self._connection.in_transaction
+
     def join(self) -> bool:
         """Be in the turn's transaction; return False where another process keeps it from us."""
-        if self._is_open and len(self._waiting) < MOST:
+        if self._is_open and not self.is_undone and len(self._waiting) < MOST:
             return True
         self.end()
         if not self._gate.try_take():

@@ -229,8 +229,10 @@ class Writer:
             return
         with self._gate, contextlib.suppress(sqlite3.Error):
             self._connection.execute("PRAGMA busy_timeout = 0")  # never wait for a long reader
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            self._connection.execute("PRAGMA busy_timeout = 5000")
+            try:
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                self._connection.execute("PRAGMA busy_timeout = 5000")
         self._log_seen = log.st_mtime_ns
 
 
