@@ -126,3 +126,27 @@ def test_a_proposal_to_one_project_keeps_the_rules_of_each_that_it_changes(world
     world.book.members.set_role(world.people["maintainer"], Role.DEVELOPER, "right")
     assert owner.merge(number).status_code == 200
     assert (world.version("left"), world.version("right")) == (31, 32)
+
+
+def test_what_was_moved_to_another_project_is_not_changed_through_its_old_place(
+    world: World,
+) -> None:
+    owner, asking = world.clone("owner", "left"), Asking(world, "maintainer", "left")
+    main = str(world.folder / "both")
+    lines = "".join(f"# line {number} of it\n" for number in range(9))
+    flow = "steps:\n  - return: { value: 1 }\n"
+    (owner.folder / "left/functions/extra.yaml").write_text(lines + flow)
+    git(owner.folder, "add", "-A")
+    git(owner.folder, "commit", "-qm", "Add it")
+    git(owner.folder, "push", "-q", main, "HEAD:main")
+    clone = world.clone("developer", "left")
+    git(owner.folder, "mv", "left/functions/extra.yaml", "right/functions/extra.yaml")
+    git(owner.folder, "commit", "-qm", "Move it")
+    git(owner.folder, "push", "-q", main, "HEAD:main")
+    path = clone.folder / "left/functions/extra.yaml"
+    path.write_text(path.read_text().replace("line 1", "another line"))
+    git(clone.folder, "commit", "-qam", "Tidy")
+    number = propose(clone, "tidy")
+    (obstacle,) = asking.get(number)["obstacles"]
+    assert "moved files that this changes, to right/functions/extra.yaml" in obstacle
+    assert asking.merge(number).status_code == 409

@@ -144,6 +144,10 @@ class Forge(Protocol):
         """Keep what somebody says of it as it is now."""
         ...
 
+    def find_carried(self, candidate: Candidate) -> tuple[str, ...]:
+        """Return the files that a merge changes though what was proposed does not."""
+        ...
+
     def prepare(self, number: int) -> Candidate:
         """Return what a merge would make now."""
         ...

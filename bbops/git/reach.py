@@ -42,12 +42,30 @@ def find_changed(place: Place, branch: str, head: str) -> frozenset[str] | None:
     Raises:
         GitError: the repository cannot be read.
     """
-    bases = _find_bases(place, branch, head)
+    return _find_changed(place, f"refs/heads/{branch}", head)
+
+
+def find_carried(place: Place, base: str, head: str, merged: str) -> tuple[str, ...]:
+    """Return the files that a merge changes in `base` though `head` does not.
+
+    Git takes a change along to where the other side has moved its file.
+
+    Raises:
+        GitError: the repository cannot be read.
+    """
+    own, names = _find_changed(place, base, head), _list(place, base, merged)
+    if own is None or names is None:
+        return ()  # it then takes the rights in all projects
+    return tuple(sorted(set(filter(None, names.split("\0"))) - own))
+
+
+def _find_changed(place: Place, base: str, head: str) -> frozenset[str] | None:
+    bases = _find_bases(place, base, head)
     if not bases or len(bases) > MOST_BASES:
         return None
     changed: set[str] = set()
-    for base in bases:
-        names = _list(place, base, head)
+    for one in bases:
+        names = _list(place, one, head)
         if names is None:
             return None
         changed.update(filter(None, names.split("\0")))
@@ -77,8 +95,8 @@ def _is_touched(part: Part, changed: frozenset[str] | None) -> bool:
     return changed is None or any(map(part.holds, changed))
 
 
-def _find_bases(place: Place, branch: str, head: str) -> Sequence[str]:
-    answer = run(place, ("merge-base", "--all", f"refs/heads/{branch}", head))
+def _find_bases(place: Place, base: str, head: str) -> Sequence[str]:
+    answer = run(place, ("merge-base", "--all", base, head))
     return () if answer.status or answer.ended else answer.output.decode().split()
 
 

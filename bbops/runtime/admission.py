@@ -16,7 +16,7 @@ from bbops.runtime.session_cookies import SessionCookies
 SIGN_INS: Final = "sign-in"
 """What a limit of an endpoint without a channel is called."""
 NAMES: Final = ("email", "username", "user", "login", "phone")
-"""Fields that say who wants to sign in; the first that is there counts."""
+"""Fields that say who wants to sign in; each that is there counts, or one could hide another."""
 
 Admit = Callable[[Run, Any], None]
 AdmitLater = Callable[[Run, Any], Awaitable[None]]
@@ -180,7 +180,6 @@ def check_name(limits: NameLimits, given: Any, scope: Any) -> None:
             client = scope.get("client")
             _count(limits.near, f"{key} ip:{client[0] if client else ''}")
             _count(limits.anywhere, key)
-            return
 
 
 def _count(limit: Limit, key: str) -> None:

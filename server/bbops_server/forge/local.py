@@ -12,6 +12,7 @@ from bbops.git.command import failure, run
 from bbops.git.comparing import read_patch
 from bbops.git.place import Place
 from bbops.git.proposals import PREVIEW, Candidate, Proposal, State, Verdict, Wish
+from bbops.git.reach import find_carried
 from bbops.git.store import Store
 from bbops.git.writing import NOTHING, Identity, make_commit, merge_trees, move_branch
 from bbops_server.accounts.proposals import Proposals
@@ -163,6 +164,10 @@ class LocalForge:
         commit = make_commit(self._place, merged.tree, (base, known.head), message, author)
         self._point(ref, commit, kept or NOTHING)
         return Candidate(base, known.head, commit)
+
+    def find_carried(self, candidate: Candidate) -> tuple[str, ...]:
+        """Return the files that a merge changes though what was proposed does not."""
+        return find_carried(self._place, candidate.base, candidate.head, candidate.commit)
 
     def merge(self, number: int, candidate: Candidate, who: str) -> Proposal:
         """Let the target hold what was prepared, if neither it nor the head has moved since.

@@ -25,6 +25,7 @@ from bbops_server.reconciler.attempt import Workshop
 from bbops_server.reconciler.sources import BranchSource, describe
 
 LOOK_SECONDS: Final = 120.0
+MOST_NAMED: Final = 20
 
 FindEligible = Callable[[Sequence[str]], Eligible]
 
@@ -112,7 +113,7 @@ class Bench:
         except BbopsError as error:
             return _stuck(None, error.message)
         if candidate.conflicts:
-            files = ", ".join(candidate.conflicts[:20])
+            files = ", ".join(candidate.conflicts[:MOST_NAMED])
             return _stuck(
                 candidate,
                 f"it conflicts with '{proposal.target}' in {files}: merge that branch into it",
@@ -144,6 +145,12 @@ class Bench:
         self, proposal: Proposal, candidate: Candidate, find_eligible: FindEligible,
         wait_seconds: float,
     ) -> Standing:  # fmt: skip
+        if carried := await self._find_carried(candidate):
+            return _stuck(
+                candidate,
+                f"'{proposal.target}' has moved files that this changes, to"
+                f" {', '.join(carried[:MOST_NAMED])}: merge that branch into it",
+            )  # fmt: skip
         answer = await self._plan(self._mine, candidate)
         own, others = _demands(answer), await self._ask_others(candidate)
         demands = join(own, others)
@@ -189,6 +196,10 @@ class Bench:
 
     def _place(self, proposal: Proposal) -> str:
         return str(self._mine.at.project.state / "proposals" / str(proposal.number))
+
+    async def _find_carried(self, candidate: Candidate) -> tuple[str, ...]:
+        """Return files of others that a merge would change unseen: rights are asked of the head."""
+        return await asyncio.to_thread(self.forge.find_carried, candidate) if self._others else ()
 
     async def _ask_others(self, candidate: Candidate) -> dict[str, Demands]:
         """Return what the projects ask for whose files a merge would change, by their names."""
