@@ -5,6 +5,7 @@ What must be so at any time is told by what people were let do: see `Reviewing.s
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,7 +76,7 @@ class Reviewing(World):
         for one, tip in tips.items():
             wait_for(lambda one=one, tip=tip: str(self.told(one)["applied_revision"]).endswith(tip))
 
-    def restart(self, how: int) -> None:
+    def restart(self, how: int = signal.SIGTERM) -> None:
         """End the server, and start it again once no process of it is left."""
         parent = str(self.process.pid)
         found = subprocess.run(["pgrep", "-P", parent], capture_output=True, text=True, check=False)

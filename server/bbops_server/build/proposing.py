@@ -58,20 +58,23 @@ def read_pair(
     return Pair(before, after, now, then, found)
 
 
-def judge(pair: Pair, migration: Migration | None, tell: Callable[[Diagnostic], Any]) -> Any:
+def judge(
+    pair: Pair, migration: Migration | None, tell: Callable[[Diagnostic], Any], live: Review
+) -> Any:
     """Return what the change would do and takes, by the rules of the project as it is now.
 
     Args:
         pair: what was read.
         migration: what it would do to the data; None where nothing can be planned.
         tell: writes a diagnostic.
+        live: the rules of the release that is live, for a project that has mistakes now.
     """
     told = {
         "diagnostics": [tell(one) for one in pair.diagnostics],
         "tree": tree_id(pair.after) if pair.then else "", "gate": _is_gated(pair),
     }  # fmt: skip
     if migration is None or pair.now is None or pair.then is None:
-        return told | _judge_mistakes(pair)
+        return told | _judge_mistakes(pair, live)
     answer = read_answer(as_json(migration))
     found = complete(plan(pair.now, pair.then), answer)
     document: Document = describe(found, pair.before, pair.after)
@@ -80,6 +83,12 @@ def judge(pair: Pair, migration: Migration | None, tell: Callable[[Diagnostic], 
         "approvals": found.verdict.approvals, "reasons": found.verdict.reasons,
         "refused": found.verdict.refused, "agents": found.rules.agents,
     }  # fmt: skip
+
+
+def read_live_rules(kept: Mapping[str, Any]) -> Review:
+    """Return the rules of what is live by its record, which another version may have made."""
+    known = {name: kept[name] for name in Review.model_fields if name in kept}
+    return Review.model_validate(known, by_name=True)
 
 
 def summarize(sources: Sources, base: Source, head: Source, engine: Engine) -> dict[str, str]:
@@ -117,11 +126,15 @@ def _is_gated(pair: Pair) -> bool:
     return any(one.settings.model.tests.gate for one in (pair.now, pair.then) if one is not None)
 
 
-def _judge_mistakes(pair: Pair) -> dict[str, Any]:
-    rules = pair.now.settings.model.review if pair.now else Review()
+def _judge_mistakes(pair: Pair, live: Review) -> dict[str, Any]:
+    rules = pair.now.settings.model.review if pair.now else live
+    approvals, reasons = rules.approvals, list[str]()
+    if pair.now is None and rules.destructive.approvals > approvals:
+        approvals = rules.destructive.approvals
+        reasons.append("the project has mistakes now, so nobody can say what changes")
     trees = f"{tree_id(pair.before)} {tree_id(pair.after)}"
     refused = ("the project would not work: see what is wrong",) if pair.then is None else ()
     return {
         "digest": hashlib.sha256(trees.encode()).hexdigest(), "plan": None, "text": "",
-        "approvals": rules.approvals, "agents": rules.agents, "reasons": (), "refused": refused,
+        "approvals": approvals, "agents": rules.agents, "reasons": reasons, "refused": refused,
     }  # fmt: skip

@@ -15,7 +15,7 @@ from bbops.errors import ServerError
 from bbops.plan.asking import Question, make_tree
 from bbops_server.build.compiling import Compiling
 from bbops_server.build.gate import Gate
-from bbops_server.build.proposing import agree, judge, read_pair
+from bbops_server.build.proposing import agree, judge, read_live_rules, read_pair
 from bbops_server.build.sources import Sources
 from bbops_server.build.tables import TablesAtWork
 from bbops_server.build.telling import describe
@@ -48,7 +48,9 @@ class Weighing:
         pair = await self._turns.take(read)
         place, tables = read_place(request["database"]), pair.tables
         migration = None if tables is None else await self._tables.plan(place, tables)
-        found: Frame = await asyncio.to_thread(judge, pair, migration, describe)
+        found: Frame = await asyncio.to_thread(
+            judge, pair, migration, describe, read_live_rules(request["review"])
+        )
         if migration is not None and request.get("digest") == found["digest"]:
             state, who = Path(request["state"]), request["agreed_by"]
             await asyncio.to_thread(agree, state, migration, who)

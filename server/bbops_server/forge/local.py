@@ -77,7 +77,10 @@ class LocalForge:
         """Return who may review its proposals now, and in other projects that one changes."""
         found = [self._records.may_review(one) for one in (self._project, *others)]
         known = [one for one in found if one is not None]
-        return Eligible(frozenset.intersection(*known) if known else None)
+        if not known:
+            return Eligible()
+        people = frozenset.intersection(*known)
+        return Eligible(people, others=any(one != people for one in known))
 
     def find(self, wish: Wish) -> Proposal | None:
         """Return the open proposal of the same author, target and topic."""

@@ -61,15 +61,18 @@ class Eligible:
 
     Attributes:
         people: their e-mail addresses; None while nobody has an account.
+        others: whether somebody else may review a part of it.
     """
 
     people: frozenset[str] | None = None
+    others: bool = False
 
     def counts(self, who: str, authors: Collection[str]) -> bool:
         """Return whether somebody's word counts: an author's only where nobody else has one."""
         if self.people is None:
             return True
-        return who in self.people and (who not in authors or self.people == {who})
+        is_alone = self.people == {who} and not self.others
+        return who in self.people and (who not in authors or is_alone)
 
 
 @dataclass(frozen=True, slots=True)

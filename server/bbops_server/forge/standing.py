@@ -22,6 +22,7 @@ from bbops_server.forge.rules import (
 from bbops_server.forge.trials import Key, Tests, Trial, Trials
 from bbops_server.processes import LivingChild
 from bbops_server.reconciler.attempt import Workshop
+from bbops_server.reconciler.record import read_record
 from bbops_server.reconciler.sources import BranchSource, describe
 
 LOOK_SECONDS: Final = 120.0
@@ -223,7 +224,9 @@ class Bench:
         sides = {
             "base": _describe(one, candidate.base), "source": _describe(one, candidate.commit),
         }  # fmt: skip
-        return await self._ask("propose", one.at, {**sides, **one.at.asked_of, **more})
+        live = await asyncio.to_thread(read_record, one.at) or {}
+        asked = {**sides, **one.at.asked_of, **more, "review": live.get("review", {})}
+        return await self._ask("propose", one.at, asked)
 
     async def _ask(self, verb: str, at: Workshop, asked: dict[str, Any]) -> dict[str, Any]:
         off = await asyncio.to_thread(read_features_off, at.plane.settings)

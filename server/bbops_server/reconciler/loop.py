@@ -21,7 +21,7 @@ from bbops_server.reconciler.history import missing_branch
 from bbops_server.reconciler.narrowing import Narrowing
 from bbops_server.reconciler.pace import Pace
 from bbops_server.reconciler.publications import add_publication, read_publications
-from bbops_server.reconciler.record import read_live, record
+from bbops_server.reconciler.record import read_live, read_record, record
 from bbops_server.reconciler.reviews import warn_of_reviews
 from bbops_server.reconciler.stages import BUILDING, CHANGING, TESTING
 from bbops_server.reconciler.status import Publication, Stalled, StatusBoard, now
@@ -59,8 +59,11 @@ class Reconciler:
         """What is live, and was published since the start with nothing left to do."""
         self.frozen: Frozen | None = None
         """What an attempt found that may have to wait for its end."""
-        self.review: Mapping[str, Any] = {}
-        """How changes come to the branch, as the live release says; empty before the first."""
+        self.review: Mapping[str, Any] = (read_record(workshop) or {}).get("review", {})
+        """How changes come to the branch, as the live release says; empty before the first.
+
+        Also while that release cannot be served.
+        """
         self.narrowing = Narrowing(lambda: self.workshop, self.board, self.tell)
 
     def look(self) -> None:
@@ -182,7 +185,6 @@ class Reconciler:
             attempt = Attempt(data["revision"], {}, data)
             if not self.workshop.plane.is_live(self.workshop.project.name):
                 await serve_again(attempt, self.workshop)
-            self.review = data.get("review", {})
             warn_of_reviews(data, self.workshop)
             attempt.version = data.get("version", "") or await tag_again(attempt, self.workshop)
             self.board.restored(data["project"], data["revision"], attempt.release, attempt.version)
