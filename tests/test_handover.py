@@ -7,6 +7,7 @@ import os
 import socket
 import stat
 import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -88,7 +89,7 @@ def test_sockets_lock_and_words_go_from_one_to_the_other(tmp_path: Path) -> None
     offered(tmp_path, test)
 
 
-def test_a_predecessor_that_hangs_is_killed(
+def test_a_predecessor_that_cannot_be_ended_is_not_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(taking, "GIVE_UP_SECONDS", 0.2)
@@ -96,31 +97,42 @@ def test_a_predecessor_that_hangs_is_killed(
 
     async def test(offer: Offer) -> None:
         before = await asyncio.to_thread(Predecessor.meet, tmp_path)
-        with process() as hanging:
-            before.pid = hanging.pid
-            await before.give_up()
-            assert hanging.wait(5) == -9
+        with process() as told:  # as one in another container would be told: it is somebody else
+            before.pid = told.pid
+            with pytest.raises(ServerError, match="neither gives up nor ends"):
+                await before.give_up()
         (await offer.wanted())._end.close()
         let_go(before)
 
     offered(tmp_path, test)
 
 
-def test_a_successor_that_hangs_is_killed_and_serves_nothing(
+HANGING = """
+import sys, time
+from pathlib import Path
+from bbops_server.handover.place import connect
+from bbops_server.handover.words import hear_descriptors, say
+end = connect(Path(sys.argv[1]), 5)
+say(end, {"protocol": 1, "do": "take over", "pid": int(sys.argv[2])})
+hear_descriptors(end)
+say(end, {"do": "give up"})
+time.sleep(60)
+"""
+
+
+def test_a_successor_that_hangs_is_killed_and_nobody_whom_it_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(offering, "TAKE_SECONDS", 0.2)
 
     async def test(offer: Offer) -> None:
-        with process() as hanging, place.connect(tmp_path, 5) as end:
-            say(end, {"protocol": 1, "do": "take over", "pid": hanging.pid})
-            _, descriptors = await asyncio.to_thread(hear_descriptors, end)
-            say(end, {"do": "give up"})
-            successor = await offer.wanted()
-            assert not await successor.takes_over()
-            assert hanging.wait(5) == -9
-        for one in descriptors:
-            os.close(one)
+        with process() as named:
+            command = [sys.executable, "-c", HANGING, str(tmp_path), str(named.pid)]
+            with subprocess.Popen(command) as hanging:
+                successor = await offer.wanted()
+                assert not await successor.takes_over()
+                assert hanging.wait(5) == -9
+            assert named.poll() is None
         while offer.is_in_use:
             await asyncio.sleep(0)
         assert (tmp_path / "lock").read_text() == f"{os.getpid()}\n"

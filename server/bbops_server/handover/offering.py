@@ -10,11 +10,13 @@ from contextlib import suppress
 from typing import Final
 
 import bbops
-from bbops_server.handover.peer import end_process, is_same_user
+from bbops_server.handover.peer import end_process, find_process, is_same_user
 from bbops_server.handover.words import PROTOCOL, Handed, Word, hear, say
 from bbops_server.host.files import note_holder
 
 FIRST_WORD_SECONDS: Final = 10.0
+READY_SECONDS: Final = 900.0
+"""How long a successor may take to be ready: what is live may have to be built again."""
 TAKE_SECONDS: Final = 60.0
 """How long a successor may take to serve once everything was given up."""
 
@@ -40,12 +42,22 @@ class Successor:
         except TimeoutError:
             _log.error("process %d took over, but hangs: it is killed", self._pid)
             end_process(self._pid)
+            self.serves = await self._outlast()
         except OSError:
             _log.warning("process %d ended while it took over: this one serves on", self._pid)
         if not self.serves:
             self._end.close()
         self.is_done.set()
         return self.serves
+
+    async def _outlast(self) -> bool:
+        """Return whether it serves after all, once it has said so or has ended.
+
+        Never before: two servers would change the same state.
+        """
+        with suppress(OSError):
+            return await hear(self._end) == {"do": "leave"}
+        return False
 
 
 class Offer:
@@ -100,7 +112,7 @@ class Offer:
             if refusal := self._refuse(asked):
                 say(end, refusal)
                 return
-            self._taken_by = told if isinstance(told := asked.get("pid"), int) and told else -1
+            self._taken_by = find_process(end) or -1
             try:
                 await self._hand_over(end, self._taken_by)
             finally:
@@ -129,7 +141,9 @@ class Offer:
     async def _hand_over(self, end: socket.socket, pid: int) -> None:
         greeting = {"protocol": PROTOCOL, "pid": os.getpid(), "version": bbops.__version__}
         say(end, greeting, self._handed)
-        if await hear(end) == {"do": "give up"}:
+        async with asyncio.timeout(READY_SECONDS):
+            is_ready = await hear(end) == {"do": "give up"}
+        if is_ready:
             successor = Successor(end, pid)
             self._ready.put_nowait(successor)
             await successor.is_done.wait()

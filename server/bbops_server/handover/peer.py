@@ -21,6 +21,19 @@ def is_same_user(end: socket.socket) -> bool:
     return bool(user == os.geteuid())
 
 
+def find_process(end: socket.socket) -> int:
+    """Return the process that connected to this end, as the system says; 0 where it does not.
+
+    One of another container has no number here. Not for the end that connected: there the system
+    says who began to listen, which may have been a server long ago.
+    """
+    if not hasattr(socket, "SO_PEERCRED"):
+        return 0
+    told = end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    pid, _, _ = struct.unpack("3i", told)
+    return int(pid)
+
+
 def end_process(pid: int) -> None:
     """Kill a process, if it is there still."""
     with suppress(ProcessLookupError, PermissionError):

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import os
 import socket
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -76,7 +75,8 @@ class Predecessor:
     async def leave(self) -> None:
         """Let it answer what is under way and end; returns when it has."""
         await self._do("leave", LEAVE_SECONDS)
-        await self._wait_for_end()
+        if not await self._ends():
+            _log.error("process %d has given up, but does not end", self.pid)
         self._end.close()
 
     async def _do(self, what: str, seconds: float) -> None:
@@ -87,15 +87,25 @@ class Predecessor:
         except TimeoutError:
             _log.error("process %d hangs at '%s' and is killed", self.pid, what)
             end_process(self.pid)
-            await self._wait_for_end()
+            if not await self._ends():
+                raise ServerError(
+                    f"process {self.pid} neither gives up nor ends",
+                    hint="end the server that runs, then start this one",
+                ) from None
         except OSError:
             _log.warning("process %d has ended before it could hand over", self.pid)
 
-    async def _wait_for_end(self) -> None:
-        with suppress(TimeoutError):
+    async def _ends(self) -> bool:
+        """Return whether it ends soon, as the connection says that it holds."""
+        try:
             async with asyncio.timeout(_END_SECONDS):
                 while await hear(self._end) is not None:
                     pass
+        except TimeoutError:
+            return False
+        except OSError:
+            pass
+        return True
 
 
 def _greet(end: socket.socket) -> tuple[int, Handed]:
