@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
+from bbops_server.forks.limits import SILENCE_SECONDS
 from tests.draft_processes import (
     cpu_ticks,
     environment,
@@ -193,8 +194,8 @@ def test_a_draft_whose_process_ends_again_and_again_is_told_as_failed(served: Se
 def test_a_process_that_does_not_answer_is_ended_by_its_parent(served: Served) -> None:
     with draft_of(served, "hanging") as client:
         pid = process_of(served, "hanging")
-        for _ in range(20):
-            client.get("hello")  # so that it is no idle one
+        wait_for(lambda: is_still(pid))
+        time.sleep(SILENCE_SECONDS)  # now it is left alone until somebody asks
         os.kill(pid, signal.SIGSTOP)
         began = time.monotonic()
         reply = client.get("hello")

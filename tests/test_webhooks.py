@@ -153,7 +153,7 @@ def test_a_dead_receiver_delays_nothing_and_gets_all_after_a_restart(
     receiver.answers = 204
     with serve(folder, receiver.url) as server:
         wait_for(lambda: len(receiver.taken) == 2)
-    assert [one["data"]["version"] for one in receiver.taken] == ["v1", "v2"]
+    assert [one["data"]["version"] for one in receiver.taken] == ["bbops/one/v1", "bbops/one/v2"]
     assert receiver.tried[0] == receiver.tried[1]
 
 

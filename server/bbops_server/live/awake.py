@@ -267,7 +267,8 @@ class AwakeDrafts:
         was_busy, used = one.usage.busy_since is not None, read_used(child.pid)
         if used is not None:
             one.usage.take(used)
-            if one.usage.is_idle and not was_busy:
+            is_asked = monotonic() - one.used_at < SILENCE_SECONDS
+            if one.usage.is_idle and not was_busy and not is_asked:
                 return
             if used.memory_bytes > MOST_MEMORY_BYTES:
                 self._end(one, child, f"it took {used.memory_bytes >> 20} MiB of memory")

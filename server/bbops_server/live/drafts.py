@@ -32,6 +32,8 @@ WAKING_SECONDS: Final = 25.0
 """How long a request waits for a draft that sleeps."""
 
 _TELL_AGAIN_SECONDS: Final = 1.0
+_LATE_SECONDS: Final = 3.0
+"""When the parent is told once more of a request: then it looks whether the process hangs."""
 _ENTER: Final = "/~enter"
 _MAX_FORM_BYTES = 4 << 10
 _COOKIE_SECONDS = 12 * 3600
@@ -205,9 +207,11 @@ class Drafts:
     ) -> str:
         draft, socket = asked.draft, asked.draft.socket
         draft.in_flight += 1
+        late = asyncio.get_running_loop().call_later(_LATE_SECONDS, self._tell, asked.name)
         try:
             outcome = await pass_on(socket, scope, receive, sending, leads=leads)
         finally:
+            late.cancel()
             draft.in_flight -= 1
         if outcome == "absent":
             if draft.socket == socket:  # its process has just ended, which we were not told yet
