@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
+from bbops.runtime.admission import check_name
+from bbops.runtime.failures import Thrown
+from bbops.runtime.limits import NameLimits, SlidingWindow
 from bbops.testing.client import Client
+from bbops.testing.host import StillClock
 from tests.asking import talk, token
 from tests.conftest import Serving
 from tests.contracts import contract_of
@@ -350,3 +354,17 @@ def test_who_guesses_from_one_address_keeps_nobody_out(serving: Serving) -> None
 def test_a_password_is_not_guessed_from_many_addresses(serving: Serving) -> None:
     peers = [f"192.0.2.{at // 10}" for at in range(110)]
     assert statuses(serving, ["nobody"] * 110, peers, limit=1_000) == [401] * 100 + [429] * 10
+
+
+def test_a_name_is_not_hidden_by_another_field_beside_it() -> None:
+    clock = StillClock()
+    limits = NameLimits(SlidingWindow(10, clock), SlidingWindow(100, clock))
+
+    def attempt(number: int) -> int:
+        try:
+            check_name(limits, {"email": f"decoy{number}", "username": "victim"}, {"client": None})
+        except Thrown as thrown:
+            return thrown.status
+        return 200
+
+    assert [attempt(number) for number in range(12)] == [200] * 10 + [429] * 2
