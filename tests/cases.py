@@ -46,6 +46,27 @@ steps:
 """
 ADDON = "enabled: true\nconfig: { secretKey: '${ env.PAYMENTS_KEY }' }\n"
 
+RIGHT = """
+  - name: a note is made
+    input: { title: Milk }
+    expect:
+      status: 201
+      value: { title: Milk }
+      check: result.id == 4
+      rows: { notes: 4 }
+"""
+WRONG = """
+  - name: many things are wrong
+    input: { title: boom, secret: hunter2 }
+    expect:
+      status: 201
+      value: { error: { message: other }, more: 1 }
+      check:
+        - (result | json | parseJson).error.message == 'x'
+        - status + (result | json | parseJson).error
+      rows: { notes: 3 }
+"""
+
 
 def write(folder: Path, files: Files) -> Path:
     for name, text in files.items():

@@ -20,6 +20,12 @@ from tests.small_project import write_project
 
 TOOLS = find_tools("bbops.mcp.project")
 
+HELLO = {"steps": [{"return": {"value": {"text": "${ env.GREETING }", "version": 2}}}]}
+SHOUT = {
+    "method": "GET", "path": "/shout", "function": "shout", "authentication": "None",
+    "description": "Shouts.",
+}  # fmt: skip
+
 
 def checked(tool: str, result: dict[str, Any]) -> dict[str, Any]:
     """Return a result that is as its tool's schema says."""

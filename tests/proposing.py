@@ -13,6 +13,9 @@ import pytest
 from bbops_server.accounts.rules import Scope
 from tests.pushing import Clone, World
 from tests.served import wait_for
+from tests.small_project import FILES
+
+REVIEWED = {"project.yaml": f"{FILES['project.yaml']}review: {{ main: proposals, approvals: 1 }}\n"}
 
 
 @pytest.fixture(scope="module")
@@ -67,3 +70,11 @@ def wait_for_tests(asking: Asking, number: int) -> dict[str, Any]:
 
     told: dict[str, Any] = wait_for(find, seconds=60)
     return told
+
+
+def commit_alone(clone: Clone, changes: dict[str, str]) -> None:
+    """Commit these files on top of what the clone has; everything else stays as it is."""
+    for path, text in changes.items():
+        (clone.folder / path).write_text(text)
+    clone.git("add", "-A")
+    clone.git("commit", "-qm", "Change")

@@ -9,15 +9,13 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.proposing import Asking, propose, wait_for_tests, world
-from tests.pushing import BAD, Clone, World
+from tests.proposing import REVIEWED, Asking, commit_alone, propose, wait_for_tests, world
+from tests.pushing import BAD, World
 from tests.served import git, wait_for
 from tests.small_project import FILES, hello
 from tests.test_gate import slow_tests
 
 __all__ = ["world"]
-
-REVIEWED = {"project.yaml": f"{FILES['project.yaml']}review: {{ main: proposals, approvals: 1 }}\n"}
 
 
 def test_a_push_to_refs_for_opens_a_proposal_and_another_updates_it(world: World) -> None:
@@ -91,7 +89,7 @@ def test_a_missing_value_is_told_before_it_stalls_the_branch(world: World) -> No
     clone, asking = world.clone("developer"), Asking(world, "maintainer")
     project = (clone.folder / "project.yaml").read_text()
     changed = project.replace("env:\n", "env:\n  MAIL_KEY: { secret: true }\n")
-    _commit_alone(clone, {"project.yaml": changed})
+    commit_alone(clone, {"project.yaml": changed})
     number, before = propose(clone, "mail"), world.tip()
     (obstacle,) = asking.get(number)["obstacles"]
     assert obstacle.startswith("env MAIL_KEY has no value, and the merge would not go live")
@@ -119,88 +117,6 @@ def test_conflicts_are_named_by_file(world: World) -> None:
     found = Asking(world, "maintainer").get(number)
     assert found["conflicts"] == ["functions/hello.yaml"]
     assert "it conflicts with 'main' in functions/hello.yaml" in found["obstacles"][0]
-
-
-def test_an_approval_is_of_what_was_seen(world: World) -> None:
-    clone = world.clone("developer", "copy")
-    clone.commit(REVIEWED)
-    asking = Asking(world, "maintainer", "copy")
-    number = propose(clone, "rules")
-    assert asking.merge(number).status_code == 200  # by the rules before it
-    clone.git("pull", "-q", "--rebase", "origin", "main")
-    clone.commit(REVIEWED | world.next_version())
-    number = propose(clone, "reviewed")
-    assert asking.get(number)["obstacles"] == ["1 more approval needed"]
-    mine = Asking(world, "developer", "copy").say(number, "approved")
-    assert mine.status_code == 201
-    assert asking.get(number)["obstacles"] == ["1 more approval needed"]  # one's own is none
-    seen = asking.get(number)["digest"]
-    clone.commit(REVIEWED | world.next_version())
-    assert propose(clone, "reviewed") == number
-    assert asking.say(number, "approved", plan=seen).status_code == 409
-    assert asking.say(number, "approved").status_code == 201
-    assert asking.get(number)["obstacles"] == []
-    clone.commit(REVIEWED | world.next_version())
-    propose(clone, "reviewed")
-    found = asking.get(number)
-    assert found["outdated"] == ["maintainer@example.com"]
-    assert re.fullmatch(
-        r"the approval of maintainer@example\.com was of \w{7}, and \w{7} has been pushed since",
-        found["obstacles"][1],
-    )
-    assert asking.merge(number).status_code == 409
-    assert asking.say(number, "refused", text="no").status_code == 201
-    assert asking.get(number)["obstacles"][0] == "maintainer@example.com asked for changes"
-    asking.say(number, "approved")
-    assert asking.merge(number, head="0" * 40).status_code == 409
-    done = asking.merge(number)
-    assert done.status_code == 200, done.text
-    copy = world.folder / "copy"
-    assert git(copy, "status", "--short", "--untracked-files=no") == ""
-
-
-def test_a_merge_leaves_the_approvals_of_what_it_does_not_touch(world: World) -> None:
-    one, asking = world.clone("developer", "copy"), Asking(world, "maintainer", "copy")
-    first = _proposed_alone(one, "beside-a")
-    second = _proposed_alone(one, "beside-b")
-    for number in (first, second):
-        assert asking.say(number, "approved").status_code == 201
-        assert asking.get(number)["approved"] == ["maintainer@example.com"]
-    assert asking.merge(first).status_code == 200
-    found = asking.get(second)
-    assert (found["approved"], found["outdated"]) == (["maintainer@example.com"], [])
-    assert asking.merge(second).status_code == 200
-
-
-def test_a_disabled_reviewer_neither_approves_nor_blocks(world: World) -> None:
-    clone, asking = world.clone("developer", "copy"), Asking(world, "maintainer", "copy")
-    number = _proposed_alone(clone, "beside-c")
-    assert asking.say(number, "approved").status_code == 201
-    person = world.book.people.get("maintainer@example.com")
-    assert person is not None
-    world.book.people.disable(person.id)
-    try:
-        found = Asking(world, "viewer", "copy").get(number)
-        assert (found["approved"], found["outdated"]) == ([], ["maintainer@example.com"])
-        assert "they may no longer review" in found["obstacles"][-1]
-    finally:
-        world.book.people.disable(person.id, disabled=False)
-
-
-def _proposed_alone(clone: Clone, name: str) -> int:
-    """Propose one new file on top of what is live."""
-    clone.git("fetch", "-q", "origin", "main")
-    clone.git("checkout", "-q", "--detach", "origin/main")
-    _commit_alone(clone, {f"functions/{name}.yaml": "steps:\n  - return: { value: 1 }\n"})
-    return propose(clone, name)
-
-
-def _commit_alone(clone: Clone, changes: dict[str, str]) -> None:
-    """Commit these files on top of what the clone has; everything else stays as it is."""
-    for path, text in changes.items():
-        (clone.folder / path).write_text(text)
-    clone.git("add", "-A")
-    clone.git("commit", "-qm", "Change")
 
 
 def test_a_work_tree_with_changes_keeps_a_merge_away(world: World) -> None:
@@ -347,7 +263,7 @@ def test_a_merge_does_not_break_a_neighbour(world: World) -> None:
 
 def test_a_proposal_is_reviewed_and_merged_on_its_page(world: World) -> None:
     clone = world.clone("developer")
-    _commit_alone(clone, world.next_version())
+    commit_alone(clone, world.next_version())
     number = propose(clone, "page", "-o", "title=<b>By hand</b>")
     key = world.book.sessions.begin(world.people["maintainer"], user_agent="", address="")
     path = f"/projects/shop/proposals/{number}"

@@ -14,17 +14,16 @@ from pathlib import Path
 
 import httpx
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 from bbops.errors import ServerError
+from tests.machines import run_machine
 from tests.publishing import NAME, Content, Publishing, Victim, Way, git
 from tests.served import wait_for
 
@@ -303,13 +302,4 @@ class PublicationsInAFolder(Publications):
     "machine", [Publications, PublicationsInAFolder], ids=["repository", "folder"]
 )
 def test_nothing_that_happens_hurts_what_is_served(machine: type[Publications]) -> None:
-    machine.events = 0
-    run_state_machine_as_test(
-        machine,
-        settings=settings(
-            max_examples=SERVERS, stateful_step_count=EVENTS, deadline=None, database=None,
-            phases=[Phase.generate], suppress_health_check=list(HealthCheck),
-            report_multiple_bugs=False,
-        ),
-    )  # fmt: skip
-    assert machine.events >= SERVERS * EVENTS
+    run_machine(machine, SERVERS, EVENTS)

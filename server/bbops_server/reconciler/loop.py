@@ -182,6 +182,7 @@ class Reconciler:
             data = await read_live(self.workshop)
             if data is None:
                 return
+            self.review = data.get("review", {})  # before it is served, which may fail
             attempt = Attempt(data["revision"], {}, data)
             if not self.workshop.plane.is_live(self.workshop.project.name):
                 await serve_again(attempt, self.workshop)
