@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,7 +18,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bbops_server.handover import place
+from bbops.errors import ServerError
+from bbops_server.commands._projects import lock_state
+from bbops_server.commands._seat import take_seat
+from bbops_server.handover import place, taking
 from bbops_server.handover.peer import is_same_user
 from tests.replacing import (
     Clients,
@@ -168,6 +172,32 @@ def test_without_a_running_server_it_just_starts(tmp_path: Path) -> None:
     with Served(repository, tmp_path / "home", "--replace") as served:
         served.live()
         assert_serves(served)
+
+
+def test_one_that_is_killed_just_before_it_is_asked_is_replaced(tmp_path: Path) -> None:
+    lock = lock_state(tmp_path)
+    assert lock is not None
+    place.listen(tmp_path).close()  # its socket is there, and nobody listens
+    threading.Timer(0.2, os.close, [lock]).start()
+    seat = take_seat(tmp_path, replaces=True, hands_over=False)
+    assert seat.predecessor is None
+    os.close(seat.lock)
+
+
+def test_a_process_that_only_has_the_number_of_a_silent_one_is_not_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(taking, "HELLO_SECONDS", 0.1)
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+        lock = lock_state(tmp_path)
+        assert lock is not None
+        (tmp_path / "lock").write_text(f"{other.pid}\n")
+        with place.listen(tmp_path), pytest.raises(ServerError, match="another container"):
+            take_seat(tmp_path, replaces=True)
+        os.close(lock)
+        assert other.poll() is None
+        other.communicate(b"\n")
+        assert other.returncode == 0
 
 
 @pytest.mark.long

@@ -11,9 +11,9 @@ from typing import Final
 from bbops.errors import ServerError
 from bbops_server.commands._projects import hold_state, lock_state, read_holder
 from bbops_server.handover import place
-from bbops_server.handover.peer import end_process
+from bbops_server.handover.peer import end_process, has_open
 from bbops_server.handover.seat import Seat
-from bbops_server.handover.taking import Predecessor, Silent
+from bbops_server.handover.taking import Gone, Predecessor, Silent
 
 HELD: Final = (
     "stop it (process {process}), or take its place with 'bbops serve --replace',"
@@ -22,6 +22,9 @@ HELD: Final = (
 """What to do when another server uses a state folder."""
 
 _FREE_SECONDS: Final = 10.0
+_GONE_SECONDS: Final = 1.0
+"""How long the lock of a server that was killed may outlive its socket."""
+
 _LEFT_SECONDS: Final = 3.0
 """How long the processes of a server that has died may keep its ports."""
 
@@ -42,17 +45,36 @@ def take_seat(state: Path, *, replaces: bool = False, hands_over: bool = True) -
         ServerError: another process has it, and does not hand it over.
     """
     lock = lock_state(state) if replaces else hold_state(state, cure=HELD)
-    if lock is not None:
-        patience = _LEFT_SECONDS if replaces else 0.0
-        return Seat(state, lock, _listen(state) if hands_over else None, patience_seconds=patience)
-    try:
-        before = Predecessor.meet(state)
-    except Silent as silent:
-        holder = read_holder(state)
-        _log.error("%s: process %d is killed", silent, holder)
-        end_process(holder)
-        return Seat(state, _wait_for_lock(state), _listen(state), patience_seconds=_FREE_SECONDS)
-    return Seat(state, before.lock, before.listening, before)
+    patience = _LEFT_SECONDS if replaces else 0.0
+    if lock is None:
+        try:
+            before = Predecessor.meet(state)
+        except Silent as silent:
+            _end_holder(state, silent)
+            lock, patience = _wait_for_lock(state, _FREE_SECONDS), _FREE_SECONDS
+            if lock is None:
+                raise ServerError(
+                    f"what uses the state folder '{state}' neither answers nor ends",
+                    hint=f"end process {read_holder(state) or '?'}, then start this one",
+                ) from None
+        except Gone:
+            lock = _wait_for_lock(state, _GONE_SECONDS)
+            if lock is None:  # it was not killed a moment ago
+                raise
+        else:
+            return Seat(state, before.lock, before.listening, before)
+    return Seat(state, lock, _listen(state) if hands_over else None, patience_seconds=patience)
+
+
+def _end_holder(state: Path, silent: Silent) -> None:
+    holder = read_holder(state)
+    if not has_open(holder, state / "lock"):
+        raise ServerError(
+            f"{silent}, and cannot be seen from here, as in another container",
+            hint="end it where it runs, then start this one",
+        ) from None
+    _log.error("%s: process %d is killed", silent, holder)
+    end_process(holder)
 
 
 def _listen(state: Path) -> socket.socket | None:
@@ -64,13 +86,8 @@ def _listen(state: Path) -> socket.socket | None:
         return None
 
 
-def _wait_for_lock(state: Path) -> int:
-    until = time.monotonic() + _FREE_SECONDS
-    while (lock := lock_state(state)) is None:
-        if time.monotonic() > until:
-            raise ServerError(
-                f"what uses the state folder '{state}' neither answers nor ends",
-                hint=f"end process {read_holder(state) or '?'}, then start this one",
-            )
+def _wait_for_lock(state: Path, seconds: float) -> int | None:
+    until = time.monotonic() + seconds
+    while (lock := lock_state(state)) is None and time.monotonic() < until:
         time.sleep(_LOOK_SECONDS)
     return lock

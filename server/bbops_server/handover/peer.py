@@ -7,6 +7,7 @@ import signal
 import socket
 import struct
 from contextlib import suppress
+from pathlib import Path
 
 
 def is_same_user(end: socket.socket) -> bool:
@@ -32,6 +33,24 @@ def find_process(end: socket.socket) -> int:
     told = end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     pid, _, _ = struct.unpack("3i", told)
     return int(pid)
+
+
+def has_open(pid: int, file: Path) -> bool:
+    """Return whether a process has a file open; True where the system does not say.
+
+    A number that was written down may be that of another process by now, or in another container.
+    """
+    if not Path("/proc/self/fd").is_dir():
+        return True
+    with suppress(OSError):
+        return any(_is_same(one, file) for one in Path(f"/proc/{pid}/fd").iterdir())
+    return False
+
+
+def _is_same(descriptor: Path, file: Path) -> bool:
+    with suppress(OSError):  # closed meanwhile, or no file
+        return descriptor.samefile(file)
+    return False
 
 
 def end_process(pid: int) -> None:

@@ -29,6 +29,10 @@ class Silent(ServerError):
     """The server that runs does not answer: it hangs, or is stopped."""
 
 
+class Gone(ServerError):
+    """Nobody hands over there: the server that ran has ended, or something else runs."""
+
+
 class Predecessor:
     """The server whose place is taken. One that hangs or dies meanwhile is not waited for."""
 
@@ -47,6 +51,7 @@ class Predecessor:
 
         Raises:
             Silent: it does not.
+            Gone: there is none, or it has ended meanwhile.
             ServerError: it cannot hand over, or does not want to; says why.
         """
         if not hasattr(socket, "send_fds"):
@@ -57,7 +62,7 @@ class Predecessor:
         try:
             end = connect(state, HELLO_SECONDS)
         except OSError:
-            raise ServerError(
+            raise Gone(
                 f"what uses the state folder '{state}' cannot hand over: it is 'bbops dev', another"
                 " command, or a version before 'serve --replace'",
                 hint="stop it, then start this one",
@@ -118,15 +123,17 @@ def _greet(end: socket.socket) -> tuple[int, Handed]:
     except OSError:
         told, descriptors = None, []
     handed = Handed._make(descriptors[:4]) if len(descriptors) >= len(Handed._fields) else None
-    if told is None or handed is None:
-        raise _refused(told or {})
+    if told is None:
+        raise Gone("the server that runs has just ended", hint="start this one again")
+    if handed is None:
+        raise _refused(told)
     pid = told.get("pid")
     return pid if isinstance(pid, int) else 0, handed
 
 
 def _refused(told: dict[str, Any]) -> ServerError:
-    why = str(told.get("refused", "the server that runs has just ended"))
-    return ServerError(why, hint=str(told.get("hint", "start this one again")))
+    why = str(told.get("refused", "the server that runs hands nothing over"))
+    return ServerError(why, hint=str(told.get("hint", "stop it, then start this one")))
 
 
 def _adopt(descriptor: int) -> socket.socket:
