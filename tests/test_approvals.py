@@ -84,6 +84,7 @@ def test_damaged_files_approve_nothing(tmp_path: Path, waiting: str) -> None:
     assert read_approvals(tmp_path) == []
 
 
+@pytest.mark.long
 def test_a_running_server_makes_what_was_approved(tmp_path: Path) -> None:
     state = tmp_path / "state"
     repository = make_project(tmp_path / "sample")

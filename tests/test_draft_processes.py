@@ -205,6 +205,7 @@ def test_a_process_that_does_not_answer_is_ended_by_its_parent(served: Served) -
         assert client.get("hello").status_code == 200
 
 
+@pytest.mark.long
 def test_a_server_that_ends_leaves_no_process_behind(tmp_path: Path) -> None:
     with Served(make(tmp_path / "small"), tmp_path / "home") as served:
         served.live()
@@ -214,6 +215,7 @@ def test_a_server_that_ends_leaves_no_process_behind(tmp_path: Path) -> None:
     wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), 5)
 
 
+@pytest.mark.long
 def test_a_server_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> None:
     with Served(make(tmp_path / "small"), tmp_path / "home") as served:
         served.live()

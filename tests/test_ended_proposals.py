@@ -15,6 +15,8 @@ from bbops_server.accounts.rules import Role
 from bbops_server.forge.local import MOST_DIFF
 from tests.served import LIST, Served, git, make_project, wait_for
 
+pytestmark = pytest.mark.long
+
 
 class Shop:
     """A repository with a proposal now and then, and the server that follows it."""

@@ -43,6 +43,7 @@ def test_a_commit_waits_for_the_end_and_goes_live_by_itself(server: Several) -> 
     assert server.ask("/hello").json()["version"] == 2
 
 
+@pytest.mark.long
 def test_one_commit_may_go_live_all_the_same(server: Several, tmp_path: Path) -> None:
     assert server.bbops("resume", "--despite-freeze").returncode == 2
     server.change(ALWAYS)

@@ -16,6 +16,8 @@ from bbops.git.series import TAG, find_refs
 from tests.served import Served, git, wait_for
 from tests.small_project import FILES, write_project
 
+pytestmark = pytest.mark.long
+
 FRONTEND = FILES["project.yaml"] + "frontend: {}\n"
 RELEASE = "Build\n\nRelease: 1"
 
@@ -233,7 +235,6 @@ def test_a_tag_that_is_pushed_elsewhere_goes_live_here(origin: Origin, served: S
     assert [one.split()[0] for one in listed.splitlines()] == ["frontend/v3", "frontend/v1"]
 
 
-@pytest.mark.long
 def test_a_frontend_that_is_too_large_stalls_until_the_next(origin: Origin, served: Served) -> None:
     blob = origin.store("x")
     rows = "".join(f"100644 blob {blob}\t{n}.txt\n" for n in range(MOST_FILES + 1))
@@ -253,7 +254,6 @@ def test_a_project_that_is_tagged_by_mistake_is_not_shown(origin: Origin, served
     assert served.api.get("/project.yaml").status_code == 404
 
 
-@pytest.mark.long
 def test_a_tag_here_goes_live_at_once(origin: Origin, tmp_path: Path) -> None:
     with Served(origin.folder, tmp_path / "home") as served:
         served.live()
@@ -265,7 +265,6 @@ def test_a_tag_here_goes_live_at_once(origin: Origin, tmp_path: Path) -> None:
         assert served.api.get("/").text == "other"
 
 
-@pytest.mark.long
 def test_a_frontend_waits_while_publications_are_frozen(origin: Origin, tmp_path: Path) -> None:
     settings = tmp_path / "own.yaml"
     settings.write_text("{}\n")

@@ -22,6 +22,8 @@ from tests.served import Served, git, wait_for
 from tests.several import Several
 from tests.small_project import hello
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
@@ -88,7 +90,6 @@ def test_a_length_that_is_too_large_is_refused_before_it_comes(world: World) -> 
     assert answer.startswith(b"HTTP/1.1 413 ")
 
 
-@pytest.mark.long
 def test_git_says_what_is_too_large(world: World) -> None:
     clone, before = world.clone(), world.tip()
     big = clone.folder / "big.bin"
@@ -183,7 +184,6 @@ def test_a_branch_that_changes_by_proposals_takes_no_push(world: World) -> None:
     assert world.tip(project="copy") == before
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_a_server_that_ends_in_the_middle_leaves_a_whole_repository(
     tmp_path: Path, how: int
@@ -202,7 +202,6 @@ def test_a_server_that_ends_in_the_middle_leaves_a_whole_repository(
     assert clone.folder.exists()
 
 
-@pytest.mark.long
 def test_storms_of_pushes_end_in_a_repository_that_is_whole(world: World) -> None:
     """Six people push drafts and main at once, some of them cut off."""
     clones = [world.clone(name) for name in ("owner", "maintainer", "developer") for _ in "ab"]
@@ -234,7 +233,6 @@ def test_storms_of_pushes_end_in_a_repository_that_is_whole(world: World) -> Non
     assert world.tip() == commit
 
 
-@pytest.mark.long
 def test_while_nobody_has_an_account_this_machine_pushes_without_a_token(tmp_path: Path) -> None:
     repository = make_repository(tmp_path / "small", bare=True)
     with Served(repository, tmp_path / "home") as served:

@@ -11,6 +11,8 @@ import pytest
 from tests.pushing import Clone
 from tests.served import LIST, PAGE, Served, git, make_project, wait_for
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
@@ -64,7 +66,6 @@ def test_the_server_lists_versions(served: Served) -> None:
     assert (found["commit"], found["subject"]) == (commit, "Add listed")
 
 
-@pytest.mark.long
 def test_a_restart_knows_version_and_publications(served: Served) -> None:
     change(served, "kept")
     before = served.status()

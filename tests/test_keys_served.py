@@ -13,6 +13,8 @@ import pytest
 from tests.served import Served, git
 from tests.small_project import FILES, write_project
 
+pytestmark = pytest.mark.long
+
 MACHINES = FILES | {
     "channels/machines.yaml": ("name: Machines\nbasePath: /machines\nauthentication: API Key\n"),
     "functions/ping.yaml": "steps:\n  - return: { value: pong }\n",

@@ -40,6 +40,7 @@ print(int(sys.argv[2]) - Killed.left)
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_a_migrator_killed_at_any_statement_leaves_the_old_tables_or_the_new(
     database: Path,

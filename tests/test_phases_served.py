@@ -20,6 +20,8 @@ from tests.migrating import query
 from tests.served import Served, git, wait_for
 from tests.small_project import FILES, write_project
 
+pytestmark = pytest.mark.long
+
 KILLS = 6
 NOTES = FILES["tables/notes.yaml"]
 RENAMED = {
@@ -144,7 +146,6 @@ def test_no_request_of_16_clients_fails_while_a_column_is_renamed(place: Place) 
     assert place.sql("SELECT count(*) FROM notes WHERE name = 'x'") == [(seen[201],)]
 
 
-@pytest.mark.long
 def test_a_dropped_column_comes_back_with_its_values(place: Place) -> None:
     mood = with_columns("mood: { type: string, nullable: true, maxLength: 9 }")
     place.publish({**mood, "tables/empty.yaml": NOTES})
@@ -169,7 +170,6 @@ def test_a_dropped_column_comes_back_with_its_values(place: Place) -> None:
     wait_for(lambda: "Hidden" not in place.conditions())
 
 
-@pytest.mark.long
 def test_what_is_hidden_is_deleted_by_command(place: Place) -> None:
     place.publish(
         {**with_columns("mood: { type: string, default: good }"), "tables/empty.yaml": NOTES}
@@ -191,7 +191,6 @@ def test_what_is_hidden_is_deleted_by_command(place: Place) -> None:
     assert place.commands.run(*at, "--dry-run").stdout == "nothing is hidden\n"
 
 
-@pytest.mark.long
 def test_rows_of_the_release_before_stall_the_narrowing_and_not_the_release(place: Place) -> None:
     hashing = FILES["functions/slow.yaml"].partition("steps:\n")[2].partition("  - return")[0]
     slow = FILES["functions/add.yaml"].replace("steps:\n", f"steps:\n{hashing}")
@@ -217,7 +216,6 @@ def test_rows_of_the_release_before_stall_the_narrowing_and_not_the_release(plac
         live.execute("INSERT INTO notes (title) VALUES ('much too long')")
 
 
-@pytest.mark.long
 def test_a_server_killed_while_names_change_starts_with_a_release_that_fits(place: Place) -> None:
     for number in range(KILLS):
         place.add(f"note {number}")

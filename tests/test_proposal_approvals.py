@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.proposing import REVIEWED, Asking, commit_alone, propose, world
 from tests.pushing import Clone, World
 from tests.served import git
+
+pytestmark = pytest.mark.long
 
 __all__ = ["world"]
 

@@ -21,6 +21,7 @@ from tests.served import Served, git, wait_for
 __all__ = ["origin", "serve"]
 
 
+@pytest.mark.long
 def test_a_push_elsewhere_goes_live_here(origin: Origin, serve: Callable[..., Served]) -> None:
     served = serve(*QUICK)
     served.live()
@@ -37,6 +38,7 @@ def test_a_push_elsewhere_goes_live_here(origin: Origin, serve: Callable[..., Se
     assert not (state / "mirror/hooks").exists()
 
 
+@pytest.mark.long
 def test_reconcile_looks_at_once(origin: Origin, serve: Callable[..., Served]) -> None:
     served = serve(*SLOW)
     served.live()

@@ -167,6 +167,7 @@ def refuse_nobody() -> None:
                 assert not is_same_user(end)
 
 
+@pytest.mark.long
 def test_without_a_running_server_it_just_starts(tmp_path: Path) -> None:
     repository = make_repository(tmp_path / "small")
     with Served(repository, tmp_path / "home", "--replace") as served:

@@ -20,6 +20,8 @@ from tests.small_project import FILES, hello
 from tests.test_cli_proposals import Terminal
 from tests.test_replay import request
 
+pytestmark = pytest.mark.long
+
 MARKUP = "<b>hello</b>"
 FULL = {
     "endpoints/hello.yaml": FILES["endpoints/hello.yaml"] + "history: full\n",

@@ -12,6 +12,8 @@ from tests.reviewing import Reviewing
 from tests.served import git
 from tests.small_project import FILES, hello, write_project
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reviewing]:

@@ -13,6 +13,8 @@ from tests.pushing import Clone, World
 from tests.served import git
 from tests.small_project import FILES, hello
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:

@@ -32,6 +32,7 @@ def test_a_commit_is_live_and_answers_name_it(served: Served) -> None:
     assert [one["outcome"] for one in status["publications"]] == ["live"] * 10
 
 
+@pytest.mark.long
 def test_no_request_fails_while_commits_go_live(served: Served) -> None:
     headers, done = served.sign_up(), threading.Event()
     seen: list[tuple[int, str]] = []
@@ -72,6 +73,7 @@ def test_a_mistake_keeps_the_last_good_release_and_says_where_it_is(served: Serv
     assert served.api.get("/api/me").headers["x-release"] == good.partition(":")[2][:12]
 
 
+@pytest.mark.long
 def test_a_refused_publication_has_the_title_of_its_commit(served: Served) -> None:
     served.edit(LIST, "vars.notes", "vars.nots")
     bad = served.commit("Rename the notes")

@@ -16,6 +16,8 @@ from bbops.database.place import PostgresPlace, name_database
 from bbops.database.postgres.opened import drop_schema
 from tests.served import Served, make_project, wait_for
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def served(schema: PostgresPlace, tmp_path: Path) -> Iterator[Served]:
@@ -80,7 +82,6 @@ def ask_until(
                 failures.append((reply.status_code, reply.text))
 
 
-@pytest.mark.long
 def test_what_would_be_lost_waits_and_commands_find_the_data(
     served: Served, schema: PostgresPlace
 ) -> None:
@@ -97,7 +98,6 @@ def test_what_would_be_lost_waits_and_commands_find_the_data(
     assert seeded.stdout == "no table has seed rows\n"
 
 
-@pytest.mark.long
 def test_people_are_in_a_schema_beside_it_and_commands_find_them(
     served: Served, schema: PostgresPlace
 ) -> None:
@@ -117,7 +117,6 @@ def by_hand(schema: PostgresPlace, sql: str) -> None:
         connection.execute(sql.encode())
 
 
-@pytest.mark.long
 def test_a_server_that_is_not_there_is_said_without_its_password(tmp_path: Path) -> None:
     repository = make_project(tmp_path / "shop")
     url = "postgresql://ada:hunter2@127.0.0.1:1/shop"

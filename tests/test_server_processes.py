@@ -91,6 +91,14 @@ def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Running]:
     running.close()
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server for tests that leave it as it was."""
+    running = Running(tmp_path_factory.mktemp("shared"), 1)
+    yield running
+    running.close()
+
+
 def get(url: str, timeout: float = 10) -> httpx.Response:
     return httpx.get(url, timeout=timeout, trust_env=False)
 
@@ -120,21 +128,21 @@ def wait_until_gone(pids: list[int], seconds: float = 10) -> None:
     assert not any(map(is_alive, pids))
 
 
-def test_routes_answer_with_the_release_and_reach_the_database(server: Running) -> None:
-    answer = get(f"{server.url}/hello")
+def test_routes_answer_with_the_release_and_reach_the_database(shared: Running) -> None:
+    answer = get(f"{shared.url}/hello")
     assert answer.json() == {"text": "hello", "version": 1}
     assert answer.headers["x-release"] == "r0"
     assert "server" not in answer.headers
-    added = httpx.post(f"{server.url}/notes", json={"title": "one"}, trust_env=False)
+    added = httpx.post(f"{shared.url}/notes", json={"title": "one"}, trust_env=False)
     assert added.status_code == 201
-    assert [one["title"] for one in get(f"{server.url}/notes").json()] == ["one"]
+    assert [one["title"] for one in get(f"{shared.url}/notes").json()] == ["one"]
 
 
-def test_health_and_readiness_are_litestars(server: Running) -> None:
-    assert get(f"{server.url}/~health").json() == {"status": "ok"}
-    ready = get(f"{server.url}/~ready").json()
+def test_health_and_readiness_are_litestars(shared: Running) -> None:
+    assert get(f"{shared.url}/~health").json() == {"status": "ok"}
+    ready = get(f"{shared.url}/~ready").json()
     assert ready == {"status": "ready", "release": "r0", "project": "small"}
-    assert get(f"{server.url}/~nothing").status_code == 404
+    assert get(f"{shared.url}/~nothing").status_code == 404
 
 
 @pytest.mark.parametrize("server", [2], indirect=True)
@@ -194,10 +202,10 @@ def test_a_killed_build_process_is_replaced(server: Running) -> None:
     assert published["release"] == "r1"
 
 
-def test_a_broken_project_is_an_answer_and_the_last_release_serves_on(server: Running) -> None:
-    said = server.publish({"functions/hello.yaml": "steps:\n  - retrun: {}\n"})
+def test_a_broken_project_is_an_answer_and_the_last_release_serves_on(shared: Running) -> None:
+    said = shared.publish({"functions/hello.yaml": "steps:\n  - retrun: {}\n"})
     assert "functions/hello.yaml" in said["error"]
-    assert get(f"{server.url}/hello").status_code == 200
+    assert get(f"{shared.url}/hello").status_code == 200
 
 
 @pytest.mark.long
@@ -229,23 +237,23 @@ def test_children_leave_when_the_parent_is_killed(server: Running) -> None:
 
 
 @pytest.mark.long
-def test_signals_meant_for_the_parent_do_not_end_a_child(server: Running) -> None:
-    os.kill(server.data_pids[0], signal.SIGTERM)
-    os.kill(server.data_pids[0], signal.SIGINT)
+def test_signals_meant_for_the_parent_do_not_end_a_child(shared: Running) -> None:
+    os.kill(shared.data_pids[0], signal.SIGTERM)
+    os.kill(shared.data_pids[0], signal.SIGINT)
     time.sleep(0.2)
-    assert is_alive(server.data_pids[0])
-    assert get(f"{server.url}/hello").status_code == 200
+    assert is_alive(shared.data_pids[0])
+    assert get(f"{shared.url}/hello").status_code == 200
 
 
-def test_the_control_plane_answers_on_its_own_port(server: Running) -> None:
-    listed = get(f"{server.control}/api/projects").json()
+def test_the_control_plane_answers_on_its_own_port(shared: Running) -> None:
+    listed = get(f"{shared.control}/api/projects").json()
     assert [one["name"] for one in listed] == ["small"]
 
 
-def test_no_secret_is_in_the_environment_or_arguments_of_a_child(server: Running) -> None:
-    env = (server.state / "env.json").read_text()
+def test_no_secret_is_in_the_environment_or_arguments_of_a_child(shared: Running) -> None:
+    env = (shared.state / "env.json").read_text()
     assert "SECRET" in env
-    for pid in server.children():
+    for pid in shared.children():
         told = Path(f"/proc/{pid}/environ").read_bytes() + Path(f"/proc/{pid}/cmdline").read_bytes()
         assert b"SECRET=" not in told
 
@@ -263,23 +271,23 @@ def send_raw(url: str, *pieces: bytes) -> bytes:
     return answer
 
 
-def test_a_head_without_end_is_cut_off(server: Running) -> None:
+def test_a_head_without_end_is_cut_off(shared: Running) -> None:
     with contextlib.suppress(ConnectionError):  # it may be reset while it still sends
         pieces = [b"GET /hello HTTP/1.1\r\nhost: a\r\nx: "] + [b"a" * 65_536] * 8
-        assert send_raw(server.url, *pieces).startswith(b"HTTP/1.1 431 ")
-    assert get(f"{server.url}/hello").status_code == 200
+        assert send_raw(shared.url, *pieces).startswith(b"HTTP/1.1 431 ")
+    assert get(f"{shared.url}/hello").status_code == 200
 
 
 @pytest.mark.long
-def test_a_long_body_after_a_head_is_not_taken_for_one(server: Running) -> None:
+def test_a_long_body_after_a_head_is_not_taken_for_one(shared: Running) -> None:
     body = b'{"title":"a","more":"' + b"a" * 600_000 + b'"}'
     head = b"POST /notes HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n" % len(body)
     pieces = [head, b"connection: close\r\n\r\n", body[:300_000], body[300_000:]]
-    assert send_raw(server.url, *pieces).startswith(b"HTTP/1.1 201 ")
+    assert send_raw(shared.url, *pieces).startswith(b"HTTP/1.1 201 ")
 
 
-def test_two_host_headers_are_refused(server: Running) -> None:
-    answer = send_raw(server.url, b"GET /hello HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n")
+def test_two_host_headers_are_refused(shared: Running) -> None:
+    answer = send_raw(shared.url, b"GET /hello HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 400 ")
     assert b"expected one Host header, found 2" in answer
 

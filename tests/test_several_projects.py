@@ -21,6 +21,8 @@ from tests.served import Served, environment, git, wait_for
 from tests.several import TWO, YAML, Several, folder, make, serve
 from tests.small_project import hello, write_project
 
+pytestmark = pytest.mark.long
+
 __all__ = ["folder", "serve"]
 
 THREE = f"{TWO}  three: {{ repository: ./three, pathPrefix: /three }}\n"
@@ -100,7 +102,6 @@ def test_projects_come_move_and_go_without_dropping_a_request(
     assert (served.state / "projects/three/data.sqlite").exists()
 
 
-@pytest.mark.long
 def test_what_is_under_way_when_a_project_goes_is_answered(serve: Callable[..., Several]) -> None:
     served, answers = serve(), list[httpx.Response]()
     asking = threading.Thread(
@@ -144,7 +145,6 @@ def test_a_file_with_mistakes_changes_nothing_and_is_shown_everywhere(
     assert served.bbops("status").returncode == 0
 
 
-@pytest.mark.long
 def test_what_needs_a_restart_is_said(serve: Callable[..., Several]) -> None:
     served = serve()
     served.change(f"workers: 2\n{TWO}")
@@ -161,7 +161,6 @@ def silent_server() -> Iterator[int]:
         yield server.getsockname()[1]
 
 
-@pytest.mark.long
 def test_a_broken_repository_hinders_no_other_project(serve: Callable[..., Several]) -> None:
     with silent_server() as port:
         broken = (
@@ -181,7 +180,6 @@ def test_a_broken_repository_hinders_no_other_project(serve: Callable[..., Sever
         assert served.ask("/gone/hello").status_code == 200
 
 
-@pytest.mark.long
 def test_another_branch_or_repository_is_followed_while_the_last_release_serves_on(
     serve: Callable[..., Several], folder: Path
 ) -> None:
@@ -203,7 +201,6 @@ def test_another_branch_or_repository_is_followed_while_the_last_release_serves_
     assert set(seen) == {200}
 
 
-@pytest.mark.long
 def test_secrets_are_of_one_project_and_not_from_the_environment(
     serve: Callable[..., Several], folder: Path
 ) -> None:
@@ -233,7 +230,6 @@ def test_secrets_are_of_one_project_and_not_from_the_environment(
     assert served.told("two")["release"] is None
 
 
-@pytest.mark.long
 def test_commands_ask_about_one_of_several(serve: Callable[..., Several]) -> None:
     served = serve()
     served.ask("/one/hello")
@@ -256,7 +252,6 @@ def data_pids(served: Several) -> list[int]:
     return [int(pid) for pid in found]
 
 
-@pytest.mark.long
 def test_every_process_serves_every_project_and_so_does_one_that_takes_its_place(
     serve: Callable[..., Several],
 ) -> None:
@@ -281,7 +276,6 @@ def test_every_process_serves_every_project_and_so_does_one_that_takes_its_place
         assert versions == (2, 1, 1)
 
 
-@pytest.mark.long
 def test_a_restart_serves_every_project_again_though_its_repository_is_gone(
     serve: Callable[..., Several], folder: Path
 ) -> None:
@@ -294,7 +288,6 @@ def test_a_restart_serves_every_project_again_though_its_repository_is_gone(
     assert served.ask("/one/hello").status_code == 200
 
 
-@pytest.mark.long
 def test_a_signal_makes_it_read_the_file_at_once(serve: Callable[..., Several]) -> None:
     served = serve()
     served.file.write_text(THREE)
@@ -302,7 +295,6 @@ def test_a_signal_makes_it_read_the_file_at_once(serve: Callable[..., Several]) 
     assert served.until("applied")["added"] == ["three"]
 
 
-@pytest.mark.long
 def test_a_proxy_that_is_known_says_who_asks(serve: Callable[..., Several], folder: Path) -> None:
     (folder / "one/functions/hello.yaml").write_text(
         "steps:\n  - return: { value: '${ request.ip }' }\n"
@@ -343,7 +335,6 @@ def test_options_of_one_project_belong_into_the_file(folder: Path) -> None:
     assert "say 'branch' in 'server.yaml'" in done.stderr
 
 
-@pytest.mark.long
 def test_one_project_may_have_several_processes(folder: Path, tmp_path: Path) -> None:
     with Served(folder / "one", tmp_path / "home", "--workers", "3") as served:
         served.live()

@@ -53,6 +53,7 @@ def test_many_clients_get_exactly_the_limit_through_two_processes(server: Runnin
     assert ask_all(server.url, 4 * LIMIT) == {200: LIMIT, 429: 3 * LIMIT}
 
 
+@pytest.mark.long
 def test_a_process_that_is_replaced_goes_on_with_its_count(server: Running) -> None:
     begin_in_a_fresh_minute()
     assert ask_all(server.url, LIMIT - 10) == {200: LIMIT - 10}

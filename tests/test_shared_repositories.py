@@ -14,6 +14,8 @@ from tests.one_repository import BRANCHES, PATHS, SHARED, OneRepository
 from tests.served import git, wait_for
 from tests.small_project import hello
 
+pytestmark = pytest.mark.long
+
 RESTARTS = int(os.environ.get("BBOPS_RESTARTS", "10"))
 
 
@@ -109,7 +111,6 @@ def old_tags(at: OneRepository) -> list[str]:
     return at.tags("shop")
 
 
-@pytest.mark.long
 def test_old_tags_stay_versions_of_the_project_they_were_made_for(at: OneRepository) -> None:
     at.publish("shop", 601)
     at.publish("next", 602)
@@ -132,7 +133,6 @@ def test_old_tags_stay_versions_of_the_project_they_were_made_for(at: OneReposit
     assert names(at, "shop")[0] == f"bbops/shop/v{last + 1}"
 
 
-@pytest.mark.long
 def test_restarts_and_publications_mint_one_version_for_each_change(
     at: OneRepository,
 ) -> None:
@@ -161,7 +161,6 @@ def test_restarts_and_publications_mint_one_version_for_each_change(
     assert len(every) == len(set(every))
 
 
-@pytest.mark.long
 def test_another_name_of_tags_holds_for_what_is_new(at: OneRepository) -> None:
     before = names(at, "shop")
     at.served.change(f"versionTag: live/{{project}}/v{{number}}\n{SHARED}")

@@ -18,6 +18,8 @@ from bbops_server.settings import Settings
 from tests.replacing import make_repository
 from tests.served import Served, environment
 
+pytestmark = pytest.mark.long
+
 AS_A_MANAGER = """
 import fcntl, os, sys
 count, *words = sys.argv[1:]

@@ -15,6 +15,8 @@ from tests.pushing import World, make_repository
 from tests.served import Served, git
 from tests.small_project import hello
 
+pytestmark = pytest.mark.long
+
 __all__ = ["world"]
 TASK = {"tasks/clean.yaml": "every: 1h\nfunction: hello\n"}
 WITHOUT = {"functions/said.yaml": "steps:\n  - emit: { event: hello.said }\n"}
