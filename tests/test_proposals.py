@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from typing import Any
 
 import httpx
@@ -243,14 +242,12 @@ def test_tests_that_fail_are_told_but_keep_nothing_away(world: World) -> None:
 @pytest.mark.long
 def test_a_newer_change_ends_the_tests_of_the_one_before(world: World) -> None:
     clone, asking = world.clone("developer", "copy"), Asking(world, "viewer", "copy")
-    clone.commit(slow_tests(20))
-    began = time.monotonic()
+    clone.commit(slow_tests(200))  # nobody waits so long for the newer ones
     number = propose(clone, "slow")
     assert asking.get(number)["tests"]["state"] == "running"
     clone.commit(slow_tests(2))
     propose(clone, "slow")
     assert wait_for_tests(asking, number)["passed"] == 2
-    assert time.monotonic() - began < 15
 
 
 def test_a_merge_does_not_break_a_neighbour(world: World) -> None:

@@ -14,6 +14,8 @@ import pytest
 
 from bbops.database.place import PostgresPlace, name_database
 from bbops.database.postgres.opened import drop_schema
+from tests.replacing import make_repository
+from tests.replacing import replace as replace_server
 from tests.served import Served, make_project, wait_for
 
 pytestmark = pytest.mark.long
@@ -70,6 +72,44 @@ def test_a_project_lives_in_its_schema_through_changes_and_restarts(
         assert [note["title"] for note in notes] == ["one"]
         assert restarted.serving["setup_url"]  # nobody has an account yet
         assert restarted.control.get("/api/projects").status_code == 200
+
+
+def test_a_server_is_replaced_and_loses_no_request_and_no_row(
+    schema: PostgresPlace, tmp_path: Path
+) -> None:
+    options, env = ("--schema", schema.schema, "--workers", "2"), {"DATABASE_URL": schema.url}
+    running = Served(make_repository(tmp_path / "small"), tmp_path / "home", *options, env=env)
+    running.live()
+    stop, written, failures = threading.Event(), list[str](), list[object]()
+    told = (running.api.base_url, stop, written, failures)
+    writing = threading.Thread(target=write_until, args=told)
+    writing.start()
+    try:
+        for _ in range(3):
+            running = replace_server(running, *options, env=env)
+            before = len(written)
+            wait_for(lambda before=before: failures or len(written) > before)
+        stop.set()
+        writing.join()
+        found = [title for (title,) in query(schema, "SELECT title FROM notes ORDER BY id")]
+        assert (failures, found) == ([], written)
+    finally:
+        stop.set()
+        running.stop()
+        drop_schema(control_of(schema))
+
+
+def write_until(
+    url: httpx.URL, stop: threading.Event, written: list[str], failures: list[object]
+) -> None:
+    with httpx.Client(base_url=url, timeout=60) as client:
+        while not stop.is_set():
+            title = f"note {len(written)}"
+            reply = client.post("/notes", json={"title": title})
+            if reply.status_code == 201:
+                written.append(title)
+            else:
+                failures.append((reply.status_code, reply.text))
 
 
 def ask_until(
