@@ -160,6 +160,16 @@ class Reviewing:
         await self._note("merge proposal", number)
         return done, *await self._wait(done)
 
+    async def require_unreviewed(self, commit: str, base: str) -> None:
+        """Demand that a commit on top of `base` may go live now, and that they may do that.
+
+        Raises:
+            PermissionDeniedException: it changes files of a project in which they may not.
+            BbopsError: it would not go live, or the rules of review would be looser by it.
+        """
+        await self._require(Permission.ROLL_BACK, commit)
+        await self.desk.require_unreviewed(commit, base)
+
     async def close(self, number: int) -> Proposal:
         """Close a proposal of one's own, or any where one may merge.
 

@@ -10,10 +10,6 @@ import msgspec
 from bbops.git.proposals import Proposal
 from bbops_server.forge.rules import Demands, Voices
 from bbops_server.forge.standing import Standing
-from bbops_server.forge.trials import Tests
-
-NEVER_OVER: Final = Tests("unknown", "its tests were still running then")
-"""Of tests that ended with a server, or with a proposal that was closed."""
 
 _NOTHING: Final = Standing(None, Demands("", 0), Voices((), (), ()))
 _decode = msgspec.json.Decoder(Standing).decode
@@ -32,9 +28,6 @@ def read(kept: str | None) -> Standing:
         return _NOTHING
 
 
-def end(proposal: Proposal, kept: Standing, tests: Tests | None) -> Standing:
-    """Return how a merged or closed proposal stood; `tests` are what those have said since."""
-    return replace(
-        kept, ended=proposal.state, obstacles=(f"it is {proposal.state}",),
-        tests=kept.tests and (tests or NEVER_OVER),
-    )  # fmt: skip
+def end(proposal: Proposal, kept: Standing) -> Standing:
+    """Return how a merged or closed proposal stood before that."""
+    return replace(kept, ended=proposal.state, obstacles=(f"it is {proposal.state}",))

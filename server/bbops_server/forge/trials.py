@@ -43,6 +43,8 @@ class Tests:
 
 
 RUNNING: Final = Tests("running", "its tests are running")
+NEVER_OVER: Final = Tests("unknown", "its tests were still running then")
+"""Of tests that ended with a server, or with a proposal that was closed."""
 
 
 @dataclass(frozen=True, slots=True)

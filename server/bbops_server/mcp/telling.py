@@ -81,7 +81,7 @@ def is_waiting(standing: Standing) -> bool:
         return False
     if standing.candidate.conflicts or standing.demands.refused:
         return False
-    failed = standing.is_gated and standing.tests is not None and standing.tests.is_against
+    failed = any(one.is_against for one in standing.gates)
     return not failed and not standing.voices.refused
 
 
