@@ -13,6 +13,7 @@ from bbops_server.accounts.rules import Permission
 from bbops_server.control.refusals import refuse
 from bbops_server.control.visit import Visit
 from bbops_server.forge.proposing import Proposing
+from bbops_server.forge.seen import show_to
 from bbops_server.forge.standing import Standing
 from bbops_server.githttp.asked import Refusal
 from bbops_server.githttp.publishing import Waiting
@@ -45,9 +46,22 @@ class Reviewing:
         return await self._visit.desk.ask(self.desk.forge.list, state)
 
     async def look(self, number: int) -> tuple[Proposal, Standing]:
-        """Return a proposal and how it stands. Raises: NotFoundException: there is none."""
+        """Return a proposal and what they may see of how it stands.
+
+        Raises:
+            NotFoundException: there is none.
+        """
         await self._get(number)
-        return await self.desk.look(number)
+        found, standing = await self.desk.look(number)
+        return found, show_to(standing, self._may_read)
+
+    def _may_read(self, name: str) -> bool:
+        return self._visit.may(Permission.READ_PROJECT, name)
+
+    async def compare(self, standing: Standing) -> str:
+        """Return what a proposal changes in the files that whoever asks may see."""
+        paths = self._repository.visible(self._visit.caller)
+        return await self.desk.compare(standing, paths)
 
     async def open(self, branch: str, title: str, description: str, **more: Any) -> Proposal:
         """Propose what a branch holds; arguments as of `propose`.

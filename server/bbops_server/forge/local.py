@@ -203,13 +203,13 @@ class LocalForge:
         """Return how it stood when that was kept last; None where nobody has looked."""
         return self._records.standing(self._project, number)
 
-    def compare(self, base: str, head: str, folder: str) -> str:
-        """Return what differs between two commits below a folder, at most MOST_DIFF bytes of it.
+    def compare(self, base: str, head: str, paths: Sequence[str] = ()) -> str:
+        """Return what differs between two commits, at most MOST_DIFF bytes; `paths` as in git.
 
         Raises:
             GitError: one of them cannot be read.
         """
-        found = read_patch(self._place, base, head, folder, most_bytes=MOST_DIFF)
+        found = read_patch(self._place, base, head, paths, most_bytes=MOST_DIFF)
         if len(found.encode()) < MOST_DIFF:
             return found
         whole = found.rpartition("\n")[0]

@@ -42,6 +42,7 @@ class Part:
         is_gated: whether tests that fail are in the way.
         tested: names what the tests were run for; empty where there are none.
         obstacles: what is in the way beside the rules of review.
+        folder: of the project in the repository.
     """
 
     project: str
@@ -52,6 +53,7 @@ class Part:
     is_gated: bool = False
     tested: Key = ()
     obstacles: tuple[str, ...] = ()
+    folder: str = ""
 
 
 def of_project(name: str, why: str) -> str:
@@ -127,7 +129,7 @@ class Parts:
         failed = [tests.summary] if answer["gate"] and tests and tests.is_against else []
         return Part(
             one.name, tuple(answer["diagnostics"]), answer["plan"], answer["text"], tests,
-            answer["gate"], tested, (*missing, *failed),
+            answer["gate"], tested, (*missing, *failed), one.source.path,
         )  # fmt: skip
 
     async def _test(

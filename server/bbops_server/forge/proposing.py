@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -111,14 +111,19 @@ class Proposing:
             await asyncio.to_thread(self.forge.keep, found.number, encode(told))
         return end(found, told)
 
-    async def compare(self, standing: Standing) -> str:
-        """Return what a proposal changes, as `git diff` does; empty where that cannot be said."""
+    async def compare(self, standing: Standing, paths: Sequence[str] = ()) -> str:
+        """Return what a proposal changes, as `git diff` does; empty where that cannot be said.
+
+        Args:
+            standing: how it stands.
+            paths: pathspecs of the files that may be shown; none for all.
+        """
         candidate = standing.candidate
         if candidate is None or not candidate.commit:
             return ""
         try:
             return await asyncio.to_thread(
-                self.forge.compare, candidate.base, candidate.commit, self._bench.folder
+                self.forge.compare, candidate.base, candidate.commit, paths
             )
         except GitError:  # a repository that was replaced
             return ""

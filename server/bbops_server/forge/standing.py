@@ -40,6 +40,7 @@ class Standing:
         tested: names what the tests were run for; empty where there are none.
         shares: names the plan of each project that it changes, by its name.
         others: the other projects of the repository that it changes.
+        hidden: how many more there are, which whoever looks may not read.
         ended: `merged` or `closed`: the rest is how it stood before that; empty while it is open.
     """
 
@@ -56,6 +57,7 @@ class Standing:
     shares: Mapping[str, str] = field(default_factory=dict)
     ended: str = ""
     others: tuple[Part, ...] = ()
+    hidden: int = 0
 
     @property
     def gates(self) -> tuple[Tests, ...]:
@@ -86,11 +88,6 @@ class Bench:
         """`others` are of the same repository; a merge must not break them either."""
         self._parts, self.forge = parts, forge
         self._mine, self._others = mine, others
-
-    @property
-    def folder(self) -> str:
-        """The project's, in a repository of several; empty else."""
-        return self._mine.source.path
 
     async def look(
         self, proposal: Proposal, find_eligible: FindEligible, *, wait_seconds: float = 0.0

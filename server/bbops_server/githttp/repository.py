@@ -83,6 +83,20 @@ class Repository:
         """Return those that follow a branch."""
         return tuple(one for one in self.followers if one.source.branch == branch)
 
+    def visible(self, caller: Caller) -> tuple[str, ...]:
+        """Return the pathspecs of the files that somebody may see; none where that is all.
+
+        Who may not read every project in it sees the folder of the one that was asked for.
+        """
+        hidden = {one.source.path for one in self.followers
+                  if not may(caller, Permission.READ_PROJECT, one.name)}  # fmt: skip
+        own = next(one.source.path for one in self.followers if one.name == self.name)
+        if not hidden:
+            return ()
+        root = f"{own}/" if own else ""
+        inside = sorted(path for path in hidden - {own, ""} if path.startswith(root))
+        return (f":(literal){own}" if own else ".", *(f":(exclude,literal){one}" for one in inside))
+
     def rights(self, caller: Caller) -> Rights:
         """Return what a push of somebody may do."""
         return Rights(
