@@ -24,6 +24,8 @@ from bbops_server.accounts.store import Store
 MOST_OPEN: Final = 200
 MOST_WORDS: Final = 1_000
 """What may be said of one proposal."""
+MOST_ENDED: Final = 1_000
+"""Of each project, those merged or closed last, whose standing is kept."""
 
 _LENGTHS: Final = {
     "title": TITLE_LENGTH, "description": WORDS_LENGTH, "head": 64, "state": 16, "merged": 64,
@@ -186,11 +188,15 @@ class Proposals:
             return connection.scalar(wanted)
 
     def keep_standing(self, project: str, number: int, found: str) -> None:
-        """Keep how a proposal stands, in place of what is there; the same again writes nothing."""
+        """Keep how a proposal stands, in place of what is there; the same again writes nothing.
+
+        Those of proposals that ended long ago go: see MOST_ENDED.
+        """
         if self.standing(project, number) == found:
             return
         with self._store.noting() as connection:
             _replace(connection, standings, project, number, found=found)
+            _forget_old(connection, project)
 
     def standing(self, project: str, number: int) -> str | None:
         """Return how a proposal stood when that was kept last; None where nobody has looked."""
@@ -205,6 +211,17 @@ def _replace(
     """Let a table hold this of a proposal, and nothing else."""
     connection.execute(table.delete().where(*_of(table, project, number)))
     connection.execute(table.insert().values(project=project, number=number, **values))
+
+
+def _forget_old(connection: sa.Connection, project: str) -> None:
+    """Delete how proposals stood that ended before the last MOST_ENDED of their project."""
+    known = sa.select(proposals.c.number).where(proposals.c.project == project)
+    still_open = known.where(proposals.c.state == "open")
+    newest = known.where(proposals.c.state != "open").order_by(proposals.c.changed.desc())
+    connection.execute(standings.delete().where(
+        standings.c.project == project, standings.c.number.not_in(still_open),
+        standings.c.number.not_in(newest.limit(MOST_ENDED)),
+    ))  # fmt: skip
 
 
 def _of(table: sa.Table, project: str, number: int) -> tuple[sa.ColumnElement[bool], ...]:
