@@ -56,7 +56,7 @@ def test_who_has_changed_a_proposal_does_not_approve_it() -> None:
     mine = replace(proposed(said("bob", "approved")), pushers=("bob",))
     assert obstacles(mine) == [
         "1 more approval needed",
-        "the approval of bob no longer counts: they have changed it themselves since",
+        "the approval of bob does not count: some of its commits are theirs",
     ]
     assert obstacles(replace(proposed(said("eve", "approved")), pushers=("bob",))) == []
     pair = Eligible(frozenset({"ada", "bob"}))

@@ -8,6 +8,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from bbops.git.proposals import Proposal, Review, State, Verdict, Wish
+from bbops_server.accounts.arrivals import Arrivals
 from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.people import People
 from bbops_server.accounts.proposal_tables import (
@@ -36,10 +37,14 @@ class Proposals:
     """Writes and reads proposals; each belongs to a project."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self._store, self.arrivals = store, Arrivals(store)
 
-    def add(self, project: str, wish: Wish, *, least: int = 1) -> Proposal:
+    def add(
+        self, project: str, wish: Wish, *, least: int = 1, pushers: Sequence[str] = ()
+    ) -> Proposal:
         """Keep a new proposal, whose number is the next one, and at least `least`.
+
+        Whose commits are in it beside its author's is `pushers`.
 
         Raises:
             AccountError: too many are open, or somebody is asked who cannot review it.
@@ -60,6 +65,7 @@ class Proposals:
                 "target": wish.target, "topic": wish.topic, "state": "open", "head": wish.head,
                 "merged": "", "created": now, "changed": now,
                 "ready": wish.ready is not False, "reviewers": " ".join(reviewers),
+                "pushers": " ".join(pushers),
             }  # fmt: skip
             connection.execute(proposals.insert().values(**values))
             return _read(connection, project, number)

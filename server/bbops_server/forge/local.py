@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 from bbops.errors import GitError
 from bbops.git.address import require_branch
+from bbops.git.arriving import find_between, find_new
 from bbops.git.command import failure, run
 from bbops.git.comparing import read_patch
 from bbops.git.place import Place
@@ -62,8 +64,9 @@ class LocalForge:
     def open(self, wish: Wish) -> Proposal:
         """Make a proposal."""
         title = wish.title or Store(self._place).subject(wish.head)
+        pushers = self._find_pushers(wish, wish.author)
         made = self._records.add(
-            self._project, replace(wish, title=title), least=1 + self._highest()
+            self._project, replace(wish, title=title), least=1 + self._highest(), pushers=pushers
         )
         try:
             self._show(made.number, wish.head, NOTHING)
@@ -111,10 +114,7 @@ class LocalForge:
         Who does so and is not its author is remembered: it is their work, too, then.
         """
         known = self._demand(number)
-        pushers = sorted({*known.pushers, wish.author} - {known.author})
-        if len(pushers) > MOST_PUSHERS:
-            hint = "close it, and propose the same anew"
-            raise GitError(f"proposal #{number} was changed by {MOST_PUSHERS} people", hint=hint)
+        pushers = self._find_pushers(wish, known.author, (*known.pushers, wish.author))
         self._records.check(self._project, known.author, wish.reviewers)
         self._show(number, wish.head, known.head)
         said = {"title": wish.title, "description": wish.description}
@@ -214,6 +214,36 @@ class LocalForge:
             return found
         whole = found.rpartition("\n")[0]
         return f"{whole}\n… cut at {MOST_DIFF >> 10} kB, git has the rest\n"
+
+    def note_arrivals(self, tips: Sequence[str], who: str, quarantine: Path | None = None) -> None:
+        """Remember who brings commits that no ref holds yet: they are their work, too.
+
+        Args:
+            tips: whole ids; what is new in their histories is theirs.
+            who: their e-mail address.
+            quarantine: where the objects of a push are until it is accepted.
+
+        Raises:
+            GitError: the repository cannot be read.
+        """
+        place = replace(self._place, quarantine=quarantine) if quarantine else self._place
+        self._records.arrivals.add(find_new(place, tips), who)
+
+    def note_commit(self, commit: str, who: str) -> None:
+        """Remember who made a commit here."""
+        self._records.arrivals.add([commit], who)
+
+    def _find_pushers(self, wish: Wish, author: str, known: Sequence[str] = ()) -> Sequence[str]:
+        """Return whose work is proposed beside the author's."""
+        commits = find_between(self._place, self.resolve(wish.target), wish.head)
+        found = sorted({*known, *self._records.arrivals.find(commits)} - {author})
+        if len(found) > MOST_PUSHERS:
+            raise GitError(
+                f"what is proposed is the work of {len(found)} people beside its author, at most"
+                f" {MOST_PUSHERS} may be",
+                hint="propose it in parts",
+            )
+        return found
 
     # ---- its refs
     def resolve(self, branch: str) -> str:

@@ -106,6 +106,9 @@ class ServedWorkplace:
         done = msgspec.convert(answer["done"], work.gives)
         if work.name in _NOTED:
             await self._at.note(_NOTED[work.name], _about(answer["done"]))
+            if work.name == "applying" and not bench["elsewhere"]:
+                commit, who = answer["done"]["commit"], self._at.caller.email
+                await ask(self._at.proposing().forge.note_commit, commit, who)
             self._hurry()
         return self._know_values(done)
 
