@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import httpx
 import pytest
 
 from bbops_server.accounts import arrivals
@@ -18,6 +19,7 @@ from tests.test_proposal_rules import book
 
 __all__ = ["book"]
 
+STEPS = "steps:\n  - return: { value: 1 }\n"
 MAINTAINER = "maintainer@example.com"
 
 
@@ -35,7 +37,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 def start(world: World, name: str) -> tuple[str, Asking]:
     """Push a commit by `maintainer` to a branch, and return it."""
     clone = world.clone("maintainer")
-    commit_alone(clone, {f"functions/{name}.yaml": "steps:\n  - return: { value: 1 }\n"})
+    commit_alone(clone, {f"functions/{name}.yaml": STEPS})
     assert clone.push("origin", f"HEAD:{name}").code == 0
     return git(clone.folder, "rev-parse", "HEAD"), Asking(world, "maintainer")
 
@@ -95,6 +97,21 @@ def test_who_pushes_what_others_have_pushed_already_is_no_author(world: World) -
     reviewer = Asking(world, "maintainer")
     reviewer.say(number, "approved")
     assert reviewer.get(number)["approved"] == [MAINTAINER]
+
+
+def test_what_the_server_made_is_the_work_of_who_asked_for_it(world: World) -> None:
+    commit_alone(clone := world.clone("owner"), {"functions/made.yaml": STEPS})
+    assert "live: " in clone.push().text
+    asking = Asking(world, "maintainer")
+    url = asking.url.replace("/proposals", "/rollback")
+    body = {"version": "v1", "only": ["functions/made"]}
+    made = httpx.post(url, json=body, headers=asking.headers, timeout=60).json()
+    assert asking.post(f"/{made['proposal']}/close").status_code == 200
+    theirs = world.clone("developer")
+    theirs.git("fetch", "-q", "origin", f"refs/pull/{made['proposal']}/head")
+    theirs.git("reset", "-q", "--hard", "FETCH_HEAD")
+    number = propose(theirs, "taken-over")
+    assert asking.get(number)["proposal"]["pushers"] == [MAINTAINER]
 
 
 def test_a_tag_of_a_file_is_pushed_as_before(world: World) -> None:

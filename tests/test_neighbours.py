@@ -94,6 +94,22 @@ def test_who_may_not_read_a_project_sees_nothing_of_it(world: World) -> None:
         assert "right" not in text.replace("bright", "")
 
 
+def test_files_that_conflict_are_named_to_who_may_read_them(world: World) -> None:
+    clone = world.clone("owner", "left")
+    (clone.folder / "right/functions/slow.yaml").write_text("steps:\n  - return: { value: 1 }\n")
+    clone.git("commit", "-qam", "One way")
+    number = propose(clone, "conflict")
+    clone.git("reset", "-q", "--hard", "origin/main")
+    (clone.folder / "right/functions/slow.yaml").write_text("steps:\n  - return: { value: 2 }\n")
+    clone.git("commit", "-qam", "Another way")
+    assert "live: " in clone.push().text
+    seen = Asking(world, "developer", "left").get(number)
+    assert seen["conflicts"] == ["right/functions/slow.yaml"]
+    hidden = Asking(world, "viewer", "left").ask(f"/{number}")
+    assert (hidden.json()["conflicts"], len(hidden.json()["obstacles"])) == ([], 1)
+    assert "right" not in hidden.text
+
+
 def test_tests_of_another_project_that_are_its_gate_keep_a_merge_away(world: World) -> None:
     number, owner = propose_both(world, 121), Asking(world, "owner", "left")
     before = world.version("right")

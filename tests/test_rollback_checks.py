@@ -9,9 +9,10 @@ import httpx
 import pytest
 
 from bbops_server.accounts.rules import Role
-from tests.proposing import Asking
+from tests.proposing import Asking, commit_alone, propose
 from tests.pushing import Clone, World
 from tests.small_project import FILES, endpoint, hello
+from tests.test_gate import slow_tests
 
 PROJECT = FILES["project.yaml"]
 CALL = "steps:\n  - call: { function: other }\n    as: it\n  - return: { value: '${ vars.it }' }\n"
@@ -124,7 +125,11 @@ def test_tests_that_are_a_gate_run_before(world: World) -> None:
     gate = f"{PROJECT}review: {{ maxRemovedPercent: 10 }}\ntests: {{ gate: true }}\n"
     text = hello(81)["functions/hello.yaml"].replace("text: '${ env.GREETING }', ", "")
     publish(clone, {"functions/hello.yaml": text, "tests/hello.yaml": case, "project.yaml": gate})
+    commit_alone(clone, slow_tests(20))
+    others, asking = propose(clone, "slow"), Asking(world, "maintainer")
     said = refused(world, "shop", "shop", version=before, only=["functions/hello"])
+    assert asking.get(others)["tests"]["state"] == "running"  # which are not waited for
+    assert asking.post(f"/{others}/close").status_code == 200
     assert "its tests fail: tests/hello.yaml:4: 'newest'" in said
 
 

@@ -39,6 +39,12 @@ class Arrivals:
                 connection.execute(arrivals.insert(), rows)
             _forget_old(connection)
 
+    def claim(self, commits: Sequence[str], who: str) -> None:
+        """Remember commits as somebody's that nobody has brought: they were made here."""
+        with self._store.reading() as connection:
+            known = _find(connection, commits, sa.true(), arrivals.c.commit_id)
+        self.add([one for one in commits if one not in known], who)
+
     def find(self, commits: Sequence[str]) -> frozenset[str]:
         """Return the e-mail addresses of all who brought some of these commits."""
         with self._store.reading() as connection:

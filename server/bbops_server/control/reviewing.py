@@ -13,12 +13,12 @@ from bbops_server.accounts.rules import Permission
 from bbops_server.control.refusals import refuse
 from bbops_server.control.visit import Visit
 from bbops_server.forge.proposing import Proposing
-from bbops_server.forge.seen import show_to
 from bbops_server.forge.standing import Standing
 from bbops_server.githttp.asked import Refusal
 from bbops_server.githttp.publishing import Waiting
 from bbops_server.githttp.reach import Asking
 from bbops_server.githttp.repository import Repository, find_repository, knows
+from bbops_server.githttp.seen import show_to
 
 MOST_TEXT: Final = 10_000
 _WORDS: Final = {"approved": "approve", "refused": "refuse", "commented": "comment on"}
@@ -53,10 +53,7 @@ class Reviewing:
         """
         await self._get(number)
         found, standing = await self.desk.look(number)
-        return found, show_to(standing, self._may_read)
-
-    def _may_read(self, name: str) -> bool:
-        return self._visit.may(Permission.READ_PROJECT, name)
+        return found, show_to(standing, self._repository, self._visit.caller)
 
     async def compare(self, standing: Standing) -> str:
         """Return what a proposal changes in the files that whoever asks may see."""

@@ -234,8 +234,9 @@ class LocalForge:
         self._records.arrivals.add([commit], who)
 
     def _find_pushers(self, wish: Wish, author: str, known: Sequence[str] = ()) -> Sequence[str]:
-        """Return whose work is proposed beside the author's."""
+        """Return whose work is proposed beside the author's; what nobody brought is theirs now."""
         commits = find_between(self._place, self.resolve(wish.target), wish.head)
+        self._records.arrivals.claim(commits, wish.author)
         found = sorted({*known, *self._records.arrivals.find(commits)} - {author})
         if len(found) > MOST_PUSHERS:
             raise GitError(

@@ -109,12 +109,15 @@ class Parts:
         if found or not answer["gate"]:
             return (*found, *await asyncio.to_thread(find_missing, one, answer["plan"]))
         place = str(one.at.project.state / "proposals" / commit)
-        part = await self.look(one, commit, answer, place, wait_seconds=TEST_SECONDS)
+        part = await self.look(
+            one, commit, answer, place, wait_seconds=TEST_SECONDS, is_urgent=True
+        )
         return part.obstacles or (("its tests still run",) if part.tests == RUNNING else ())
 
     async def look(
-        self, one: Served, commit: str, answer: Answer, place: str, *, wait_seconds: float
-    ) -> Part:
+        self, one: Served, commit: str, answer: Answer, place: str, *, wait_seconds: float,
+        is_urgent: bool = False,
+    ) -> Part:  # fmt: skip
         """Return what a commit would do to a project; its tests run if they have not yet.
 
         Args:
@@ -123,9 +126,12 @@ class Parts:
             answer: what `plan` has said of it.
             place: whose tests these are, as of a Trial.
             wait_seconds: for them to end.
+            is_urgent: as of a Trial.
         """
         missing = await asyncio.to_thread(find_missing, one, answer["plan"])
-        tests, tested = await self._test(one, commit, answer["tree"], place, wait_seconds)
+        tests, tested = await self._test(
+            one, commit, answer["tree"], place, wait_seconds, is_urgent=is_urgent
+        )
         failed = [tests.summary] if answer["gate"] and tests and tests.is_against else []
         return Part(
             one.name, tuple(answer["diagnostics"]), answer["plan"], answer["text"], tests,
@@ -133,8 +139,9 @@ class Parts:
         )  # fmt: skip
 
     async def _test(
-        self, one: Served, commit: str, tree: str, place: str, wait_seconds: float
-    ) -> tuple[Tests | None, Key]:
+        self, one: Served, commit: str, tree: str, place: str, wait_seconds: float, *,
+        is_urgent: bool,
+    ) -> tuple[Tests | None, Key]:  # fmt: skip
         """Return what the tests say, and what they were run for; `tree` is empty with mistakes."""
         if not tree:
             return None, ()
@@ -143,7 +150,7 @@ class Parts:
             "do": "try", "source": _source(one, commit), "state": place, "engine": one.at.engine,
             "off": off,
         }  # fmt: skip
-        trial = Trial(place, (one.name, tree, *off), asked)
+        trial = Trial(place, (one.name, tree, *off), asked, is_urgent)
         return await self._trials.look(trial, wait_seconds=wait_seconds), trial.tree
 
     def find_tests(self, place: str, tested: Key, *, ends: bool) -> Tests | None:

@@ -79,6 +79,11 @@ class Repository:
         """The branch of the project it was asked for as."""
         return next(one.source.branch for one in self.followers if one.name == self.name)
 
+    @property
+    def folder_of_main(self) -> str:
+        """The folder in it of the project it was asked for as; empty where it is at the root."""
+        return next(one.source.path for one in self.followers if one.name == self.name)
+
     def of_branch(self, branch: str) -> tuple[Follower, ...]:
         """Return those that follow a branch."""
         return tuple(one for one in self.followers if one.source.branch == branch)
@@ -90,9 +95,9 @@ class Repository:
         """
         hidden = {one.source.path for one in self.followers
                   if not may(caller, Permission.READ_PROJECT, one.name)}  # fmt: skip
-        own = next(one.source.path for one in self.followers if one.name == self.name)
         if not hidden:
             return ()
+        own = self.folder_of_main
         root = f"{own}/" if own else ""
         inside = sorted(path for path in hidden - {own, ""} if path.startswith(root))
         return (f":(literal){own}" if own else ".", *(f":(exclude,literal){one}" for one in inside))

@@ -79,10 +79,6 @@ class Served:
         """Return whether whoever asks may do something here."""
         return may(self.caller, permission, self.project)
 
-    def may_read(self, project: str) -> bool:
-        """Return whether whoever asks may read another project."""
-        return may(self.caller, Permission.READ_PROJECT, project)
-
     async def require(self, permission: Permission, *, head: str = "") -> None:
         """Raises Refused, and writes it down, where whoever asks may not do something.
 

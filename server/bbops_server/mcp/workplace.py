@@ -33,9 +33,9 @@ from bbops.mcp.workplace import (
 )
 from bbops.replay.sending import send
 from bbops_server.accounts.rules import Caller, Permission
-from bbops_server.forge.seen import show_to
 from bbops_server.forge.trials import TEST_SECONDS, Trial
 from bbops_server.githttp.publishing import Waiting
+from bbops_server.githttp.seen import show_to
 from bbops_server.live.draft_keys import make_token
 from bbops_server.live.history import find
 from bbops_server.mcp.asking import ask
@@ -280,7 +280,7 @@ class ServedWorkplace:
         await self._at.require(Permission.READ_PROJECT)
         desk = self._at.proposing()
         found, standing = await desk.look(number)
-        standing = show_to(standing, self._at.may_read)
+        standing = show_to(standing, self._at.repository(), self._at.caller)
         drafts = self._at.desk.status.drafts(self._at.project)
         preview = drafts.url_of(desk.preview_branch(number)) if drafts is not None else ""
         return tell_judged(found, standing, desk.page(number), preview)
