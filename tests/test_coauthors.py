@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
 
 import httpx
 import pytest
 
+from bbops.git.place import Place, find_repository
+from bbops.git.proposals import Wish
 from bbops_server.accounts import arrivals
 from bbops_server.accounts.arrivals import Arrivals
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.rules import Role
+from bbops_server.forge.local import LocalForge
 from tests.proposing import Asking, commit_alone, propose
 from tests.pushing import World
 from tests.served import git
-from tests.small_project import FILES
+from tests.small_project import FILES, write_project
 from tests.test_proposal_rules import book
 
 __all__ = ["book"]
@@ -131,3 +137,28 @@ def test_the_newest_arrivals_are_kept(book: Book, monkeypatch: pytest.MonkeyPatc
     assert kept.find(["c", "unknown"]) == {"bob"}
     kept.add([f"d{number}" for number in range(1_200)], "eve")
     assert kept.find(["a", "b", "c"]) == frozenset()
+
+
+def test_commits_of_another_live_branch_are_their_pushers_unless_reviewed_there(
+    tmp_path: Path,
+) -> None:
+    place, kept = make_branches(tmp_path), closing(Book.open(tmp_path))
+    staged = git(tmp_path / "work", "rev-parse", "staging")
+    with kept as found:
+        found.proposals.arrivals.add([staged], "bob")
+        wish = Wish(staged, "main", "promote", "ada")
+        made = LocalForge(place, "shop", found.proposals).open(wish)
+        assert made.pushers == ("bob",)
+        other = LocalForge(place, "shop", found.proposals, reviewed=["staging", "not-yet"])
+        assert other.open(replace(wish, topic="again")).pushers == ()
+
+
+def make_branches(folder: Path) -> Place:
+    """Return a repository whose branch `staging` is one commit before `main`."""
+    work = write_project(folder / "work")
+    git(work, "init", "-q", "-b", "main")
+    git(work, "add", "-A")
+    git(work, "commit", "-qm", "Start")
+    git(work, "checkout", "-q", "-b", "staging")
+    git(work, "commit", "-qm", "More", "--allow-empty")
+    return find_repository(work)

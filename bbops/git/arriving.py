@@ -26,9 +26,9 @@ def find_new(place: Place, tips: Sequence[str]) -> list[str]:
     return _list(place, ("--not", "--all", "--stdin"), tips)
 
 
-def find_between(place: Place, base: str, head: str) -> list[str]:
-    """Return the commits that `head` has in its history and `base` has not; raises alike."""
-    return _list(place, ("--stdin",), (head, f"^{base}"))
+def find_between(place: Place, bases: Sequence[str], head: str) -> list[str]:
+    """Return the commits that `head` has in its history and none of `bases` has; raises alike."""
+    return _list(place, ("--stdin",), (head, *(f"^{one}" for one in bases)))
 
 
 def _list(place: Place, options: Sequence[str], lines: Sequence[str]) -> list[str]:

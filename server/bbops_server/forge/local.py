@@ -51,9 +51,14 @@ class LocalForge:
     """Keeps the proposals of one project; a `bbops.git.proposals.Forge`."""
 
     def __init__(
-        self, place: Place, project: str, records: Proposals, tell: Tell = lambda _: None
-    ) -> None:
-        """`tell` hears what happens to them, in whichever thread it does."""
+        self, place: Place, project: str, records: Proposals, tell: Tell = lambda _: None,
+        reviewed: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        """`tell` hears what happens to them, in whichever thread it does.
+
+        What the branches `reviewed` hold came there by proposals, and counts as nobody's work.
+        """
+        self._reviewed = reviewed
         self._place, self._project, self._records, self._tell = place, project, records, tell
 
     @property
@@ -235,7 +240,9 @@ class LocalForge:
 
     def _find_pushers(self, wish: Wish, author: str, known: Sequence[str] = ()) -> Sequence[str]:
         """Return whose work is proposed beside the author's; what nobody brought is theirs now."""
-        commits = find_between(self._place, self.resolve(wish.target), wish.head)
+        store = Store(self._place)  # a branch that is followed need not be there yet
+        bases = filter(None, map(store.resolve, {wish.target, *self._reviewed}))
+        commits = find_between(self._place, [*bases], wish.head)
         self._records.arrivals.claim(commits, wish.author)
         found = sorted({*known, *self._records.arrivals.find(commits)} - {author})
         if len(found) > MOST_PUSHERS:

@@ -65,8 +65,9 @@ class Push:
     async def _note_arrivals(
         self, updates: Sequence[Update], rights: Rights, quarantine: str
     ) -> None:
-        """Remember whose commits these are, whoever proposes them; what is live needs nobody's."""
-        tips = [one.new for one in updates if one.new and one.branch not in rights.live]
+        """Remember whose commits these are, whoever proposes them to a branch that is live."""
+        only = rights.live if len(rights.live) == 1 else ()  # nobody proposes what it holds
+        tips = [one.new for one in updates if one.new and one.branch not in only]
         if tips:
             await asyncio.to_thread(
                 self._desk.forge.note_arrivals, tips, self._caller.email,

@@ -102,14 +102,19 @@ class Repository:
         inside = sorted(path for path in hidden - {own, ""} if path.startswith(root))
         return (f":(literal){own}" if own else ".", *(f":(exclude,literal){one}" for one in inside))
 
+    @property
+    def reviewed(self) -> frozenset[str]:
+        """The live branches that change by proposals alone."""
+        return frozenset(
+            one.source.branch for one in self.followers
+            if one.reconciler.review.get("main") == "proposals"
+        )  # fmt: skip
+
     def rights(self, caller: Caller) -> Rights:
         """Return what a push of somebody may do."""
         return Rights(
             live={one.source.branch for one in self.followers},
-            reviewed={
-                one.source.branch for one in self.followers
-                if one.reconciler.review.get("main") == "proposals"
-            },
+            reviewed=self.reviewed,
             may_publish=self.allows(caller, Permission.PUSH_MAIN),
             may_tag=self.allows(caller, Permission.PUSH_DRAFT),
             proposed=self.main_branch,

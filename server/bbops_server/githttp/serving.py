@@ -89,7 +89,9 @@ class GitHttp:
             told = _describe(happened) | {"page": desk.page(happened.proposal.number)}
             self.projects.inform(repository.main, happened.event, told)
 
-        forge = LocalForge(repository.place, mine.name, self._records, tell)
+        forge = LocalForge(
+            repository.place, mine.name, self._records, tell, sorted(repository.reviewed)
+        )
         bench = Bench(Parts(self.build, self.trials), forge, mine, others)
         drafts = self.projects.drafts(mine.name)
         desk = Proposing(
