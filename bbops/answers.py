@@ -224,11 +224,23 @@ class Replayed(msgspec.Struct, frozen=True):
     changed: tuple[ChangedAnswer, ...]
 
 
+class OtherProject(msgspec.Struct, frozen=True):
+    """What a proposal would do to another project of the repository; its files are in `folder`."""
+
+    project: str
+    folder: str
+    plan: dict[str, Any] | None
+    text: str
+    diagnostics: tuple[Finding, ...]
+    tests: Tests | None
+
+
 class Standing(msgspec.Struct, frozen=True):
     """A proposal, what merging it would do now, and what is in the way.
 
     `digest` names what it would do; `outdated` are those who approved of something else. `tests`
-    are null where there is nothing to test, `replayed` where its draft was not asked.
+    are null where there is nothing to test, `replayed` where its draft was not asked. `others` are
+    other projects that it changes, `hidden` how many more there are, which one may not read.
     """
 
     proposal: Proposal
@@ -247,6 +259,8 @@ class Standing(msgspec.Struct, frozen=True):
     tests: Tests | None = None
     diff: str = ""
     replayed: Replayed | None = None
+    others: tuple[OtherProject, ...] = ()
+    hidden: int = 0
 
 
 class RolledBack(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -141,8 +141,11 @@ class OneHistory:
     async def restore(self, version: str, only: list[str], who: str) -> dict[str, Any]:
         raise ServerError(f"there is no version '{version}'")
 
-    async def roll_back(self, version: str, only: list[str], who: str) -> dict[str, Any]:
-        raise ServerError(f"there is no version '{version}'")
+    async def put(self, restored: Mapping[str, str]) -> None:
+        pass
+
+    def require_open(self, version: str) -> None:
+        pass
 
 
 class OneFrontend:

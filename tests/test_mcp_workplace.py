@@ -35,6 +35,15 @@ def test_a_change_goes_from_a_preview_to_live(house: House) -> None:
     assert agent.call("context_get")["published"] == done["commit"]
 
 
+def test_what_an_agent_commits_is_the_work_of_its_person(house: House) -> None:
+    house.agent("maintainer").change("by-an-agent", say(9))
+    wish = {"draft": "by-an-agent", "title": "Change", "body": "Why"}
+    opened = house.agent("developer").call("apply_pull_request", **wish)
+    found = house.desk.book.proposals.get("shop", opened["number"])
+    assert found is not None
+    assert (found.author, found.pushers) == ("developer@example.com", ("maintainer@example.com",))
+
+
 def test_a_draft_answers_a_request(house: House) -> None:
     agent = house.agent()
     agent.change("answers", say(8))

@@ -18,7 +18,10 @@ from bbops.git.proposals import VERDICTS, Proposal, Review, Wish
 from bbops_server.accounts import proposals
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import AccountError
-from bbops_server.forge.rules import Demands, Eligible, count_voices, find_obstacles
+from bbops_server.forge import kept, trials
+from bbops_server.forge.parts import Part
+from bbops_server.forge.rules import Demands, Eligible, Voices, count_voices, find_obstacles
+from bbops_server.forge.standing import Standing
 from tests.postgres import DATABASES, place_of
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -53,7 +56,7 @@ def test_who_has_changed_a_proposal_does_not_approve_it() -> None:
     mine = replace(proposed(said("bob", "approved")), pushers=("bob",))
     assert obstacles(mine) == [
         "1 more approval needed",
-        "the approval of bob no longer counts: they have changed it themselves since",
+        "the approval of bob does not count: some of its commits are theirs",
     ]
     assert obstacles(replace(proposed(said("eve", "approved")), pushers=("bob",))) == []
     pair = Eligible(frozenset({"ada", "bob"}))
@@ -201,6 +204,44 @@ def test_proposals_and_words_are_bounded(book: Book, monkeypatch: pytest.MonkeyP
     book.proposals.say("shop", 1, "bob", "commented", "x" * 30_000, "")
     with pytest.raises(AccountError, match="1 reviews and comments"):
         book.proposals.say("shop", 1, "bob", "commented", "y", "")
+
+
+def test_how_ended_proposals_stood_is_kept_of_the_newest(
+    book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proposals, "MOST_ENDED", 2)
+    for number in range(1, 6):
+        book.proposals.add("shop", WISH)
+        book.proposals.keep_standing("shop", number, f"as {number}")
+    book.proposals.add("blog", WISH)
+    book.proposals.keep_standing("blog", 1, "of another project")
+    for number in (2, 5, 3, 1):  # 4 stays open; 3 and 1 ended last
+        book.proposals.change("shop", number, state="closed")
+    book.proposals.keep_standing("shop", 4, "looked at again")
+    found = [book.proposals.standing("shop", number) for number in range(1, 6)]
+    assert found == ["as 1", None, "as 3", "looked at again", None]
+    assert book.proposals.standing("blog", 1) == "of another project"
+
+
+def test_a_standing_that_is_too_long_is_kept_without_what_makes_it_so() -> None:
+    wrong = {"message": "a" * 500}
+    tests = trials.Tests("failed", "its tests fail", diagnostics=(wrong,) * 900)
+    long = Standing(
+        None, Demands("plan", 1), Voices((), (), ()), (wrong,) * 900, {"plan": "p" * 300_000},
+        "first line\n" + "t" * 300_000, tests, obstacles=("not yet",),
+    )  # fmt: skip
+    told = kept.encode(replace(long, others=(Part("right", text="t" * 300_000, tests=tests),)))
+    assert len(told) <= kept.MOST_BYTES
+    found = kept.read(told)
+    assert (found.plan, found.obstacles) == (None, ("not yet",))
+    assert found.text.startswith("first line\n")
+    assert found.text.endswith("… cut, it was too long to keep")
+    assert found.others[0].text.endswith("… cut, it was too long to keep")
+    assert (len(found.diagnostics), found.tests and len(found.tests.diagnostics)) == (20, 20)
+    small = replace(long, plan={"plan": ""}, text="", diagnostics=(), tests=None)
+    assert kept.read(kept.encode(small)) == small
+    huge = replace(long, obstacles=("x" * 300_000,), demands=Demands("p", 1, ("x" * 300_000,)))
+    assert kept.read(kept.encode(huge)).text == "how it stood was too long to keep"
 
 
 def test_a_book_from_before_proposals_gets_their_tables(tmp_path: Path) -> None:

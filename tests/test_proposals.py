@@ -101,7 +101,7 @@ def test_what_does_not_work_is_not_merged(world: World) -> None:
     clone.commit(BAD)
     number = propose(clone, "broken")
     found = Asking(world, "maintainer").get(number)
-    assert found["obstacles"] == ["the project would not work: see what is wrong"]
+    assert found["obstacles"] == ["it would not work: see what is wrong"]
     assert found["diagnostics"][0]["file"] == "functions/hello.yaml"
     done = Asking(world, "maintainer").merge(number)
     assert (done.status_code, world.tip()) == (409, before)

@@ -20,7 +20,7 @@ from bbops.console import say
 from bbops.render import one_line, printable, render
 
 if TYPE_CHECKING:
-    from bbops.answers import Finding, Proposal, Replayed, Standing
+    from bbops.answers import Finding, OtherProject, Proposal, Replayed, Standing
 
 _COLOURS = {"open": "green", "merged": "magenta", "closed": "red"}
 _VERBS = {"approved": "approved", "refused": "asked for changes", "commented": "said"}
@@ -235,10 +235,11 @@ def _lines(found: Standing, *, with_diff: bool) -> list[str]:
     title, lines = one_line(f"#{one.number} {one.title}"), [*_head(one), found.page]
     if found.preview:
         lines.append(f"preview {found.preview}")
-    lines += ["", found.text] if found.text else []
-    lines += _tell(found.diagnostics)
-    if found.tests:
-        lines += ["", found.tests.summary, *_tell(found.tests.diagnostics)]
+    lines += _part(found)
+    for beside in found.others:
+        lines += ["", f"project '{beside.project}' of this repository:"]
+        lines += _part(beside, beside.folder)
+    lines += _hidden(found.hidden)
     lines += ["", found.diff.rstrip("\n")] if with_diff and found.diff else []
     lines += ["", *_replayed(found.replayed)] if found.replayed else []
     if one.state == "open":
@@ -263,8 +264,21 @@ def _replayed(found: Replayed) -> list[str]:
     return lines
 
 
-def _tell(found: Sequence[Finding]) -> list[str]:
-    told = render([each.diagnostic() for each in found], "text")
+def _part(found: Standing | OtherProject, folder: str = "") -> list[str]:
+    lines = ["", found.text] if found.text else []
+    lines += _tell(found.diagnostics, folder)
+    if found.tests:
+        lines += ["", found.tests.summary, *_tell(found.tests.diagnostics, folder)]
+    return lines
+
+
+def _hidden(count: int) -> list[str]:
+    more = "1 more project" if count == 1 else f"{count} more projects"
+    return ["", f"it changes {more} of this repository that you may not read"] if count else []
+
+
+def _tell(found: Sequence[Finding], folder: str = "") -> list[str]:
+    told = render([each.diagnostic() for each in found], "text", folder=folder)
     return ["", told] if told else []
 
 

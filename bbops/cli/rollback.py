@@ -51,8 +51,8 @@ def command(
 
     It is made on the branch that is checked out here; push or propose it like any other. The server
     makes it without a clone: with --propose as a proposal, with --now on the live branch itself,
-    whatever its rules say, and the audit log says who did. History only grows, so going forward
-    again is another rollback.
+    without a review, if the commit would go live and loosens no rule of review; the audit log says
+    who did. History only grows, so going forward again is another rollback.
 
     It says first what that changes. Tables follow as with any commit: a column that was dropped
     comes back with its values while they are only hidden, a new one is hidden with its values; what

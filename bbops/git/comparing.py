@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from bbops.errors import GitError
@@ -16,7 +17,7 @@ _OPTIONS: Final = (
 
 
 def read_patch(
-    place: Place, base: str, head: str, folder: str = "", *, most_bytes: int = MOST_BYTES
+    place: Place, base: str, head: str, paths: Sequence[str] = (), *, most_bytes: int = MOST_BYTES
 ) -> str:
     """Return the difference of two commits or trees, at most its first `most_bytes`.
 
@@ -24,16 +25,14 @@ def read_patch(
         place: the repository.
         base: what was before.
         head: what came after.
-        folder: of the project, from the repository's root; empty for all files.
+        paths: pathspecs from the repository's root; none for all files.
         most_bytes: of the answer; what is longer is cut in the middle of a line.
 
     Raises:
         GitError: one of them cannot be read.
     """
-    paths = ("--", folder) if folder else ()
-    answer = run(
-        place, ("diff-tree", *_OPTIONS, base, head, *paths), limits=Limits(output_bytes=most_bytes)
-    )
+    arguments = ("diff-tree", *_OPTIONS, base, head, "--", *paths)
+    answer = run(place, arguments, limits=Limits(output_bytes=most_bytes))
     if (answer.status or answer.ended) and len(answer.output) < most_bytes:
         raise GitError("the two cannot be compared")
     return answer.output[:most_bytes].decode(errors="replace")

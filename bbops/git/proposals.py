@@ -49,7 +49,8 @@ class Proposal:
         reviews: all that was said of it, the oldest first.
         ready: whether its author wants it to be merged.
         reviewers: the e-mail addresses of those who are asked for a review.
-        pushers: those of others than the author who have changed what is proposed.
+        pushers: those of others than the author whose work is in what is proposed: they pushed
+            some of its commits, or have proposed it again.
     """
 
     number: int

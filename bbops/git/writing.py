@@ -110,7 +110,8 @@ def put_folder(place: Place, commit: str, folder: str, source: str) -> str:
         _demand(_run(aside, gone, work_tree=Path(temporary)), "rm")
         if _run(place, ("cat-file", "-e", f"{source}:{folder}")).status == 0:
             put = ("read-tree", f"--prefix={folder}/", f"{source}:{folder}")
-            _demand(_run(aside, put), "read-tree")
+            # it touches no file, but wants a work tree also where the repository is bare
+            _demand(_run(aside, put, work_tree=Path(temporary)), "read-tree")
         return _demand(_run(aside, ("write-tree",)), "write-tree")
 
 

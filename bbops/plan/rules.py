@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from bbops.names import env_name
 from bbops.plan.finding import Finding, finding
 from bbops.project import Resource
-from bbops.resources.project import Cookie, Project, VerifyingKey
+from bbops.resources.project import Cookie, Project, Review, VerifyingKey
 
 _SAME_SITE = ("Strict", "Lax", "None")
 """From the strictest."""
 
 Settings = Resource[Project]
+
+Loosened = tuple[str, tuple[str, ...]]
+"""What is looser, and the path in project.yaml that says so."""
 
 
 def find_loosened_rules(base: Settings, head: Settings) -> Iterator[Finding]:
@@ -20,8 +23,15 @@ def find_loosened_rules(base: Settings, head: Settings) -> Iterator[Finding]:
     yield from _secrets(base, head)
     yield from _cookies(base, head)
     yield from _keys(base, head)
-    for message, path in _review(base.model, head.model):
+    for message, path in find_loosened_review(base.model, head.model):
         yield finding("review-loosened", "review", message, head.place(*path))
+
+
+def find_loosened_review(base: Project, head: Project) -> Iterator[Loosened]:
+    """Yield how changes would need less of a review, or no passing tests."""
+    yield from compare_reviews(base.review, head.review)
+    if base.tests.gate and not head.tests.gate:
+        yield "tests no longer keep a commit from being published", ("tests", "gate")
 
 
 def _secrets(base: Settings, head: Settings) -> Iterator[Finding]:
@@ -70,8 +80,8 @@ def _source(key: VerifyingKey) -> str:
     return f"'{key.jwks_url}'" if key.jwks_url else f"the key in env '{env_name(key.key or '')}'"
 
 
-def _review(base: Project, head: Project) -> Iterator[tuple[str, tuple[str, ...]]]:
-    old, new = base.review, head.review
+def compare_reviews(old: Review, new: Review) -> Iterator[Loosened]:
+    """Yield how `review:` asks for less than it did."""
     if (old.main, new.main) == ("proposals", "direct"):
         yield "people may push to main directly", ("review", "main")
     if new.approvals < old.approvals:
@@ -86,5 +96,3 @@ def _review(base: Project, head: Project) -> Iterator[tuple[str, tuple[str, ...]
         yield message, ("review", "maxRemovedPercent")
     if (old.agents, new.agents) == ("propose", "merge"):
         yield "agents may merge", ("review", "agents")
-    if base.tests.gate and not head.tests.gate:
-        yield "tests no longer keep a commit from being published", ("tests", "gate")

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from bbops.answers import Publication, RolledBack
 from bbops.remote.connection import Connection
+
+SECONDS: Final = 300.0
+"""To go back: the commit is checked before, and tested where that is a gate."""
 
 
 class Publications(Connection):
@@ -33,7 +38,7 @@ class Publications(Connection):
             ServerError: also when there is no such version, or nothing would change.
         """
         body = {"version": version, "only": only, "now": now}
-        return self._read(self._ask_about("POST", name, "rollback", body), RolledBack)
+        return self._read(self._ask_about("POST", name, "rollback", body, SECONDS), RolledBack)
 
     def publications(self, name: str, limit: int) -> list[Publication]:
         """Return a project's newest attempts to go live. Raises as `status`."""

@@ -121,7 +121,7 @@ class Bench:
         Raises:
             GitError: they cannot be read.
         """
-        return read_patch(self.store.place, base, head, self.folder)
+        return read_patch(self.store.place, base, head, [self.folder] if self.folder else [])
 
     # ---- what is in them
     def tree(self, commit: str) -> GitTree:

@@ -57,3 +57,10 @@ standings = sa.Table(
     sa.Column("found", sa.Text, nullable=False),
 )  # fmt: skip
 """How a proposal stood when it was looked at last, before it was merged or closed; as JSON."""
+
+arrivals = sa.Table(
+    "arrivals", METADATA, _text("commit_id", _COMMIT_LENGTH, is_key=True),
+    _text("who", EMAIL_LENGTH, is_key=True),
+    sa.Column("at", Moment, nullable=False, index=True),
+)  # fmt: skip
+"""Who brought which commit to a repository of this server."""

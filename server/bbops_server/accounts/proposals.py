@@ -8,6 +8,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from bbops.git.proposals import Proposal, Review, State, Verdict, Wish
+from bbops_server.accounts.arrivals import Arrivals
 from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.people import People
 from bbops_server.accounts.proposal_tables import (
@@ -24,6 +25,8 @@ from bbops_server.accounts.store import Store
 MOST_OPEN: Final = 200
 MOST_WORDS: Final = 1_000
 """What may be said of one proposal."""
+MOST_ENDED: Final = 1_000
+"""Of each project, those merged or closed last, whose standing is kept."""
 
 _LENGTHS: Final = {
     "title": TITLE_LENGTH, "description": WORDS_LENGTH, "head": 64, "state": 16, "merged": 64,
@@ -34,10 +37,14 @@ class Proposals:
     """Writes and reads proposals; each belongs to a project."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self._store, self.arrivals = store, Arrivals(store)
 
-    def add(self, project: str, wish: Wish, *, least: int = 1) -> Proposal:
+    def add(
+        self, project: str, wish: Wish, *, least: int = 1, pushers: Sequence[str] = ()
+    ) -> Proposal:
         """Keep a new proposal, whose number is the next one, and at least `least`.
+
+        Whose commits are in it beside its author's is `pushers`.
 
         Raises:
             AccountError: too many are open, or somebody is asked who cannot review it.
@@ -58,6 +65,7 @@ class Proposals:
                 "target": wish.target, "topic": wish.topic, "state": "open", "head": wish.head,
                 "merged": "", "created": now, "changed": now,
                 "ready": wish.ready is not False, "reviewers": " ".join(reviewers),
+                "pushers": " ".join(pushers),
             }  # fmt: skip
             connection.execute(proposals.insert().values(**values))
             return _read(connection, project, number)
@@ -186,11 +194,15 @@ class Proposals:
             return connection.scalar(wanted)
 
     def keep_standing(self, project: str, number: int, found: str) -> None:
-        """Keep how a proposal stands, in place of what is there; the same again writes nothing."""
+        """Keep how a proposal stands, in place of what is there; the same again writes nothing.
+
+        Those of proposals that ended long ago go: see MOST_ENDED.
+        """
         if self.standing(project, number) == found:
             return
         with self._store.noting() as connection:
             _replace(connection, standings, project, number, found=found)
+            _forget_old(connection, project)
 
     def standing(self, project: str, number: int) -> str | None:
         """Return how a proposal stood when that was kept last; None where nobody has looked."""
@@ -205,6 +217,17 @@ def _replace(
     """Let a table hold this of a proposal, and nothing else."""
     connection.execute(table.delete().where(*_of(table, project, number)))
     connection.execute(table.insert().values(project=project, number=number, **values))
+
+
+def _forget_old(connection: sa.Connection, project: str) -> None:
+    """Delete how proposals stood that ended before the last MOST_ENDED of their project."""
+    known = sa.select(proposals.c.number).where(proposals.c.project == project)
+    still_open = known.where(proposals.c.state == "open")
+    newest = known.where(proposals.c.state != "open").order_by(proposals.c.changed.desc())
+    connection.execute(standings.delete().where(
+        standings.c.project == project, standings.c.number.not_in(still_open),
+        standings.c.number.not_in(newest.limit(MOST_ENDED)),
+    ))  # fmt: skip
 
 
 def _of(table: sa.Table, project: str, number: int) -> tuple[sa.ColumnElement[bool], ...]:

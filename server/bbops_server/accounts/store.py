@@ -21,7 +21,13 @@ from bbops_server.accounts.errors import ControlAway
 from bbops_server.accounts.file import FILE, WRITES, cannot_open, open_file
 from bbops_server.accounts.grant_tables import TABLES as GRANT_TABLES
 from bbops_server.accounts.kept import require_file
-from bbops_server.accounts.proposal_tables import proposals, replays, reviews, standings
+from bbops_server.accounts.proposal_tables import (
+    arrivals,
+    proposals,
+    replays,
+    reviews,
+    standings,
+)
 from bbops_server.accounts.schema import make_schema, open_schema
 from bbops_server.accounts.tables import METADATA, audit, schema_steps
 from bbops_server.host.clock import SystemClock
@@ -55,6 +61,10 @@ def _seventh(connection: sa.Connection) -> None:
     METADATA.create_all(connection, tables=[standings])
 
 
+def _eighth(connection: sa.Connection) -> None:
+    METADATA.create_all(connection, tables=[arrivals])
+
+
 def _add_columns(connection: sa.Connection, *names: str) -> None:
     known = {one["name"] for one in sa.inspect(connection).get_columns(proposals.name)}
     for column in (proposals.c[name] for name in names):
@@ -64,7 +74,7 @@ def _add_columns(connection: sa.Connection, *names: str) -> None:
 
 
 STEPS: Final[tuple[Callable[[sa.Connection], None], ...]] = (
-    _first, _second, _third, _fourth, _fifth, _sixth, _seventh,
+    _first, _second, _third, _fourth, _fifth, _sixth, _seventh, _eighth,
 )  # fmt: skip
 """Each takes the schema one version further; a step that was published never changes."""
 

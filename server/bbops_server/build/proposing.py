@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bbops.compile.release import check
-from bbops.database.migrate import Migration
+from bbops.database.migrate import Migration, refusal
 from bbops.database.told import as_json
 from bbops.diagnostics import Diagnostic
 from bbops.plan.changes import find_resources
@@ -20,11 +20,12 @@ from bbops.plan.plan import plan
 from bbops.plan.render.text import render_text
 from bbops.plan.render.words import summary
 from bbops.plan.review import find_removal, read_rules
+from bbops.plan.rules import compare_reviews, find_loosened_review
 from bbops.project import Project
 from bbops.resources.project import Engine, Review
 from bbops.resources.table import Table
 from bbops.tree import Tree
-from bbops_server.approvals import approve, keep_waiting
+from bbops_server.approvals import approve, keep_waiting, read_approved
 from bbops_server.build.sources import Source, Sources
 from bbops_server.host.clock import SystemClock
 
@@ -72,6 +73,7 @@ def judge(
     told = {
         "diagnostics": [tell(one) for one in pair.diagnostics],
         "tree": tree_id(pair.after) if pair.then else "", "gate": _is_gated(pair),
+        "loosened": list(_find_loosened(pair, live)),
     }  # fmt: skip
     if migration is None or pair.now is None or pair.then is None:
         return told | _judge_mistakes(pair, live)
@@ -121,6 +123,24 @@ def agree(state: Path, migration: Migration, who: str) -> None:
         approve(state, migration.hash, who=who, at=SystemClock().now())
 
 
+def find_wait(state: Path, migration: Migration) -> str:
+    """Return why the tables would not follow by themselves; empty where they would."""
+    is_agreed = migration.is_waiting and migration.hash in read_approved(state)
+    return "" if is_agreed or not migration.refused else refusal(migration).message
+
+
+def _find_loosened(pair: Pair, live: Review) -> Iterator[str]:
+    """Yield how changes would need less of a review than now."""
+    if pair.then is None:
+        return
+    new = pair.then.settings.model
+    looser = (
+        find_loosened_review(pair.now.settings.model, new) if pair.now
+        else compare_reviews(live, new.review)
+    )  # fmt: skip
+    yield from (message for message, _ in looser)
+
+
 def _is_gated(pair: Pair) -> bool:
     """Return whether tests that fail keep it away: a proposal cannot do away with that itself."""
     return any(one.settings.model.tests.gate for one in (pair.now, pair.then) if one is not None)
@@ -133,7 +153,7 @@ def _judge_mistakes(pair: Pair, live: Review) -> dict[str, Any]:
         approvals = rules.destructive.approvals
         reasons.append("the project has mistakes now, so nobody can say what changes")
     trees = f"{tree_id(pair.before)} {tree_id(pair.after)}"
-    refused = ("the project would not work: see what is wrong",) if pair.then is None else ()
+    refused = ("it would not work: see what is wrong",) if pair.then is None else ()
     return {
         "digest": hashlib.sha256(trees.encode()).hexdigest(), "plan": None, "text": "",
         "approvals": approvals, "agents": rules.agents, "reasons": reasons, "refused": refused,

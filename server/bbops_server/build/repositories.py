@@ -35,7 +35,8 @@ class Repositories:
             "tag": self._sources.tag,
             "versions": self._versions,
             "frontends": self._frontends,
-            "roll back": self._sources.roll_back,
+            "restore": self._sources.restore,
+            "move": self._sources.move,
         }
 
     @property

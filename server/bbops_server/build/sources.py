@@ -145,15 +145,18 @@ class Sources:
         name = add_numbered(store.place, prefix, above, commit, subject, facts)
         return {"version": name, "commit": commit}
 
-    def roll_back(self, asked: Mapping[str, Any]) -> dict[str, str]:
-        """Make a commit that restores a version, and put it on its branch where it is to move.
+    def restore(self, asked: Mapping[str, Any]) -> dict[str, str]:
+        """Make a commit that restores a version; no branch holds it yet.
 
         Args:
             asked: `repository`, `branch` and `folder` of the project, the fields of a `version`
-                that was live in it, `only` some resources, `who` asks, and whether it `moves`.
+                that was live in it, `only` some resources, and `who` asks.
+
+        Returns:
+            The `commit`, its `base`, the `branch` it is for, and the `version`.
 
         Raises:
-            GitError: nothing would change, or the branch cannot move.
+            GitError: nothing would change.
         """
         store, branch, only = self.store(asked["repository"]), asked["branch"], asked["only"]
         head = store.resolve(branch)
@@ -164,9 +167,17 @@ class Sources:
         message = describe_restoring(version, only)
         who = Identity(asked["who"].partition("@")[0], asked["who"])
         commit = make_commit(store.place, tree, [head], message, who)
-        if asked["moves"]:
-            move_branch(store.place, branch, head, commit, f"roll back to {version.short}")
-        return {"commit": commit, "branch": branch, "version": version.short}
+        return {"commit": commit, "base": head, "branch": branch, "version": version.short}
+
+    def move(self, asked: Mapping[str, Any]) -> dict[str, str]:
+        """Move a `branch` of a `repository` from `base` to `commit`; the reflog has the `reason`.
+
+        Raises:
+            GitError: it has moved since, or its files are checked out and have changes.
+        """
+        place = self.store(asked["repository"]).place
+        move_branch(place, asked["branch"], asked["base"], asked["commit"], asked["reason"])
+        return {}
 
     def resolve(self, repository: str, branch: str) -> dict[str, Any]:
         """Return the commit of a branch, None without one, and the stamp it was read at."""

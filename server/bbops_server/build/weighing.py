@@ -15,7 +15,7 @@ from bbops.errors import ServerError
 from bbops.plan.asking import Question, make_tree
 from bbops_server.build.compiling import Compiling
 from bbops_server.build.gate import Gate
-from bbops_server.build.proposing import agree, judge, read_live_rules, read_pair
+from bbops_server.build.proposing import agree, find_wait, judge, read_live_rules, read_pair
 from bbops_server.build.sources import Sources
 from bbops_server.build.tables import TablesAtWork
 from bbops_server.build.telling import describe
@@ -51,10 +51,12 @@ class Weighing:
         found: Frame = await asyncio.to_thread(
             judge, pair, migration, describe, read_live_rules(request["review"])
         )
-        if migration is not None and request.get("digest") == found["digest"]:
-            state, who = Path(request["state"]), request["agreed_by"]
-            await asyncio.to_thread(agree, state, migration, who)
-        return found
+        if migration is None:
+            return found | {"waits": ""}
+        state = Path(request["state"])
+        if request.get("digest") == found["digest"]:
+            await asyncio.to_thread(agree, state, migration, request["agreed_by"])
+        return found | {"waits": await asyncio.to_thread(find_wait, state, migration)}
 
     async def _weigh(self, request: Frame) -> Frame:
         """Say what tables that are in no commit would do to the data."""

@@ -12,7 +12,7 @@ from bbops.git.proposals import VERDICTS, Verdict
 from bbops.render import from_json, render
 from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.rules import Permission
-from bbops_server.control.proposals import describe
+from bbops_server.control.proposals import Detail, OtherProject, describe
 from bbops_server.control.replaying import ask_again
 from bbops_server.control.reviewing import Reviewing
 from bbops_server.control.routes import form, page
@@ -108,13 +108,21 @@ async def _show(
     reviewing = Reviewing(visit, name)
     found, standing = await reviewing.look(number)
     detail = await describe(visit, reviewing, found, standing)
-    wrong = render([from_json(one) for one in detail.diagnostics], "text")
-    tested = detail.tests.diagnostics if detail.tests else ()
-    failing = render([from_json(one) for one in tested], "text")
+    parts = [{"of": one, **_render(one, one.folder)} for one in detail.others]
     return visit.page(
-        "proposal", status, project=name, one=found, detail=detail, wrong=wrong, failing=failing,
-        **{"said": "", "lines": []} | more,
+        "proposal", status, project=name, one=found, detail=detail, parts=parts,
+        **{"said": "", "lines": []} | _render(detail) | more,
     )  # fmt: skip
+
+
+def _render(detail: Detail | OtherProject, folder: str = "") -> dict[str, str]:
+    """Return what is wrong with a project and in its tests, as `bbops validate` prints it."""
+    tested = detail.tests.diagnostics if detail.tests else ()
+    found = {"wrong": detail.diagnostics, "failing": tested}
+    return {
+        name: render([from_json(dict(one)) for one in every], "text", folder=folder)
+        for name, every in found.items()
+    }
 
 
 ROUTES = (

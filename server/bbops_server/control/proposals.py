@@ -15,6 +15,7 @@ from bbops_server.control.replaying import read_kept
 from bbops_server.control.reviewing import MOST_TEXT, Reviewing
 from bbops_server.control.routes import change, read
 from bbops_server.control.visit import Here, Visit
+from bbops_server.forge.parts import Part
 from bbops_server.forge.standing import Standing
 from bbops_server.forge.trials import Tests
 
@@ -58,6 +59,20 @@ class Merging(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     head: str = ""
 
 
+class OtherProject(msgspec.Struct, frozen=True):
+    """What a proposal would do to another project of the repository; each field as in `Detail`.
+
+    `folder` is where the files are that `diagnostics` name.
+    """
+
+    project: str
+    folder: str
+    plan: dict[str, Any] | None
+    text: str
+    diagnostics: list[dict[str, Any]]
+    tests: Tests | None
+
+
 class Detail(msgspec.Struct, frozen=True):
     """A proposal and how it stands.
 
@@ -67,7 +82,8 @@ class Detail(msgspec.Struct, frozen=True):
     diff` writes of it, at most 256 kB. Of what was merged or closed, all of these say how it stood
     when it was looked at last before that. `replayed` is what its
     draft answered otherwise; null where that was not asked of this commit, or is not for whoever
-    reads this.
+    reads this. `others` are the other projects of the repository that it changes, `hidden` how many
+    more there are that whoever reads this may not read; then `diff` is of this project alone.
     """
 
     proposal: Proposal
@@ -86,6 +102,8 @@ class Detail(msgspec.Struct, frozen=True):
     tests: Tests | None
     diff: str = ""
     replayed: Replayed | None = None
+    others: list[OtherProject] = []
+    hidden: int = 0
 
 
 class Merged(msgspec.Struct, frozen=True):
@@ -168,8 +186,14 @@ async def describe(
         tuple(one.who for one in standing.voices.outdated),
         [dict(one) for one in standing.diagnostics],
         dict(standing.plan) if standing.plan else None, standing.text, standing.tests,
-        await desk.compare(standing), await read_kept(visit, name, proposal),
+        await reviewing.compare(standing), await read_kept(visit, name, proposal),
+        [_describe_part(one) for one in standing.others], standing.hidden,
     )  # fmt: skip
+
+
+def _describe_part(one: Part) -> OtherProject:
+    plan, found = dict(one.plan) if one.plan else None, [dict(each) for each in one.diagnostics]
+    return OtherProject(one.project, one.folder, plan, one.text, found, one.tests)
 
 
 ROUTES = (

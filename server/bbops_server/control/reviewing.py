@@ -18,6 +18,7 @@ from bbops_server.githttp.asked import Refusal
 from bbops_server.githttp.publishing import Waiting
 from bbops_server.githttp.reach import Asking
 from bbops_server.githttp.repository import Repository, find_repository, knows
+from bbops_server.githttp.seen import show_to
 
 MOST_TEXT: Final = 10_000
 _WORDS: Final = {"approved": "approve", "refused": "refuse", "commented": "comment on"}
@@ -45,9 +46,19 @@ class Reviewing:
         return await self._visit.desk.ask(self.desk.forge.list, state)
 
     async def look(self, number: int) -> tuple[Proposal, Standing]:
-        """Return a proposal and how it stands. Raises: NotFoundException: there is none."""
+        """Return a proposal and what they may see of how it stands.
+
+        Raises:
+            NotFoundException: there is none.
+        """
         await self._get(number)
-        return await self.desk.look(number)
+        found, standing = await self.desk.look(number)
+        return found, show_to(standing, self._repository, self._visit.caller)
+
+    async def compare(self, standing: Standing) -> str:
+        """Return what a proposal changes in the files that whoever asks may see."""
+        paths = self._repository.visible(self._visit.caller)
+        return await self.desk.compare(standing, paths)
 
     async def open(self, branch: str, title: str, description: str, **more: Any) -> Proposal:
         """Propose what a branch holds; arguments as of `propose`.
@@ -159,6 +170,16 @@ class Reviewing:
             raise refuse(error) from None
         await self._note("merge proposal", number)
         return done, *await self._wait(done)
+
+    async def require_unreviewed(self, commit: str, base: str) -> None:
+        """Demand that a commit on top of `base` may go live now, and that they may do that.
+
+        Raises:
+            PermissionDeniedException: it changes files of a project in which they may not.
+            BbopsError: it would not go live, or the rules of review would be looser by it.
+        """
+        await self._require(Permission.ROLL_BACK, commit)
+        await self.desk.require_unreviewed(commit, base)
 
     async def close(self, number: int) -> Proposal:
         """Close a proposal of one's own, or any where one may merge.

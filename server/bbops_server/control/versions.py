@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 import msgspec
-from litestar.exceptions import NotFoundException
+from litestar.exceptions import NotFoundException, PermissionDeniedException
 from litestar.params import Body, FromPath, QueryParameter
 
 from bbops.answers import RolledBack
-from bbops.errors import BbopsError
+from bbops.errors import BbopsError, ServerError
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.entrance import demand
 from bbops_server.control.refusals import refuse
@@ -107,14 +108,33 @@ async def roll_back(
         return await propose_going_back(visit, name, data)
     await demand(visit, Permission.ROLL_BACK, name)
     try:
-        found = await find_versions(visit, name).roll_back(
-            data.version, data.only, visit.caller.email
-        )
-    except BbopsError as error:
+        found = await go_back(visit, name, data)
+    except (BbopsError, PermissionDeniedException) as error:
         await visit.note("roll back", object=f"{name} {data.version}", outcome="refused")
-        raise refuse(error) from None
+        raise refuse(error) if isinstance(error, BbopsError) else error from None
     await visit.note("roll back", object=f"{name} {data.version}")
     return RolledBack(found["commit"], found["branch"], found["version"])
+
+
+async def go_back(visit: Visit, name: str, data: WayBack) -> Mapping[str, str]:
+    """Put a commit on the live branch that restores a version; return what `restore` says.
+
+    Raises:
+        BbopsError: nothing has changed, for the commit would not go live, or the rules of review
+            would be looser by it.
+        PermissionDeniedException: it changes files of a project in which they may not.
+    """
+    versions = find_versions(visit, name)
+    versions.require_open(data.version)
+    found = await versions.restore(data.version, data.only, visit.caller.email)
+    try:
+        await Reviewing(visit, name).require_unreviewed(found["commit"], found["base"])
+    except BbopsError as error:
+        hint = f"nothing has changed; 'bbops rollback {data.version} --propose' asks for a review"
+        message = f"{found['version']} cannot go live at once: {error.message}"
+        raise ServerError(message, hint=hint) from None
+    await versions.put(found)
+    return found
 
 
 async def propose_going_back(visit: Visit, name: str, data: WayBack) -> RolledBack:

@@ -12,15 +12,44 @@ from bbops_server.forge.rules import Demands, Voices
 from bbops_server.forge.standing import Standing
 from bbops_server.forge.trials import Tests
 
-NEVER_OVER: Final = Tests("unknown", "its tests were still running then")
-"""Of tests that ended with a server, or with a proposal that was closed."""
+MOST_BYTES: Final = 256 << 10
+MOST_TEXT: Final = 32 << 10
+MOST_FOUND: Final = 20
+"""Mistakes that are kept where all of them would be too long."""
 
 _NOTHING: Final = Standing(None, Demands("", 0), Voices((), (), ()))
+_TOO_LONG: Final = replace(_NOTHING, text="how it stood was too long to keep")
 _decode = msgspec.json.Decoder(Standing).decode
 
 
 def encode(standing: Standing) -> str:
-    """Return it as JSON."""
+    """Return it as JSON of at most MOST_BYTES: what is longer loses its document, then more.
+
+    What is left out says so, and the diff is in git in any case.
+    """
+    short = _shorten(standing)
+    told = (_write(one) for one in (standing, short, replace(short, obstacles=(), others=())))
+    return next((one for one in told if len(one.encode()) <= MOST_BYTES), _write(_TOO_LONG))
+
+
+def _shorten(standing: Standing) -> Standing:
+    others = (replace(one, plan=None, text=_cut(one.text), diagnostics=one.diagnostics[:MOST_FOUND],
+                      tests=_cut_tests(one.tests)) for one in standing.others)  # fmt: skip
+    return replace(
+        standing, plan=None, text=_cut(standing.text), tests=_cut_tests(standing.tests),
+        diagnostics=standing.diagnostics[:MOST_FOUND], others=tuple(others),
+    )  # fmt: skip
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}\n… cut, it was too long to keep"
+
+
+def _cut_tests(tests: Tests | None) -> Tests | None:
+    return replace(tests, diagnostics=tests.diagnostics[:MOST_FOUND]) if tests else None
+
+
+def _write(standing: Standing) -> str:
     return msgspec.json.encode(standing).decode()
 
 
@@ -32,9 +61,6 @@ def read(kept: str | None) -> Standing:
         return _NOTHING
 
 
-def end(proposal: Proposal, kept: Standing, tests: Tests | None) -> Standing:
-    """Return how a merged or closed proposal stood; `tests` are what those have said since."""
-    return replace(
-        kept, ended=proposal.state, obstacles=(f"it is {proposal.state}",),
-        tests=kept.tests and (tests or NEVER_OVER),
-    )  # fmt: skip
+def end(proposal: Proposal, kept: Standing) -> Standing:
+    """Return how a merged or closed proposal stood before that."""
+    return replace(kept, ended=proposal.state, obstacles=(f"it is {proposal.state}",))

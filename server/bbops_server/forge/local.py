@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 from bbops.errors import GitError
 from bbops.git.address import require_branch
+from bbops.git.arriving import find_between, find_new
 from bbops.git.command import failure, run
 from bbops.git.comparing import read_patch
 from bbops.git.place import Place
@@ -49,9 +51,14 @@ class LocalForge:
     """Keeps the proposals of one project; a `bbops.git.proposals.Forge`."""
 
     def __init__(
-        self, place: Place, project: str, records: Proposals, tell: Tell = lambda _: None
-    ) -> None:
-        """`tell` hears what happens to them, in whichever thread it does."""
+        self, place: Place, project: str, records: Proposals, tell: Tell = lambda _: None,
+        reviewed: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        """`tell` hears what happens to them, in whichever thread it does.
+
+        What the branches `reviewed` hold came there by proposals, and counts as nobody's work.
+        """
+        self._reviewed = reviewed
         self._place, self._project, self._records, self._tell = place, project, records, tell
 
     @property
@@ -62,8 +69,9 @@ class LocalForge:
     def open(self, wish: Wish) -> Proposal:
         """Make a proposal."""
         title = wish.title or Store(self._place).subject(wish.head)
+        pushers = self._find_pushers(wish, wish.author)
         made = self._records.add(
-            self._project, replace(wish, title=title), least=1 + self._highest()
+            self._project, replace(wish, title=title), least=1 + self._highest(), pushers=pushers
         )
         try:
             self._show(made.number, wish.head, NOTHING)
@@ -111,10 +119,7 @@ class LocalForge:
         Who does so and is not its author is remembered: it is their work, too, then.
         """
         known = self._demand(number)
-        pushers = sorted({*known.pushers, wish.author} - {known.author})
-        if len(pushers) > MOST_PUSHERS:
-            hint = "close it, and propose the same anew"
-            raise GitError(f"proposal #{number} was changed by {MOST_PUSHERS} people", hint=hint)
+        pushers = self._find_pushers(wish, known.author, (*known.pushers, wish.author))
         self._records.check(self._project, known.author, wish.reviewers)
         self._show(number, wish.head, known.head)
         said = {"title": wish.title, "description": wish.description}
@@ -203,17 +208,50 @@ class LocalForge:
         """Return how it stood when that was kept last; None where nobody has looked."""
         return self._records.standing(self._project, number)
 
-    def compare(self, base: str, head: str, folder: str) -> str:
-        """Return what differs between two commits below a folder, at most MOST_DIFF bytes of it.
+    def compare(self, base: str, head: str, paths: Sequence[str] = ()) -> str:
+        """Return what differs between two commits, at most MOST_DIFF bytes; `paths` as in git.
 
         Raises:
             GitError: one of them cannot be read.
         """
-        found = read_patch(self._place, base, head, folder, most_bytes=MOST_DIFF)
+        found = read_patch(self._place, base, head, paths, most_bytes=MOST_DIFF)
         if len(found.encode()) < MOST_DIFF:
             return found
         whole = found.rpartition("\n")[0]
         return f"{whole}\n… cut at {MOST_DIFF >> 10} kB, git has the rest\n"
+
+    def note_arrivals(self, tips: Sequence[str], who: str, quarantine: Path | None = None) -> None:
+        """Remember who brings commits that no ref holds yet: they are their work, too.
+
+        Args:
+            tips: whole ids; what is new in their histories is theirs.
+            who: their e-mail address.
+            quarantine: where the objects of a push are until it is accepted.
+
+        Raises:
+            GitError: the repository cannot be read.
+        """
+        place = replace(self._place, quarantine=quarantine) if quarantine else self._place
+        self._records.arrivals.add(find_new(place, tips), who)
+
+    def note_commit(self, commit: str, who: str) -> None:
+        """Remember who made a commit here."""
+        self._records.arrivals.add([commit], who)
+
+    def _find_pushers(self, wish: Wish, author: str, known: Sequence[str] = ()) -> Sequence[str]:
+        """Return whose work is proposed beside the author's; what nobody brought is theirs now."""
+        store = Store(self._place)  # a branch that is followed need not be there yet
+        bases = filter(None, map(store.resolve, {wish.target, *self._reviewed}))
+        commits = find_between(self._place, [*bases], wish.head)
+        self._records.arrivals.claim(commits, wish.author)
+        found = sorted({*known, *self._records.arrivals.find(commits)} - {author})
+        if len(found) > MOST_PUSHERS:
+            raise GitError(
+                f"what is proposed is the work of {len(found)} people beside its author, at most"
+                f" {MOST_PUSHERS} may be",
+                hint="propose it in parts",
+            )
+        return found
 
     # ---- its refs
     def resolve(self, branch: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from bbops.git.proposals import PREVIEW, Proposal, Wish
 from bbops_server.forge.kept import encode, end, read
 from bbops_server.forge.rules import find_missing_person
 from bbops_server.forge.standing import Bench, Standing
-from bbops_server.forge.trials import RUNNING, TEST_SECONDS
+from bbops_server.forge.trials import TEST_SECONDS
 from bbops_server.reconciler.asked import DraftSource
 
 if TYPE_CHECKING:
@@ -106,25 +106,37 @@ class Proposing:
     async def _recall(self, found: Proposal) -> Standing:
         """Return how a proposal stood that has ended, and keep what its tests say since."""
         kept = read(await asyncio.to_thread(self.forge.kept, found.number))
-        if kept.tests != RUNNING:
-            return end(found, kept, kept.tests)
-        tests = self._bench.find_tests(found, kept.tested)
-        if tests not in {None, RUNNING}:
-            told = encode(replace(kept, tests=tests))
-            await asyncio.to_thread(self.forge.keep, found.number, told)
-        return end(found, kept, tests)
+        told = self._bench.recall(found, kept)
+        if told != kept:
+            await asyncio.to_thread(self.forge.keep, found.number, encode(told))
+        return end(found, told)
 
-    async def compare(self, standing: Standing) -> str:
-        """Return what a proposal changes, as `git diff` does; empty where that cannot be said."""
+    async def compare(self, standing: Standing, paths: Sequence[str] = ()) -> str:
+        """Return what a proposal changes, as `git diff` does; empty where that cannot be said.
+
+        Args:
+            standing: how it stands.
+            paths: pathspecs of the files that may be shown; none for all.
+        """
         candidate = standing.candidate
         if candidate is None or not candidate.commit:
             return ""
         try:
             return await asyncio.to_thread(
-                self.forge.compare, candidate.base, candidate.commit, self._bench.folder
+                self.forge.compare, candidate.base, candidate.commit, paths
             )
         except GitError:  # a repository that was replaced
             return ""
+
+    async def require_unreviewed(self, commit: str, base: str) -> None:
+        """Demand that a commit on top of `base` may go live without a review.
+
+        Raises:
+            ServerError: it would not, or the rules of review would be looser by it.
+            BbopsError: that cannot be found out.
+        """
+        if refused := await self._bench.weigh_unreviewed(commit, base):
+            raise ServerError("; ".join(refused))
 
     async def merge(
         self, number: int, who: str, *, head: str = "", by_agent: bool = False

@@ -107,7 +107,7 @@ def count_voices(proposal: Proposal, digest: str, eligible: Eligible) -> Voices:
     agreed = [one for one in counted if one.verdict == "approved"]
     why = {one.who: _why_outdated(one, proposal, digest) for one in agreed}
     gone = [
-        Outdated(one.who, f"no longer counts: {_why_gone(one.who, proposal)}")
+        Outdated(one.who, _why_gone(one.who, proposal))
         for one in last.values()
         if one.verdict == "approved" and one not in counted and one.who != proposal.author
     ]
@@ -120,8 +120,8 @@ def count_voices(proposal: Proposal, digest: str, eligible: Eligible) -> Voices:
 
 def _why_gone(who: str, proposal: Proposal) -> str:
     if who in proposal.pushers:
-        return "they have changed it themselves since"
-    return "they may no longer review"
+        return "does not count: some of its commits are theirs"
+    return "no longer counts: they may no longer review"
 
 
 def _why_outdated(review: Review, proposal: Proposal, digest: str) -> str:

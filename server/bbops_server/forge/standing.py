@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from bbops.errors import BbopsError
 from bbops.git.proposals import Candidate, Forge, Proposal
-from bbops_server.accounts.features import read_features_off
+from bbops_server.forge.parts import Answer, Part, Parts, Served, of_project
 from bbops_server.forge.rules import (
     Demands,
     Eligible,
@@ -19,13 +19,8 @@ from bbops_server.forge.rules import (
     find_unready,
     join,
 )
-from bbops_server.forge.trials import Key, Tests, Trial, Trials
-from bbops_server.processes import LivingChild
-from bbops_server.reconciler.attempt import Workshop
-from bbops_server.reconciler.record import read_record
-from bbops_server.reconciler.sources import BranchSource, describe
+from bbops_server.forge.trials import NEVER_OVER, RUNNING, Key, Tests
 
-LOOK_SECONDS: Final = 120.0
 MOST_NAMED: Final = 20
 
 FindEligible = Callable[[Sequence[str]], Eligible]
@@ -44,6 +39,8 @@ class Standing:
         obstacles: what is in the way; empty when it can be merged.
         tested: names what the tests were run for; empty where there are none.
         shares: names the plan of each project that it changes, by its name.
+        others: the other projects of the repository that it changes.
+        hidden: how many more there are, which whoever looks may not read.
         ended: `merged` or `closed`: the rest is how it stood before that; empty while it is open.
     """
 
@@ -59,11 +56,19 @@ class Standing:
     tested: Key = ()
     shares: Mapping[str, str] = field(default_factory=dict)
     ended: str = ""
+    others: tuple[Part, ...] = ()
+    hidden: int = 0
+
+    @property
+    def gates(self) -> tuple[Tests, ...]:
+        """What the tests say without which it is not merged."""
+        every: tuple[Standing | Part, ...] = (self, *self.others)
+        return tuple(one.tests for one in every if one.is_gated and one.tests is not None)
 
     @property
     def waits_for_tests(self) -> bool:
         """Whether it depends on tests that still run whether it can be merged."""
-        return self.is_gated and self.tests is not None and self.tests.state == "running"
+        return any(one.state == "running" for one in self.gates)
 
     @property
     def summary(self) -> str:
@@ -74,30 +79,15 @@ class Standing:
         return f"{says}; {'it cannot be merged yet' if self.obstacles else 'it can be merged'}"
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
-    """A project that follows the repository."""
-
-    name: str
-    at: Workshop
-    source: BranchSource
-
-
 class Bench:
     """Where the proposals of one project are looked at."""
 
     def __init__(
-        self, build: LivingChild, forge: Forge, trials: Trials, mine: Served,
-        others: Sequence[Served] = (),
-    ) -> None:  # fmt: skip
+        self, parts: Parts, forge: Forge, mine: Served, others: Sequence[Served] = ()
+    ) -> None:
         """`others` are of the same repository; a merge must not break them either."""
-        self._build, self.forge, self._trials = build, forge, trials
+        self._parts, self.forge = parts, forge
         self._mine, self._others = mine, others
-
-    @property
-    def folder(self) -> str:
-        """The project's, in a repository of several; empty else."""
-        return self._mine.source.path
 
     async def look(
         self, proposal: Proposal, find_eligible: FindEligible, *, wait_seconds: float = 0.0
@@ -124,14 +114,39 @@ class Bench:
         except BbopsError as error:
             return _stuck(candidate, error.message)
 
-    def find_tests(self, proposal: Proposal, tested: Key) -> Tests | None:
-        """Return what the tests say of what was merged, None where nobody knows.
+    def recall(self, proposal: Proposal, kept: Standing) -> Standing:
+        """Return how a proposal stood before its end, with what its tests have said since.
 
         Those of a merge run to their end, those of what was closed are ended.
         """
-        if proposal.state == "closed":
-            self._trials.end(self._place(proposal))
-        return self._trials.find(self._place(proposal), tested)
+
+        def find(tests: Tests | None, project: str, tested: Key) -> Tests | None:
+            if tests != RUNNING:
+                return tests
+            place, ends = self._place(proposal, project), proposal.state == "closed"
+            return self._parts.find_tests(place, tested, ends=ends) or NEVER_OVER
+
+        others = (replace(one, tests=find(one.tests, one.project, one.tested))
+                  for one in kept.others)  # fmt: skip
+        return replace(kept, tests=find(kept.tests, "", kept.tested), others=tuple(others))
+
+    async def weigh_unreviewed(self, commit: str, base: str) -> tuple[str, ...]:
+        """Return why a commit on top of `base` may not go live without a review; empty if it may.
+
+        It keeps every rule of review that is live, and everything that a push is checked for. Its
+        tests run, and are waited for, where they are a gate.
+
+        Raises:
+            BbopsError: the repository or the data cannot be read.
+        """
+        candidate = Candidate(base, commit, commit)
+        found = [
+            of_project(one.name, why) if one is not self._mine else why
+            for one in (self._mine, *self._others)
+            if await self._is_changed(one, candidate)
+            for why in await self._parts.find_refusals(one, base, commit)
+        ]  # fmt: skip
+        return tuple(found)
 
     async def agree(self, standing: Standing, who: str) -> None:
         """Let the data lose what the plan says, as the reviewers have agreed."""
@@ -152,93 +167,43 @@ class Bench:
                 f"'{proposal.target}' has moved files that this changes, to"
                 f" {', '.join(carried[:MOST_NAMED])}: merge that branch into it",
             )  # fmt: skip
-        answer = await self._plan(self._mine, candidate)
-        own, others = _demands(answer), await self._ask_others(candidate)
-        demands = join(own, others)
-        shares = {self._mine.name: own.digest} | {name: one.digest for name, one in others.items()}
-        eligible = await asyncio.to_thread(find_eligible, list(others))
+        changed = [one for one in self._others if await self._is_changed(one, candidate)]
+        answers = {one.name: await self._plan(one, candidate) for one in (self._mine, *changed)}
+        own, *rest = map(_demands, answers.values())
+        demands = join(own, {one.name: asked for one, asked in zip(changed, rest, strict=True)})
+        eligible = await asyncio.to_thread(find_eligible, [one.name for one in changed])
         voices = count_voices(proposal, demands.digest, eligible)
-        tests: Tests | None = None
-        tested: Key = ()
-        if answer["tree"]:
-            trial = await self._prepare(proposal, candidate, answer["tree"])
-            tests, tested = await self._trials.look(trial, wait_seconds=wait_seconds), trial.tree
-        missing = await asyncio.to_thread(self._find_missing, answer["plan"])
-        obstacles = (*find_unready(proposal), *find_obstacles(demands, voices), *missing)
-        failed = [tests.summary] if answer["gate"] and tests and tests.is_against else []
+        mine, *parts = await asyncio.gather(*(
+            self._parts.look(one, candidate.commit, answers[one.name],
+                             self._place(proposal, "" if one is self._mine else one.name),
+                             wait_seconds=wait_seconds)
+            for one in (self._mine, *changed)
+        ))  # fmt: skip
+        theirs = (of_project(one.project, why) for one in parts for why in one.obstacles)
+        obstacles = (*find_unready(proposal), *find_obstacles(demands, voices), *mine.obstacles)
         return Standing(
-            candidate, demands, voices, tuple(answer["diagnostics"]), answer["plan"],
-            answer["text"], tests, answer["gate"], (*obstacles, *failed), tested, shares,
+            candidate, demands, voices, mine.diagnostics, mine.plan, mine.text, mine.tests,
+            mine.is_gated, (*obstacles, *theirs), mine.tested,
+            {name: answer["digest"] for name, answer in answers.items()}, others=tuple(parts),
         )  # fmt: skip
 
-    def _find_missing(self, plan: Mapping[str, Any] | None) -> tuple[str, ...]:
-        """Say which new values of the environment nobody has set: a merge would not go live."""
-        names = [one["name"] for one in plan["plan"]["needs"]["env"]] if plan else []
-        if not names:
-            return ()
-        asked = {"required": True, "generate": False, "default": None}
-        _, missing = self._mine.at.secrets.resolve(dict.fromkeys(names, asked))
-        project = self._mine.at.project.name
-        cure = f" --project {project}" if project else ""
-        return tuple(
-            f"env {one} has no value, and the merge would not go live:"
-            f" 'bbops env set {one}{cure}' on the server"
-            for one in missing
-        )
-
-    async def _prepare(self, proposal: Proposal, candidate: Candidate, tree: str) -> Trial:
-        """Return what is to be tested: the project as a merge would make it."""
-        at, name = self._mine.at, self._mine.name
-        source = _describe(self._mine, candidate.commit)
-        place = self._place(proposal)
-        off = await asyncio.to_thread(read_features_off, at.plane.settings)
-        asked = {"do": "try", "source": source, "state": place, "engine": at.engine, "off": off}
-        return Trial(place, (name, tree, *off), asked)
-
-    def _place(self, proposal: Proposal) -> str:
-        return str(self._mine.at.project.state / "proposals" / str(proposal.number))
+    def _place(self, proposal: Proposal, project: str) -> str:
+        """Return where tests run; `project` is empty for the proposal's own."""
+        place = self._mine.at.project.state / "proposals" / str(proposal.number)
+        return str(place / project)
 
     async def _find_carried(self, candidate: Candidate) -> tuple[str, ...]:
         """Return files of others that a merge would change unseen: rights are asked of the head."""
         return await asyncio.to_thread(self.forge.find_carried, candidate) if self._others else ()
 
-    async def _ask_others(self, candidate: Candidate) -> dict[str, Demands]:
-        """Return what the projects ask for whose files a merge would change, by their names."""
-        changed = [one for one in self._others if await self._is_changed(one, candidate)]
-        answers = {one.name: await self._plan(one, candidate) for one in changed}
-        for answer in answers.values():
-            if answer["plan"] is None:  # what is wrong with it is not shown here
-                answer["refused"] = ("it would not work; 'bbops validate' in its folder says why",)
-        return {name: _demands(answer) for name, answer in answers.items()}
-
     async def _is_changed(self, one: Served, candidate: Candidate) -> bool:
-        commits = [candidate.base, candidate.commit]
-        asked = {
-            "do": "trees", "repository": str(one.source.repository), "quarantine": "",
-            "folder": one.source.path, "commits": commits,
-        }  # fmt: skip
-        found = await self._build.ask(asked, timeout_seconds=LOOK_SECONDS)
-        return bool(found.get(commits[0]) != found.get(commits[1]))
+        return await self._parts.is_changed(one, candidate.base, candidate.commit)
 
-    async def _plan(self, one: Served, candidate: Candidate, **more: str) -> dict[str, Any]:
-        sides = {
-            "base": _describe(one, candidate.base), "source": _describe(one, candidate.commit),
-        }  # fmt: skip
-        live = await asyncio.to_thread(read_record, one.at) or {}
-        asked = {**sides, **one.at.asked_of, **more, "review": live.get("review", {})}
-        return await self._ask("propose", one.at, asked)
-
-    async def _ask(self, verb: str, at: Workshop, asked: dict[str, Any]) -> dict[str, Any]:
-        off = await asyncio.to_thread(read_features_off, at.plane.settings)
-        known = {"do": verb, "engine": at.engine, "off": off}
-        return await self._build.ask({**known, **asked}, timeout_seconds=LOOK_SECONDS)
+    async def _plan(self, one: Served, candidate: Candidate, **more: str) -> Answer:
+        return await self._parts.plan(one, candidate.base, candidate.commit, **more)
 
 
-def _describe(one: Served, commit: str) -> dict[str, Any]:
-    return dict(describe(one.source.repository, commit, one.source.branch, one.source.path)[1])
-
-
-def _demands(answer: Mapping[str, Any]) -> Demands:
+def _demands(answer: Answer) -> Demands:
     return Demands(
         answer["digest"], answer["approvals"], tuple(answer["reasons"]),
         tuple(answer["refused"]), answer["agents"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -43,6 +43,8 @@ class Tests:
 
 
 RUNNING: Final = Tests("running", "its tests are running")
+NEVER_OVER: Final = Tests("unknown", "its tests were still running then")
+"""Of tests that ended with a server, or with a proposal that was closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +55,20 @@ class Trial:
         place: whose trial it is: a newer one of the same place ends it.
         tree: what was tested already is known by this.
         asked: how the build process is asked for it.
+        is_urgent: whether it runs beside the others, where somebody waits to go back.
     """
 
     place: str
     tree: Key
     asked: Mapping[str, Any]
+    is_urgent: bool = False
 
 
 class Trials:
-    """Those of one server: one at a time runs, so that publications find the processor free."""
+    """Those of one server: one at a time runs, so that publications find the processor free.
+
+    What is urgent waits for no other.
+    """
 
     def __init__(self, build: LivingChild) -> None:
         self._build = build
@@ -113,7 +120,7 @@ class Trials:
         return task
 
     async def _run(self, trial: Trial) -> None:
-        async with self._turn:
+        async with nullcontext() if trial.is_urgent else self._turn:
             try:
                 answer = await self._build.ask(dict(trial.asked), timeout_seconds=TEST_SECONDS)
                 found = _read(answer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from bbops.errors import BbopsError, GitError
@@ -15,7 +16,7 @@ from bbops_server.githttp.checking import Check
 from bbops_server.githttp.hooks import Say, Told
 from bbops_server.githttp.publishing import Waiting
 from bbops_server.githttp.reach import Asking
-from bbops_server.githttp.refs import Update, read_target, read_updates
+from bbops_server.githttp.refs import Rights, Update, read_target, read_updates
 from bbops_server.githttp.repository import Repository
 from bbops_server.processes import LivingChild
 
@@ -42,7 +43,11 @@ class Push:
             self._asked = updates
             reach = Asking(self._build, self._repository, self._caller, Permission.PUSH_DRAFT)
             check = Check(self._build, self._repository, told.quarantine, say)
-            return await check.run(updates, self._repository.rights(self._caller), reach)
+            rights = self._repository.rights(self._caller)
+            if not await check.run(updates, rights, reach):
+                return False
+            await self._note_arrivals(updates, rights, told.quarantine)
+            return True
         if told.hook == "proc-receive":
             await self._propose(updates, _read_options(told.options), say)
             return True
@@ -56,6 +61,18 @@ class Push:
         """Yield each change that was asked for, and what became of it."""
         for one in self._asked:
             yield str(one), "done" if one.ref in self._done else "refused"
+
+    async def _note_arrivals(
+        self, updates: Sequence[Update], rights: Rights, quarantine: str
+    ) -> None:
+        """Remember whose commits these are, whoever proposes them to a branch that is live."""
+        only = rights.live if len(rights.live) == 1 else ()  # nobody proposes what it holds
+        tips = [one.new for one in updates if one.new and one.branch not in only]
+        if tips:
+            await asyncio.to_thread(
+                self._desk.forge.note_arrivals, tips, self._caller.email,
+                Path(quarantine) if quarantine else None,
+            )  # fmt: skip
 
     # ---- what becomes a proposal
     async def _propose(

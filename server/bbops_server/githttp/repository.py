@@ -79,18 +79,42 @@ class Repository:
         """The branch of the project it was asked for as."""
         return next(one.source.branch for one in self.followers if one.name == self.name)
 
+    @property
+    def folder_of_main(self) -> str:
+        """The folder in it of the project it was asked for as; empty where it is at the root."""
+        return next(one.source.path for one in self.followers if one.name == self.name)
+
     def of_branch(self, branch: str) -> tuple[Follower, ...]:
         """Return those that follow a branch."""
         return tuple(one for one in self.followers if one.source.branch == branch)
+
+    def visible(self, caller: Caller) -> tuple[str, ...]:
+        """Return the pathspecs of the files that somebody may see; none where that is all.
+
+        Who may not read every project in it sees the folder of the one that was asked for.
+        """
+        hidden = {one.source.path for one in self.followers
+                  if not may(caller, Permission.READ_PROJECT, one.name)}  # fmt: skip
+        if not hidden:
+            return ()
+        own = self.folder_of_main
+        root = f"{own}/" if own else ""
+        inside = sorted(path for path in hidden - {own, ""} if path.startswith(root))
+        return (f":(literal){own}" if own else ".", *(f":(exclude,literal){one}" for one in inside))
+
+    @property
+    def reviewed(self) -> frozenset[str]:
+        """The live branches that change by proposals alone."""
+        return frozenset(
+            one.source.branch for one in self.followers
+            if one.reconciler.review.get("main") == "proposals"
+        )  # fmt: skip
 
     def rights(self, caller: Caller) -> Rights:
         """Return what a push of somebody may do."""
         return Rights(
             live={one.source.branch for one in self.followers},
-            reviewed={
-                one.source.branch for one in self.followers
-                if one.reconciler.review.get("main") == "proposals"
-            },
+            reviewed=self.reviewed,
             may_publish=self.allows(caller, Permission.PUSH_MAIN),
             may_tag=self.allows(caller, Permission.PUSH_DRAFT),
             proposed=self.main_branch,

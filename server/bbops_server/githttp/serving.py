@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from bbops.git.environment import scrubbed_environment
 from bbops_server.accounts.proposals import Proposals
 from bbops_server.accounts.rules import Caller
+from bbops_server.forge.parts import Parts, Served
 from bbops_server.forge.proposing import Proposing
-from bbops_server.forge.standing import Bench, Served
+from bbops_server.forge.standing import Bench
 from bbops_server.forge.trials import Trials
 from bbops_server.githttp.asked import Asked
 from bbops_server.githttp.backend import MAX_BODY_BYTES, TOO_LARGE, Exchange, Line
@@ -88,8 +89,10 @@ class GitHttp:
             told = _describe(happened) | {"page": desk.page(happened.proposal.number)}
             self.projects.inform(repository.main, happened.event, told)
 
-        forge = LocalForge(repository.place, mine.name, self._records, tell)
-        bench = Bench(self.build, forge, self.trials, mine, others)
+        forge = LocalForge(
+            repository.place, mine.name, self._records, tell, sorted(repository.reviewed)
+        )
+        bench = Bench(Parts(self.build, self.trials), forge, mine, others)
         drafts = self.projects.drafts(mine.name)
         desk = Proposing(
             forge, bench, lambda path: mine.at.plane.settings.control_url + path, drafts

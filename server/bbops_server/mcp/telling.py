@@ -10,6 +10,7 @@ from bbops.git.revisions import commit_of
 from bbops.mcp.refs import ref_of
 from bbops.mcp.words import Found, Proposed
 from bbops.mcp.workplace import Attempt, Judged, Review
+from bbops_server.forge.parts import Part
 from bbops_server.forge.standing import Standing
 from bbops_server.reconciler.status import Publication, StatusBoard
 
@@ -47,17 +48,44 @@ def tell_judged(one: Proposal, standing: Standing, page: str, preview: str) -> J
         base=candidate.base if candidate and candidate.commit else "", result=result,
         preview=preview if is_open else "", waits=is_waiting(standing),
         obstacles=standing.obstacles if is_open else (),
-        summary=standing.summary if is_open else "", plan="\n".join(_plan(standing.plan)),
-        tests=standing.tests.summary if standing.tests else "",
-        diagnostics=tell_found(
-            [*standing.diagnostics, *(standing.tests.diagnostics if standing.tests else ())]
-        ),
+        summary=standing.summary if is_open else "", plan="\n".join(_plans(standing)),
+        tests="; ".join(_tests(standing)),
+        diagnostics=tell_found(_wrong_in_all(standing)),
         reviews=tuple(
             Review(each.who, each.at.isoformat(timespec="seconds"), each.verdict,
                    each.text[:_LONGEST])
             for each in one.reviews
         ),
     )  # fmt: skip
+
+
+def _plans(standing: Standing) -> Iterator[str]:
+    """Yield what the plans of all projects come to that it changes."""
+    yield from _plan(standing.plan)
+    for one in standing.others:
+        yield from (f"in project '{one.project}': {line}" for line in _plan(one.plan))
+
+
+def _tests(standing: Standing) -> Iterator[str]:
+    if standing.tests:
+        yield standing.tests.summary
+    for one in standing.others:
+        if one.tests:
+            yield f"in project '{one.project}': {one.tests.summary}"
+
+
+def _wrong_in_all(standing: Standing) -> Iterator[Mapping[str, Any]]:
+    yield from _wrong_in(standing)
+    for one in standing.others:
+        yield from _wrong_in(one)
+
+
+def _wrong_in(one: Standing | Part) -> list[Mapping[str, Any]]:
+    """Return what is wrong with a project, by files from the root of their repository."""
+    every = [*one.diagnostics, *(one.tests.diagnostics if one.tests else ())]
+    if not isinstance(one, Part) or not one.folder:
+        return every
+    return [{**each, "file": f"{one.folder}/{each['file']}"} for each in every]
 
 
 def _plan(document: Mapping[str, Any] | None) -> Iterator[str]:
@@ -81,7 +109,7 @@ def is_waiting(standing: Standing) -> bool:
         return False
     if standing.candidate.conflicts or standing.demands.refused:
         return False
-    failed = standing.is_gated and standing.tests is not None and standing.tests.is_against
+    failed = any(one.is_against for one in standing.gates)
     return not failed and not standing.voices.refused
 
 

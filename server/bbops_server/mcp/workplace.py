@@ -35,6 +35,7 @@ from bbops.replay.sending import send
 from bbops_server.accounts.rules import Caller, Permission
 from bbops_server.forge.trials import TEST_SECONDS, Trial
 from bbops_server.githttp.publishing import Waiting
+from bbops_server.githttp.seen import show_to
 from bbops_server.live.draft_keys import make_token
 from bbops_server.live.history import find
 from bbops_server.mcp.asking import ask
@@ -105,6 +106,9 @@ class ServedWorkplace:
         done = msgspec.convert(answer["done"], work.gives)
         if work.name in _NOTED:
             await self._at.note(_NOTED[work.name], _about(answer["done"]))
+            if work.name == "applying" and not bench["elsewhere"]:
+                commit, who = answer["done"]["commit"], self._at.caller.email
+                await ask(self._at.proposing().forge.note_commit, commit, who)
             self._hurry()
         return self._know_values(done)
 
@@ -276,6 +280,7 @@ class ServedWorkplace:
         await self._at.require(Permission.READ_PROJECT)
         desk = self._at.proposing()
         found, standing = await desk.look(number)
+        standing = show_to(standing, self._at.repository(), self._at.caller)
         drafts = self._at.desk.status.drafts(self._at.project)
         preview = drafts.url_of(desk.preview_branch(number)) if drafts is not None else ""
         return tell_judged(found, standing, desk.page(number), preview)

@@ -99,8 +99,12 @@ class VersionSource(Protocol):
         """Make a commit that restores a version, and that no branch holds yet."""
         ...
 
-    async def roll_back(self, version: str, only: list[str], who: str) -> dict[str, Any]:
-        """Put a commit on the branch that restores a version; return `commit` and `branch`."""
+    async def put(self, restored: Mapping[str, str]) -> None:
+        """Let the branch hold what `restore` has made."""
+        ...
+
+    def require_open(self, version: str) -> None:
+        """Demand that nothing keeps commits from going live now."""
         ...
 
 

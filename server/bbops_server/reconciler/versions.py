@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -76,26 +76,44 @@ class Versions:
             who: the e-mail address of whoever asks.
 
         Returns:
-            `commit`, the `branch` it is for, and the `version`.
+            `commit`, its `base`, the `branch` it is for, and the `version`.
 
         Raises:
             BbopsError: there is no such version, nothing would change, or the repository is not
                 here.
         """
-        return await self._restore(version, only, who, moves=False)
+        source = self._reconciler.source
+        if not isinstance(source, BranchSource):
+            raise ServerError(
+                f"the repository is kept elsewhere: {source.shown}",
+                hint=f"'bbops rollback {version}' in a clone makes the commit; push it",
+            )
+        wanted = find_version(await self._read(), version)
+        asked = {
+            "do": "restore", "repository": self._repository, "branch": source.branch,
+            "folder": source.path, "version": asdict(wanted), "only": only, "who": who,
+        }  # fmt: skip
+        return dict(await self._ask(asked))
 
-    async def roll_back(self, version: str, only: list[str], who: str) -> dict[str, Any]:
-        """Restore a version by a commit on the branch itself.
+    async def put(self, restored: Mapping[str, str]) -> None:
+        """Let the branch hold what `restore` has made, as somebody has checked that it may.
 
-        Args, Raises: as `restore`; also where nothing may go live now, so that no commit stays on
-        the branch that nobody sees live.
+        Raises:
+            BbopsError: the branch has moved since, or its files are checked out and have changes;
+                also as `require_open`.
         """
-        self._require_open(version)
-        done = await self._restore(version, only, who, moves=True)
-        self._reconciler.look()
-        return done
+        version = restored["version"]
+        self.require_open(version)
+        asked = {"do": "move", "repository": self._repository, "reason": f"roll back to {version}"}
+        await self._ask({**restored, **asked})
+        self._reconciler.look()  # the loop sees a branch here move by itself
 
-    def _require_open(self, version: str) -> None:
+    def require_open(self, version: str) -> None:
+        """Demand that something may go live now, so that no commit stays that nobody sees live.
+
+        Raises:
+            ServerError: publications are suspended or frozen.
+        """
         at = self._reconciler.workshop
         suspension, frozen = read_suspension(at.project.state), find_freeze(at)
         name = f" {at.project.name}" if at.project.name else ""
@@ -109,23 +127,6 @@ class Versions:
                 hint=f"nothing has changed; 'bbops rollback {version}' makes the commit in a clone:"
                 f" push it, and 'bbops resume{name} --despite-freeze' lets it through",
             )
-
-    async def _restore(
-        self, version: str, only: list[str], who: str, *, moves: bool
-    ) -> dict[str, Any]:
-        source = self._reconciler.source
-        if not isinstance(source, BranchSource):
-            raise ServerError(
-                f"the repository is kept elsewhere: {source.shown}",
-                hint=f"'bbops rollback {version}' in a clone makes the commit; push it",
-            )
-        wanted = find_version(await self._read(), version)
-        asked = {
-            "do": "roll back", "repository": self._repository, "branch": source.branch,
-            "folder": source.path, "version": asdict(wanted), "only": only,
-            "who": who, "moves": moves,
-        }  # fmt: skip
-        return dict(await self._ask(asked))  # the loop sees a branch here move by itself
 
     @property
     def _repository(self) -> str:
