@@ -29,6 +29,11 @@ MOST_BUILDS: Final = 256
 """Requests that are kept, one for each draft, in case the process ends before its tables change."""
 
 
+_WORK: Final = {
+    "build": "to be built", "check": "to be checked", "contract": "to be described",
+}  # fmt: skip
+
+
 class DraftTooLong(ServerError):
     """What a draft asks for does not end in time."""
 
@@ -61,14 +66,15 @@ class DraftBuild:
             BbopsError: the process's own error; it ended, or does not start.
             DraftTooLong: it took longer than DRAFT_BUILD_SECONDS.
         """
+        seconds = min(timeout_seconds, self._seconds)
         async with self._turn:
             child = await self._warm()
             try:
-                async with asyncio.timeout(min(timeout_seconds, self._seconds)):
+                async with asyncio.timeout(seconds):
                     return await self._ask(child, request)
             except TimeoutError:
                 await self._end()
-                raise _too_long(request, self._seconds) from None
+                raise _too_long(request, seconds) from None
             except ChildGone:
                 await self._end()
                 raise _ended() from None
@@ -170,7 +176,7 @@ def _ended() -> ServerError:
 
 
 def _too_long(request: Frame, seconds: float) -> DraftTooLong:
-    what = "to be built" if request["do"] == "build" else "to change its tables"
+    what = _WORK.get(str(request["do"]), "to change its tables")
     return DraftTooLong(
         f"the draft takes longer than {seconds:g} seconds {what}",
         hint="leave out files, columns, checks or seed rows",
