@@ -115,9 +115,18 @@ class Field(Model):
                 raise PydanticCustomError(
                     "field", "'{rule}' does not fit type {base}", {"rule": rule, "base": base}
                 )
+        self.check_bounds()
         self.check_options(base)
         self.check_default()
         return self
+
+    def check_bounds(self) -> None:
+        for rule, least, most in (
+            ("Length", self.min_length, self.max_length), ("imum", self.minimum, self.maximum),
+        ):  # fmt: skip
+            if least is not None and most is not None and least > most:
+                message = "'min{rule}' is more than 'max{rule}', so no value fits"
+                raise PydanticCustomError("field", message, {"rule": rule})
 
     def check_options(self, base: str) -> None:
         wanted = {"integer": (int,), "number": (int, float)}.get(base, (str,))

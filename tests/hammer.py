@@ -1,19 +1,24 @@
 """`python -m tests.hammer`: ask drafts what they do harm with, again and again; for a test.
 
-Reads `{"drafts": [[url, token]], "clients": 8}` from its input, and asks until that ends.
+Reads `{"drafts": [[url, token]], "clients": 8}` from its input, and asks until that ends. With
+`"uploads": true` it sends what `hostile_uploads` makes.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import random
 import sys
 import threading
 from collections import Counter
 from contextlib import suppress
+from itertools import cycle, product
 from pathlib import Path
 
 import httpx
+
+from tests.hostile_uploads import WAYS, send
 
 PATIENCE_SECONDS = 4.0
 PAUSE_SECONDS = 0.05
@@ -27,9 +32,9 @@ def main() -> None:
         Path("/proc/self/autogroup").write_text("19")
     told = json.loads(sys.stdin.readline())
     seen: Counter[str] = Counter()
-    ended = threading.Event()
+    ended, work = threading.Event(), upload if told.get("uploads") else ask
     threads = [
-        threading.Thread(target=ask, args=(told["drafts"][at :: told["clients"]], seen, ended))
+        threading.Thread(target=work, args=(told["drafts"][at :: told["clients"]], seen, ended))
         for at in range(told["clients"])
     ]
     for thread in threads:
@@ -54,6 +59,17 @@ def ask(drafts: list[tuple[str, str]], seen: Counter[str], ended: threading.Even
                 except httpx.HTTPError as error:
                     seen[type(error).__name__] += 1
                 ended.wait(PAUSE_SECONDS)
+
+
+def upload(drafts: list[tuple[str, str]], seen: Counter[str], ended: threading.Event) -> None:
+    """Send each of the drafts every hostile body in turn, until the end."""
+    ways = random.Random(str(drafts)).sample(WAYS, len(WAYS))  # each client begins with another one
+    for (url, token), way in cycle(product(drafts, ways)):
+        if ended.is_set():
+            return
+        told = send(f"{url}bad", {"x-draft-token": token}, way())
+        seen[f"{way.__name__} {told}"] += 1
+        ended.wait(PAUSE_SECONDS)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def project(addon: str, steps: str, *, enabled: bool = True) -> Files:
     files = with_function(f"steps:\n{indent(steps, '  ')}\n")
     text = settings(addon, enabled=enabled)
     names = [part.partition(" ")[0] for part in text.split("${ env.")[1:]]
-    env = "".join(f"  {name}: {{ secret: true, default: x }}\n" for name in names)
+    env = "".join(f"  {name}: {{ secret: true, required: false }}\n" for name in names)
     files["project.yaml"] = files["project.yaml"].replace("env:\n", f"env:\n{env}")
     return {**files, f"addons/{addon}.yaml": text}
 

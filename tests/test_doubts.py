@@ -130,6 +130,35 @@ steps:
     assert ("endless-recursion" in codes(with_function(function))) == is_told
 
 
+def each(**bodies: str) -> Files:
+    """Return a project of functions: the steps of each by its name."""
+    return with_function("steps:\n  - call: { function: a }\n") | {
+        f"functions/{name}.yaml": f"steps:\n  - {body}\n" for name, body in bodies.items()
+    }
+
+
+CALL = "call: {{ function: {} }}".format
+
+
+@pytest.mark.parametrize(
+    ("bodies", "told"),
+    [
+        ({"a": CALL("b"), "b": CALL("a")}, ["a", "b"]),
+        ({"a": CALL("b"), "b": CALL("c"), "c": CALL("b")}, ["b", "c"]),
+        ({"a": f"transaction: [{{ {CALL('b')} }}]", "b": CALL("a")}, ["a", "b"]),
+        ({"a": f"parallel: {{ one: [{{ {CALL('b')} }}] }}", "b": CALL("a")}, ["a", "b"]),
+        ({"a": CALL("b"), "b": f"if: now() > now()\n    then: [{{ {CALL('a')} }}]"}, []),
+        ({"a": f"{CALL('guard')}\n  - {CALL('a')}", "guard": "throw: { status: 403 }"}, []),
+        ({"a": f"{CALL('b')}\n  - {CALL('a')}", "b": "log: { message: b }"}, ["a"]),
+    ],
+)
+def test_a_call_of_itself_is_followed_through_other_functions(
+    bodies: dict[str, str], told: list[str]
+) -> None:
+    seen = [one for one in found(each(**bodies)) if one.code == "endless-recursion"]
+    assert [one.place.file for one in seen] == [f"functions/{name}.yaml" for name in told]
+
+
 # ---- what nothing uses
 def test_env_is_used_by_settings_addons_steps_and_as_a_whole() -> None:
     assert "unused-env" in codes({"project.yaml": PROJECT})

@@ -10,7 +10,7 @@ import pytest
 
 from bbops.authoring.codes import read_codes
 from bbops.diagnostics import Diagnostic
-from bbops.load import MAX_FILE_BYTES, MAX_FILES, load
+from bbops.load import MAX_FILE_BYTES, MAX_FILES, MAX_PROJECT_BYTES, load
 from bbops.runtime.filters import FILTERS
 from bbops.tree import Entry, MemoryTree
 from tests.conftest import ROOT
@@ -107,6 +107,15 @@ def test_a_file_has_at_most_one_mebibyte() -> None:
     found = only(load(MemoryTree(files)).diagnostics)
     assert (found.code, found.place.file) == ("yaml-too-large", "functions/large.yaml")
     assert "1,048,577 bytes" in found.message
+
+
+def test_all_resources_have_at_most_sixteen_mebibytes() -> None:
+    text = f"{'#' * (MAX_FILE_BYTES - 1)}\n"
+    files = {"project.yaml": "bbops: 1\nname: sample\n"}
+    files |= {f"functions/f{at}.yaml": text for at in range(MAX_PROJECT_BYTES // MAX_FILE_BYTES)}
+    assert {one.code for one in load(MemoryTree(files)).diagnostics} != {"yaml-too-large"}
+    found = only(load(MemoryTree(files | {"tables/t.yaml": text})).diagnostics)
+    assert (found.code, found.place.file) == ("yaml-too-large", "project.yaml")
 
 
 def test_a_link_in_the_place_of_a_file_is_refused() -> None:

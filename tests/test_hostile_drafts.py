@@ -21,6 +21,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+import httpx
 import pytest
 
 from bbops_server.forks.limits import DRAFT, DRAFT_FOLDER_BYTES
@@ -84,7 +85,7 @@ def ask_live(port: int) -> Block:
 class Hammer:
     """A process that asks the drafts; it and they can be stopped for a while."""
 
-    def __init__(self, served: Served, drafts: list[tuple[str, str]], clients: int) -> None:
+    def __init__(self, served: Served, told: dict[str, object]) -> None:
         self.served = served
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.hammer"], cwd=ROOT, text=True,
@@ -92,7 +93,7 @@ class Hammer:
             start_new_session=True,  # it stands back, and we do not
         )  # fmt: skip
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps({"drafts": drafts, "clients": clients}) + "\n")
+        self.process.stdin.write(json.dumps(told) + "\n")
         self.process.stdin.flush()
 
     @contextmanager
@@ -125,10 +126,13 @@ class Beside:
         self.seen: Counter[str] = Counter()
         self.largest_own_mib = self.most_mib = self.largest_folder = 0.0
 
-    def watch(self, drafts: list[tuple[str, str]], blocks: int, clients: int) -> None:
+    def watch(
+        self, drafts: list[tuple[str, str]], blocks: int, clients: int, *, uploads: bool = False
+    ) -> None:
         """Let a hammer work, and ask what is live in between and meanwhile."""
         port = int(self.served.serving["url"].rpartition(":")[2])
-        hammer = Hammer(self.served, drafts, clients)
+        told = {"drafts": drafts, "clients": clients, "uploads": uploads}
+        hammer = Hammer(self.served, told)
         try:
             wait_for(lambda: forked(self.served))
             for _ in range(blocks):
@@ -214,3 +218,21 @@ def test_drafts_made_of_hostile_steps_by_chance(served: Served, tmp_path: Path) 
             git(served.repository, "branch", "-qD", f"d{seed}")
         wait_for(lambda: not forked(served), 60)
     beside.hold()
+
+
+@pytest.mark.long
+def test_bodies_that_are_too_long_too_slow_or_lie(served: Served, tmp_path: Path) -> None:
+    beside = Beside(served, tmp_path / ".bbops/state")
+    for at in range(4):
+        files = function(
+            "input: { title?: string }\nsteps:\n  - return: { value: done }\n", method="POST"
+        )
+        files["endpoints/bad.yaml"] += "files:\n  file?: { maxSize: 20MB, many: true }\n"
+        push(served, f"u{at}", files)
+    drafts = [let_in(served, f"u{at}") for at in range(4)]
+    beside.watch(drafts, blocks=8, clients=4, uploads=True)
+    beside.hold()
+    assert not [one for one in beside.seen if one.endswith(" 500")]
+    for url, token in drafts:
+        reply = httpx.get(f"{url}hello", headers={"x-draft-token": token})
+        assert reply.status_code == 200, reply.text

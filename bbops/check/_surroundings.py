@@ -11,7 +11,7 @@ from bbops.project import Authentication, Project, Resource
 from bbops.resources.function import Function
 from bbops.resources.trigger import Trigger
 from bbops.shape import Shape, shape_types
-from bbops.steps._checking import Arguments
+from bbops.steps._checking import Arguments, Hidden
 
 _MARK = "" if Trigger.is_supported() else ", which this version does not run yet"
 _ELSEWHERE = {
@@ -28,7 +28,7 @@ PARTS = ("input", "params", "query")
 """What a function is given, by a request or a call."""
 
 
-def readable(project: Project, name: str, private: Arguments) -> dict[str, Type]:
+def readable(project: Project, name: str, private: Hidden) -> dict[str, Type]:
     """Return the types of `input`, `params`, `env` … for one function.
 
     Args:
@@ -48,10 +48,11 @@ def readable(project: Project, name: str, private: Arguments) -> dict[str, Type]
     for root, authentication, make in _SIGNED_IN:
         if not _why_unsigned(project, name, authentication):
             found[root] = _once(project, root, make)
-    for part, argument in private:
+    for part, argument, is_secret in private:
         fields = found[part].fields or {}
         if argument in fields:
             of = replace(fields[argument], private=True)
+            of = replace(of, what=SECRET) if is_secret else of
             found[part] = replace(found[part], fields={**fields, argument: of})
     return found
 

@@ -17,7 +17,8 @@ Reference = tuple[Resource[Any], tuple[str | int, ...], str | None, bool]
 
 
 def check(project: Project) -> Iterator[Diagnostic]:
-    """Yield names that are not declared, and a warning for secrets that are not marked so."""
+    """Yield names that are not declared; warn of secrets that are not marked so, or in git."""
+    yield from _of_defaults(project)
     declared = project.settings.model.env
     for resource, path, reference, is_secret in _references(project):
         name = env_name(reference or "")
@@ -31,6 +32,25 @@ def check(project: Project) -> Iterator[Diagnostic]:
                 resource.place(*path), "not-secret",
                 f"env variable '{name}' holds a secret here, but is not marked as one",
                 f"write '{name}: {{ secret: true }}' in project.yaml, so that it is never shown",
+                severity="warning",
+            )  # fmt: skip
+
+
+def _of_defaults(project: Project) -> Iterator[Diagnostic]:
+    """Yield defaults that everybody reads in git, or that never count."""
+    settings = project.settings
+    for name, variable in settings.model.env.items():
+        place = settings.place("env", name, "default")
+        if variable.default is not None and variable.generate:
+            yield Diagnostic(
+                place, "bad-value",
+                f"'{name}' is made up by 'generate', so its default never counts",
+                "leave one of them out",
+            )  # fmt: skip
+        elif variable.default is not None and variable.secret:
+            yield Diagnostic(
+                place, "bad-value", f"the default of the secret '{name}' can be read in git",
+                f"leave it out, and set it on the server: 'bbops env set {name}'",
                 severity="warning",
             )  # fmt: skip
 

@@ -17,10 +17,10 @@ from bbops.diagnostics import Diagnostic, has_errors
 from bbops.expressions.doubts import DOUBTS
 from bbops.expressions.known import Known, rejoined
 from bbops.expressions.scope import Scope, Watch
-from bbops.expressions.types import ANY, NEVER, NULL, Type, concealed, join
+from bbops.expressions.types import ANY, NEVER, NULL, SECRET, Type, concealed, join
 from bbops.project import Project, Resource
 from bbops.resources.function import Function
-from bbops.steps._checking import MOST_TRIES, Arguments, Checking, Signature
+from bbops.steps._checking import MOST_TRIES, Checking, Hidden, Leak, Signature
 from bbops.yaml.document import Mark
 
 WARNINGS = frozenset({
@@ -32,8 +32,12 @@ WARNINGS = frozenset({
 MOST_CALLS = 12
 """Calls in calls through which a private argument is followed."""
 
-_PRIVATE = replace(ANY, private=True)
-_NONE: Arguments = frozenset()
+LEAKS = frozenset({"private-data", "private-stored", "secret-compared"})
+"""Codes of what a function may not do with a private argument, so that its callers are told."""
+
+_Call = tuple[str, Hidden]
+_Told = tuple[Type, tuple[Leak, ...]]
+_NONE: Hidden = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +98,19 @@ class Flows:
     Attributes:
         done: the functions that are checked.
         gives: what each one returns; in a circle of functions under check, as far as it is known.
-        told: what a call with private arguments gives, and where it would give them away.
-        depth: how many calls with private arguments are being followed.
+        told: what a call with private arguments gives, and what it would do wrong with them; of
+            one that is being followed, as far as it is known.
+        following: the calls with private arguments that are being followed, the first one first.
+        circling: those that build on a call which was not known yet, as it was met on its own way.
     """
 
     project: Project
     graph: Graph
     done: dict[str, CheckedFlow] = field(default_factory=dict)
     gives: dict[str, Type] = field(default_factory=dict)
-    told: dict[tuple[str, Arguments], tuple[Type, tuple[str, ...]]] = field(default_factory=dict)
-    depth: int = 0
+    told: dict[_Call, _Told] = field(default_factory=dict)
+    following: list[_Call] = field(default_factory=list)
+    circling: dict[_Call, None] = field(default_factory=dict)
 
     # ---- order
     def check_group(self, group: tuple[str, ...]) -> None:
@@ -141,30 +148,56 @@ class Flows:
         types, required = arguments(self.project.functions[name].model)
         return Signature(types, required, partial(self.call, name))
 
-    def call(self, name: str, private: Arguments) -> tuple[Type, tuple[str, ...]]:
-        """Return the type of a call's result, and where private arguments would be given away."""
-        gives = self.gives[name]
+    def call(self, name: str, private: Hidden) -> _Told:
+        """Return the type of a call's result, and what it would do wrong with private arguments."""
         if not private:
-            return gives, ()
-        hidden = concealed(gives, by=[_PRIVATE])
+            return self.gives[name], ()
         if name not in self.done:
-            return hidden, ()
-        if self.depth == MOST_CALLS:
-            return hidden, (f"{self.project.functions[name].file}, too many calls deep to follow",)
-        if (name, private) not in self.told:
-            self.told[name, private] = hidden, ()  # as long as it calls itself
-            self.depth += 1
-            flow = self.check(name, private)
-            self.depth -= 1
-            usual = {one.place for one in self.done[name].diagnostics if one.code == "private-data"}
-            found = [one.place for one in flow.diagnostics if one.code == "private-data"]
-            leaks = tuple(str(place) for place in found if place not in usual)
-            self.told[name, private] = flow.gives, leaks
-        return self.told[name, private]
+            return self._unknown(name, private), ()
+        call = name, private
+        if call in self.following or call in self.circling:
+            self.circling |= dict.fromkeys(self.following)
+        elif call not in self.told:
+            if len(self.following) == MOST_CALLS:
+                file = self.project.functions[name].file
+                deep = Leak("private-data", f"{file}, too many calls deep to follow")
+                return self._unknown(name, private), (deep,)
+            self._follow(call)
+        return self.told[call]
+
+    def _follow(self, call: _Call) -> None:
+        """Check a call; calls that meet each other again until they are told no more of."""
+        self.told[call] = self._unknown(*call), ()
+        self.following.append(call)
+        self.told[call] = self._look(call)
+        self.following.pop()
+        if self.following:
+            return
+        for _ in range(MOST_TRIES if self.circling else 0):
+            before = [self.told[one] for one in self.circling]
+            for one in [*self.circling]:
+                self.told[one] = self._look(one)
+            if before == [self.told[one] for one in self.circling]:
+                break
+        self.circling.clear()
+
+    def _look(self, call: _Call) -> _Told:
+        name, private = call
+        flow = self.check(name, private)
+        usual = {(one.place, one.code) for one in self.done[name].diagnostics}
+        found = [one for one in flow.diagnostics if one.code in LEAKS]
+        leaks = (Leak(one.code, str(one.place)) for one in found
+                 if (one.place, one.code) not in usual)  # fmt: skip
+        return flow.gives, tuple(dict.fromkeys(leaks))
+
+    def _unknown(self, name: str, private: Hidden) -> Type:
+        """Return the type of a result as long as no more is known: all that is given is in it."""
+        what = SECRET if any(is_secret for _, _, is_secret in private) else ""
+        return concealed(self.gives[name], by=[replace(ANY, private=True, what=what)])
 
     # ---- one function
     def check(
-        self, name: str, private: Arguments = _NONE, *, watch: Watch | None = None
+        self, name: str, private: Hidden = _NONE, *, watch: Watch | None = None
     ) -> CheckedFlow:
         """Check a function; where `private` arguments are given to it, for what becomes of them.
 
@@ -230,7 +263,7 @@ def _next(known: Type, found: Type, attempt: int) -> Type:
     of = join(known, found)
     if attempt < MOST_TRIES or of == known:
         return of
-    return replace(ANY, private=of.hides)
+    return concealed(ANY, by=[of])
 
 
 def _endings(at: Checking) -> tuple[Type, Known]:
@@ -265,7 +298,7 @@ def _warn_of_endings(at: Checking, function: Resource[Function], *, in_use: bool
             at.report(place, "unused-variable", message, f"leave it out, or use 'vars.{name}'")
 
 
-def _told(found: list[Diagnostic], private: Arguments) -> tuple[Diagnostic, ...]:
+def _told(found: list[Diagnostic], private: Hidden) -> tuple[Diagnostic, ...]:
     """Leave out warnings that a mistake explains."""
     if not has_errors(found) or private:
         return tuple(found)

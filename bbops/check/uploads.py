@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bbops.diagnostics import Diagnostic
-from bbops.project import Project
+from bbops.project import Project, Resource
+from bbops.resources.endpoint import Endpoint
 from bbops.resources.function import Function
+from bbops.runtime.sizes import size_bytes
 from bbops.steps.return_ import Return
 
 
@@ -19,6 +21,7 @@ def check(project: Project) -> Iterator[Diagnostic]:
                 endpoint.place("files", key=True), "no-body",
                 f"a {method} has no body, and so no files", "use another method",
             )  # fmt: skip
+        yield from _too_large(endpoint)
         function = project.functions.get(endpoint.model.function)
         if endpoint.model.idempotency and function is not None and _sends_file(function.model):
             yield Diagnostic(
@@ -34,6 +37,17 @@ def check(project: Project) -> Iterator[Diagnostic]:
                     f"'{name}' is a file here and a field of 'input' in {function.file}",
                     "leave it out of 'input': the file is there by itself",
                 )  # fmt: skip
+
+
+def _too_large(endpoint: Resource[Endpoint]) -> Iterator[Diagnostic]:
+    body = endpoint.model.max_body
+    for name, file in endpoint.model.files.items():
+        if body is not None and size_bytes(file.max_size) > size_bytes(body):
+            yield Diagnostic(
+                endpoint.place("files", name, "maxSize"), "bad-value",
+                f"a file of {file.max_size} never comes: 'maxBody' is {body}",
+                "raise 'maxBody', or leave it out",
+            )  # fmt: skip
 
 
 def _sends_file(function: Function) -> bool:

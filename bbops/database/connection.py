@@ -82,6 +82,7 @@ def connect(
         _configure(connection, durability, reads=reads)
         if bounded:
             set_limits(connection)
+            connection.text_factory = read_text
     except sqlite3.Error as error:
         connection.close()
         raise _cannot_open(path, error) from None
@@ -152,6 +153,15 @@ def _fitting(connection: sqlite3.Connection) -> Callable[[Stored, int, str], Sto
 def _cannot_open(path: Path, error: sqlite3.Error) -> DatabaseError:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     return DatabaseError(f"cannot open database '{path}': {error}", hint=_HINTS.get(code, ""))
+
+
+def read_text(stored: bytes) -> str:
+    """Return a text as it is stored; what is not UTF-8 in it becomes U+FFFD.
+
+    Only a database that something else wrote holds such a text. Python's own way raises an error,
+    at a moment when the statement is done.
+    """
+    return stored.decode(errors="replace")
 
 
 def lower(value: Stored) -> Stored:

@@ -13,6 +13,7 @@ from bbops.database.changes import Change
 from bbops.database.connection import connect
 from bbops.database.gate import Gate
 from bbops.database.keep import keep_copy
+from bbops.database.limits import LONGEST_VALUE_BYTES
 from bbops.database.live_tables import LiveTables
 from bbops.database.place import Place
 from bbops.database.shape import Difference
@@ -79,6 +80,8 @@ def read_tables(place: Place) -> Iterator[LiveTables]:
         closing(_in_memory() if missing else connect(place, reads=True)) as connection,
         _telling(f"cannot read database '{place}'"),
     ):
+        # what a rule makes of a value may grow without end, and nobody has reviewed it yet
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE_BYTES)
         yield SqliteTables(connection)
 
 

@@ -7,6 +7,7 @@ is found in the file itself: whoever is killed, the next one goes on from there.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -49,15 +50,36 @@ class Hidden:
         return f"{self.table}.{self.column}" if self.column else self.table
 
 
-def plan(place: Place, wanted: Mapping[str, Table]) -> Plan:
+def plan(place: Place, wanted: Mapping[str, Table], *, seconds: float | None = None) -> Plan:
     """Return what `expand`, `switch` and `narrow` would do; changes nothing.
 
+    Args:
+        place: the database.
+        wanted: as declared.
+        seconds: how long it may look at rows; None for as long as it takes.
+
     Raises:
-        DatabaseError: the database cannot be read.
+        DatabaseError: the database cannot be read, or not in time.
         MigrationRefused: the tables cannot be described, or are of another type than hidden ones.
     """
+    until = None if seconds is None else monotonic() + seconds
     with read_tables(place) as live:
-        return plan_rollout(live, wanted)
+        if until is None:
+            return plan_rollout(live, wanted)
+        live.limit(until)
+        try:
+            return plan_rollout(live, wanted)
+        except (sqlite3.Error, DatabaseError):
+            if monotonic() < until:
+                raise
+            raise _too_long(seconds) from None
+
+
+def _too_long(seconds: float | None) -> DatabaseError:
+    return DatabaseError(
+        f"looking at the rows takes longer than {seconds:g} seconds",
+        hint="make the checks and conversions of these tables simpler",
+    )
 
 
 def rehearse(place: Place, plan: Plan) -> None:

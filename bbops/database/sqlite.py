@@ -27,6 +27,7 @@ from bbops.database.violations import (
     failure_of,
     is_interrupted,
     is_passing,
+    is_undecodable,
 )
 from bbops.database.writer import Statements, Writer, run_alone
 from bbops.errors import DatabaseError
@@ -76,6 +77,7 @@ class Sqlite:
                 connect(path, create=True).close()  # waits for locks; the log may need recovery
                 self._inline = self._connect(opened, self._writing, reads=False)
                 self._reader = self._connect(opened, self._reading, reads=True)
+                self._reader.text_factory = str  # costs less; what it cannot decode, `_slow` reads
             self._turn = Turn(self._inline, self._gate, loop)
             self._writer = Writer(path, durability, loop)
             self._transactions = Transactions(path, durability, self._admit)
@@ -110,7 +112,7 @@ class Sqlite:
         try:
             rows = self._reader.execute(sql, parameters).fetchmany(MOST_ROWS + 1)
         except ERRORS as error:
-            if not is_passing(error):
+            if not is_passing(error) and not is_undecodable(error):
                 raise reading_failure(error, self._reader, sql) from None
             return await self._slow.read(sql, parameters, take_rows)
         return bounded_rows(rows)
@@ -286,6 +288,19 @@ class Sqlite:
             self._long.add(sql)
             return True
         self._admitted.add(sql)
-        if verb[1].lower() in _WHOLE_VERBS and _MAY_END_HALFWAY.search(sql) is None:
+        if verb[1].lower() in _WHOLE_VERBS and not self._may_end_halfway(sql):
             self._whole.add(sql)
         return False
+
+    def _may_end_halfway(self, sql: str) -> bool:
+        """Return whether it, or a table or trigger of the file, may keep the rows before a failure.
+
+        A table that something else made may say so: ours never do.
+        """
+        self._reading.begin()
+        query = "SELECT sql FROM sqlite_master WHERE sql LIKE '%fail%'"
+        try:
+            texts = [sql, *(text for (text,) in self._reader.execute(query))]
+        except sqlite3.Error:
+            return True  # a transaction around it is right in any case
+        return any(_MAY_END_HALFWAY.search(text) for text in texts)

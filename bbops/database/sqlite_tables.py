@@ -25,8 +25,8 @@ from bbops.errors import MigrationRefused
 from bbops.render import plural
 from bbops.runtime.failures import Failure
 
-OPERATIONS_PER_LOOK: Final = 100_000
-"""How often a statement that has a limit looks at the clock."""
+OPERATIONS_PER_LOOK: Final = 1_000
+"""How often a statement that has a limit looks at the clock: a rule may take long for each row."""
 _NOW: Final = "SELECT strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z'"
 # Virtual tables, and those they keep for themselves, are left alone: nobody declares them.
 _TABLES: Final = (

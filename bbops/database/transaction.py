@@ -24,7 +24,7 @@ from bbops.database.limits import (
 from bbops.database.results import Maps, Rows, maps, take_rows
 from bbops.database.text_functions import bound_functions
 from bbops.database.violations import ERRORS, failure_of
-from bbops.database.writer import Statements, run_in_savepoint
+from bbops.database.writer import Statements, run_in_savepoint, savepoint
 from bbops.runtime.failures import FlowError
 
 T = TypeVar("T")
@@ -197,7 +197,7 @@ class Transaction:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, OWN_VALUE_BYTES)
             connection.execute(f"PRAGMA query_only = {'OFF' if writes else 'ON'}")
             try:
-                with self._of.deadline:
+                with savepoint(connection), self._of.deadline:
                     return maps(connection.execute(sql, parameters))
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode == sqlite3.SQLITE_READONLY and not writes:

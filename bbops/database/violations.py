@@ -102,6 +102,11 @@ def is_interrupted(error: Exception) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_INTERRUPT
 
 
+def is_undecodable(error: Exception) -> bool:
+    """Return whether a row was found, and holds a text that is not UTF-8."""
+    return str(error).startswith("Could not decode")
+
+
 def compile_error(connection: sqlite3.Connection, sql: str) -> str:
     """Return what SQLite has against the text of a statement, or an empty text; runs nothing."""
     try:

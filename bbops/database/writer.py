@@ -7,7 +7,7 @@ import contextlib
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -240,16 +240,22 @@ def run_in_savepoint(
     connection: sqlite3.Connection, deadline: Deadline, statements: Statements, at_most: int | None
 ) -> list[Rows]:
     """Run statements inside a transaction, all of them or none; raises as `run_alone` does."""
+    with savepoint(connection):
+        return _run(connection, deadline, statements, at_most)
+
+
+@contextlib.contextmanager
+def savepoint(connection: sqlite3.Connection) -> Iterator[None]:
+    """Undo what the block has written where it fails, and leave the transaction around it."""
     connection.execute("SAVEPOINT job")
     try:
-        results = _run(connection, deadline, statements, at_most)
+        yield
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK TO job")
             connection.execute("RELEASE job")
         raise
     connection.execute("RELEASE job")
-    return results
 
 
 def _settle(outcomes: list[_Outcome]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from bbops.diagnostics import suggest
 from bbops.expressions import nodes as s
 from bbops.expressions import types as t
@@ -49,8 +47,7 @@ def check_binary(at: Checks, node: s.Binary) -> Type:
         return t.concealed(Type("decimal"), by=[left, right])
     if node.op == "/":
         return t.concealed(t.NUMBER, by=[left, right])
-    joined = t.join(left, right).not_null()
-    return replace(joined, what=t.SECRET) if t.is_secret(left) or t.is_secret(right) else joined
+    return t.join(left, right).not_null()
 
 
 def _both(at: Checks, node: s.Binary | s.Compare, left: Type, right: Type) -> tuple[Type, Type]:
@@ -91,8 +88,7 @@ def refuse_guess(at: Checks, node: s.Node, of: Type, other: s.Node, by: Type) ->
     How long that takes, and which answer comes, tells a client who guesses how near the guess is.
     """
     for value, found, beside in ((node, of, other), (other, by, node)):
-        member = found.item if found.item is not None else found
-        if t.is_secret(member) and not isinstance(beside, s.Literal):
+        if found.holds_secret and not isinstance(beside, s.Literal):
             at.wrong(
                 value.start, "secret-compared",
                 "a secret env variable is compared with a value that is not a constant",

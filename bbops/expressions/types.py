@@ -38,6 +38,7 @@ class Type:
         absent: of a map's field: it reads as null only where the map has no such key.
         options: of a text: the only ones that it may be; empty where it may be any.
         hides: a private value is in it, at any depth.
+        holds_secret: a secret of `env` is in it, at any depth.
         size: how many parts it has.
     """
 
@@ -51,20 +52,25 @@ class Type:
     absent: bool = False
     options: tuple[str, ...] = ()
     hides: bool = field(default=False, init=False, compare=False, repr=False)
+    holds_secret: bool = field(default=False, init=False, compare=False, repr=False)
     size: int = field(default=1, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         hides, size = self.private, 1
+        secret = hides and self.what == SECRET
         if self.item is not None or self.fields or self.rest is not None:
             for part in self.parts():
                 hides, size = hides or part.hides, size + part.size
+                secret = secret or part.holds_secret
         if size > MAX_SIZE:
             for name, value in (("kind", "any"), ("nullable", True), ("private", hides)):
                 object.__setattr__(self, name, value)
             for name in ("item", "fields", "rest"):
                 object.__setattr__(self, name, None)
+            object.__setattr__(self, "what", SECRET if secret else self.what)
             size = 1
         object.__setattr__(self, "hides", hides)
+        object.__setattr__(self, "holds_secret", secret)
         object.__setattr__(self, "size", size)
 
     def __str__(self) -> str:
@@ -183,6 +189,11 @@ def join(left: Type, right: Type) -> Type:
         return left
     if left.is_never or left == right:
         return right
+    found = _joined(left, right)
+    return concealed(found, by=[one for one in (left, right) if is_secret(one)])
+
+
+def _joined(left: Type, right: Type) -> Type:
     if "null" in {left.kind, right.kind}:
         other = right if left.kind == "null" else left
         private = left.private or right.private
@@ -203,7 +214,7 @@ def join(left: Type, right: Type) -> Type:
         )  # fmt: skip
     if {left.kind, right.kind} == {"integer", "number"}:
         return Type("number", nullable, private=private, absent=absent)
-    return replace(ANY, nullable=nullable, private=left.hides or right.hides)
+    return concealed(replace(ANY, nullable=nullable), by=[left, right])
 
 
 def _either(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
@@ -218,7 +229,7 @@ def joined(types: Iterable[Type]) -> Type:
 
 def _join_maps(left: Type, right: Type) -> Type:
     if left.fields is None or right.fields is None:
-        return Type("map", private=left.hides or right.hides)
+        return concealed(Type("map"), by=[left, right])
     names = {**left.fields, **right.fields}
     fields = {name: _join_fields(*(one.fields.get(name, one.rest) if one.fields else None
                                    for one in (left, right))) for name in names}  # fmt: skip
@@ -237,7 +248,7 @@ def _join_fields(left: Type | None, right: Type | None) -> Type:
 def merged(left: Type, right: Type) -> Type:
     """Return the type of the left map with the fields of the right one in their place."""
     if left.fields is None or right.fields is None:
-        return Type("map", private=left.hides or right.hides)
+        return concealed(Type("map"), by=[left, right])
     fields = dict(left.fields)
     for name, of in right.fields.items():
         kept = fields.get(name)
@@ -314,12 +325,12 @@ def _find_field_misfit(found: Type | None, wanted: Type, path: str) -> Misfit | 
 
 def concealed(found: Type, *, by: Iterable[Type]) -> Type:
     """Return a type made private where something it was made from is; a boolean tells nothing."""
-    if found.kind == "boolean" or found.private:
-        return found
     hidden = [one for one in by if one.hides]
-    if not hidden:
+    if not hidden or found.kind == "boolean":
         return found
-    return replace(found, private=True, what=SECRET if any(map(is_secret, hidden)) else found.what)
+    if any(one.holds_secret for one in hidden):
+        return found if is_secret(found) else replace(found, private=True, what=SECRET)
+    return found if found.private else replace(found, private=True)
 
 
 def is_secret(of: Type) -> bool:

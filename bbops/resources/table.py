@@ -54,6 +54,8 @@ class Table(Model):
     - The file's name is the table's, in snake_case. Columns are not nullable unless they say so.
     - A column that `references` another makes relations: `author_id` is followed as `author`, and
       from the other side by this table's name, or by `reverse`.
+    - A key of a column that does nothing is a mistake: a length of a number, bounds that no value
+      meets, a default that breaks them.
     - `seed` rows are inserted into every database where no row has their primary key (or, of one
       without it, what it has in a unique column or index); they are never changed or deleted.
     - A text in a column without `maxLength` or `enum` has at most 10,000 characters (`string`) or

@@ -56,6 +56,18 @@ Arguments = frozenset[tuple[str, str]]
 """Names of a function's parameters: ("input", "email")."""
 
 
+Hidden = frozenset[tuple[str, str, bool]]
+"""The same of those that are given something private, and whether a secret of env is in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """A step of a called function that does what may not be done with what it is given."""
+
+    code: str
+    place: str
+
+
 @dataclass(frozen=True, slots=True)
 class Signature:
     """What `call` has to know of a function.
@@ -64,13 +76,13 @@ class Signature:
         arguments: for input, params and query a map of what it takes; a field that may be left
             out is `absent`.
         required: those that a call must give.
-        call: takes the arguments that are private; returns the type of the result, and where the
-            function would give such an argument away.
+        call: takes the arguments that are private; returns the type of the result, and what the
+            function would do wrong with them.
     """
 
     arguments: Mapping[str, Type]
     required: Arguments
-    call: Callable[[Arguments], tuple[Type, Sequence[str]]]
+    call: Callable[[Hidden], tuple[Type, Sequence[Leak]]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,13 @@ from bbops.steps._base import Checking, Example, Static, Step, mark_of
 from bbops.steps._checking import Signature
 from bbops.steps._flow import Flow
 
+_WRONGS = {
+    "private-data": "give away a private value it is given here",
+    "private-stored": "store a private value it is given here in a column that is not private",
+    "secret-compared":
+        "compare a secret env variable it is given here with a value that is not a constant",
+}  # fmt: skip
+
 
 class CallParameters(Model):
     """The function, and the only values it sees."""
@@ -50,7 +57,7 @@ class Call(Step):
 
     def check(self, at: Checking) -> Type:
         known = at.function(self.call.function)
-        private: set[tuple[str, str]] = set()
+        private: set[tuple[str, str, bool]] = set()
         for part in ("input", "params", "query"):
             value: Value | None = getattr(self.call, part)
             of = map_of({}) if value is None else at.value(value)
@@ -59,12 +66,10 @@ class Call(Step):
         if known is None:
             return NEVER
         gives, leaks = known.call(frozenset(private))
-        for where in leaks:
-            at.report(
-                mark_of(self.call.function), "private-data",
-                f"function '{self.call.function}' would give away a private value it is given here",
-                f"it does so in {where}",
-            )  # fmt: skip
+        for leak in leaks:
+            message = f"function '{self.call.function}' would {_WRONGS[leak.code]}"
+            place = mark_of(self.call.function)
+            at.report(place, leak.code, message, f"it does so in {leak.place}")
         return gives
 
     def calls(self) -> Sequence[str]:
@@ -72,7 +77,7 @@ class Call(Step):
 
     def check_part(
         self, at: Checking, part: str, value: Value | None, of: Type, known: Signature
-    ) -> set[tuple[str, str]]:
+    ) -> set[tuple[str, str, bool]]:
         """Check `input`, `params` or `query`; return the private ones of its arguments."""
         place = mark_of(value) or self.place(part)
         if value is not None and of.kind not in {"map", "any", "null"}:
@@ -81,10 +86,11 @@ class Call(Step):
             self.refuse_unknown(at, part, value, known)
         declared = known.arguments[part].fields or {}
         if of.fields is None:
-            return {(part, name) for name in declared if of.hides}
+            return {(part, name, of.holds_secret) for name in declared if of.hides}
         for name, wanted in declared.items():
             self.check_argument(at, part, name, value, of.fields.get(name, of.rest), wanted, known)
-        return {(part, name) for name in declared if name in of.fields and of.fields[name].hides}
+        given = {name: one for name, one in of.fields.items() if name in declared and one.hides}
+        return {(part, name, one.holds_secret) for name, one in given.items()}
 
     def refuse_unknown(self, at: Checking, part: str, value: MapValue, known: Signature) -> None:
         declared = known.arguments[part].fields or {}

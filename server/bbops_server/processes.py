@@ -356,7 +356,7 @@ class LivingChild:
                 _log.error("process %d said nothing for %g s and is killed", child.pid, seconds)
                 child.kill()
                 return
-            if (size := _memory_bytes(child.pid)) > health.most_bytes:
+            if (size := memory_bytes(child.pid)) > health.most_bytes:
                 _log.error("process %d has %d MiB of memory and ends", child.pid, size >> 20)
                 await child.stop(health.grace_seconds)
                 return
@@ -375,7 +375,7 @@ def _environment() -> dict[str, str]:
     return {name: text for name, text in os.environ.items() if name != KEY_VARIABLE}
 
 
-def _memory_bytes(pid: int) -> int:
+def memory_bytes(pid: int) -> int:
     """Return the resident memory of a process, 0 where the system does not tell it so."""
     try:
         told = Path(f"/proc/{pid}/statm").read_bytes()

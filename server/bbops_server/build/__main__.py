@@ -1,4 +1,4 @@
-"""`python -m bbops_server.build CONTROL_FD`, started by the server only."""
+"""`python -m bbops_server.build CONTROL_FD [drafts]`, started by the server only."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ signal.signal(signal.SIGINT, signal.SIG_IGN)
 from bbops_server.build.worker import run  # noqa: E402 - see above
 
 if __name__ == "__main__":
-    run(control=int(sys.argv[1]))
+    run(control=int(sys.argv[1]), is_of_drafts=sys.argv[2:] == ["drafts"])

@@ -29,12 +29,17 @@ _AT_ONCE = 4
 """Databases that are changed side by side: nobody's requests wait for another project's rows."""
 
 
+LOOK_SECONDS = 20.0
+"""How long what a proposal would do to the data may be looked for."""
+
+
 class TablesAtWork:
     """What the parent asks about databases; each verb takes a request and returns an answer."""
 
     def __init__(self) -> None:
         self._declared: dict[Path, dict[str, Mapping[str, Table]]] = {}
         self._threads = ThreadPoolExecutor(_AT_ONCE, "bbops-tables")
+        self._looks = ThreadPoolExecutor(_AT_ONCE, "bbops-looks")
 
     @property
     def verbs(self) -> Mapping[str, Verb]:
@@ -58,13 +63,19 @@ class TablesAtWork:
             del kept[next(iter(kept))]
 
     async def plan(self, place: Place, tables: Mapping[str, Table]) -> Migration:
-        """Return what would happen to the data, and change nothing. Raises as `rollout.plan`."""
-        planned: Plan = await self._in_thread(rollout.plan, place, tables)
+        """Return what a proposal would do to the data. Raises as `rollout.plan`.
+
+        Nobody has reviewed its tables: it has a time, and threads in which no publication waits.
+        """
+        look = partial(rollout.plan, place, tables, seconds=LOOK_SECONDS)
+        loop = asyncio.get_running_loop()
+        planned: Plan = await loop.run_in_executor(self._looks, look)
         return planned.migration
 
     async def close(self) -> None:
         """Wait for what is under way."""
         await asyncio.to_thread(self._threads.shutdown)
+        await asyncio.to_thread(self._looks.shutdown)
 
     async def _in_thread(self, work: Callable[..., Any], *arguments: Any) -> Any:
         loop = asyncio.get_running_loop()

@@ -12,6 +12,7 @@ import socket
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from bbops.database.quota import limit_size
 from bbops.errors import ServerError
 from bbops.git.command import end_all
 from bbops_server.build.compiling import Compiling
@@ -22,6 +23,7 @@ from bbops_server.build.sources import Sources
 from bbops_server.build.tables import TablesAtWork
 from bbops_server.build.turns import Turns, Verb, Work
 from bbops_server.build.weighing import Weighing
+from bbops_server.forks import limits
 from bbops_server.host.log import start_logging
 from bbops_server.messages import Channel, Frame, answer_all
 
@@ -91,8 +93,11 @@ class Builder:
         return await self._turns.take(dict)
 
 
-def run(*, control: int) -> None:
-    """Work until the parent says stop, or is gone."""
+def run(*, control: int, is_of_drafts: bool = False) -> None:
+    """Work until the parent says stop, or is gone; of drafts under their limits."""
+    if is_of_drafts:
+        limits.apply(limits.DRAFT_BUILD)
+        limit_size(limits.DRAFT_DATABASE_BYTES)
     asyncio.run(_run(control))
     # Not waiting for what is under way: files and tables change wholly or not.
     end_all()

@@ -51,6 +51,16 @@ TRIAL: Final = Limits(
 )
 """Of one run of a project's tests: a publication waits for them."""
 
+DRAFT_BUILD: Final = Limits(
+    memory_bytes=1024 * _MIB,
+    file_bytes=192 * _MIB,
+    nice=10,
+    session_nice=10,
+)
+"""Of the process that builds and migrates drafts, one after the other."""
+DRAFT_BUILD_SECONDS: Final = 30.0
+"""What one draft may take for one step of its way, such as its tables."""
+
 DRAFT_DATABASE_BYTES: Final = 128 * _MIB
 DRAFT_UPLOADS_BYTES: Final = 64 * _MIB
 """Of the files of all runs under way."""

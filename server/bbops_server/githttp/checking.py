@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from bbops.diagnostics import Diagnostic
+from bbops.errors import BbopsError
 from bbops.render import from_json, printable, render
 from bbops_server.accounts.features import read_features_off
 from bbops_server.githttp.hooks import Say
@@ -21,6 +22,7 @@ from bbops_server.githttp.refs import (
     find_complaint,
 )
 from bbops_server.githttp.repository import Follower, Repository
+from bbops_server.live.draft_build import DraftBuild
 from bbops_server.processes import LivingChild
 from bbops_server.reconciler.record import read_live_commit
 
@@ -88,7 +90,7 @@ class Check:
             if await self._is_dirty(follower, update.branch):
                 await self._say(str(COMPLAINT_OF_CHANGES))
                 return False
-            verdict = await self._ask(follower, update, CHECK_SECONDS)
+            verdict = await self._ask(follower, update, CHECK_SECONDS, self._build)
             if not verdict["follows"]:
                 await self._say(str(complain_of_rewriting(update)))
                 return False
@@ -122,8 +124,15 @@ class Check:
             await self._say(f"{len(updates) - MOST_DRAFTS} more drafts were not checked")
 
     async def _tell_draft(self, update: Update) -> None:
+        """Say what is wrong, as the process sees it that builds drafts: no other waits for it."""
         for follower in self._repository.followers:
-            verdict = await self._ask(follower, Update("", update.new, update.ref), DRAFT_SECONDS)
+            build = follower.reconciler.workshop.plane.awake.build
+            new = Update("", update.new, update.ref)
+            try:
+                verdict = await self._ask(follower, new, DRAFT_SECONDS, build)
+            except BbopsError as error:
+                await self._say(f"{update.shown} of '{follower.name}' was not checked: {error}")
+                continue
             if not verdict["ok"]:
                 await self._say(f"{update.shown} of '{follower.name}' does not work yet:")
             if verdict["diagnostics"]:
@@ -140,8 +149,10 @@ class Check:
         trees = await self._build.ask(asked, timeout_seconds=CHECK_SECONDS)
         return list({trees[one.new]: one for one in updates if one.new in trees}.values())
 
-    async def _ask(self, follower: Follower, update: Update, seconds: float) -> dict[str, Any]:
-        """Let the build process check a commit as it would build it."""
+    async def _ask(
+        self, follower: Follower, update: Update, seconds: float, build: LivingChild | DraftBuild
+    ) -> dict[str, Any]:
+        """Let a build process check a commit as it would build it."""
         at, source = follower.reconciler.workshop, follower.source
         bounded = follower.reconciler.review.get("max_removed_percent") is not None
         asked = {
@@ -154,7 +165,7 @@ class Check:
                 "branch": update.branch, "path": source.path, "quarantine": self._quarantine,
             },
         }  # fmt: skip
-        return await self._build.ask(asked, timeout_seconds=seconds)
+        return await build.ask(asked, timeout_seconds=seconds)
 
 
 def _is_draft(update: Update, rights: Rights) -> bool:

@@ -26,6 +26,7 @@ from bbops_server.forks.limits import (
     MOST_MEMORY_BYTES,
     SILENCE_SECONDS,
 )
+from bbops_server.live.draft_build import DraftBuild
 from bbops_server.live.draft_usage import Usage, Used, read_folder_bytes, read_used
 from bbops_server.live.link import Link
 from bbops_server.live.swap import tell_mistakes
@@ -78,6 +79,7 @@ class AwakeDrafts:
         """`announce` tells every data process, `most` is how many may be awake."""
         self._announce, self._most = announce, most
         self._zygotes = Zygotes("bbops_server.data.zygote", nice=DRAFT.session_nice)
+        self.build = DraftBuild()
         self._drafts: dict[str, Awake] = {}
         self._watching: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -110,6 +112,7 @@ class AwakeDrafts:
         """Start what is forked from, so that the first draft need not wait for that."""
         if self._zygotes.pid is None:
             self._do(self._zygotes.warm())
+        self.build.warm()
 
     def use(self, name: str) -> None:
         """Take note that a draft was asked for; bring back its process, if that has ended."""
@@ -187,6 +190,7 @@ class AwakeDrafts:
         drafts, self._drafts = self._drafts, {}
         living = [one.child for one in drafts.values() if one.child is not None]
         await asyncio.gather(*(child.stop(min(grace_seconds, REST_SECONDS)) for child in living))
+        await self.build.stop()
         await self._zygotes.stop()
 
     # ---- their processes

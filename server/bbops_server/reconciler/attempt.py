@@ -11,8 +11,10 @@ from bbops.database.place import Place, write_place
 from bbops.git.revisions import commit_of
 from bbops.git.series import TAG, Series
 from bbops_server.host.secrets import Secrets
+from bbops_server.live.draft_build import DraftBuild
 from bbops_server.live.link import Link
 from bbops_server.live.plane import Plane
+from bbops_server.processes import LivingChild
 from bbops_server.reconciler.sources import Source
 from bbops_server.settings import ProjectSettings
 
@@ -89,6 +91,11 @@ class Workshop:
     def tells_callers(self) -> bool:
         """Whether whoever asks the project is told of its mistakes: they are those who write it."""
         return self.is_draft or self.mode == "dev"
+
+    @property
+    def build(self) -> LivingChild | DraftBuild:
+        """Where it is built and its tables are changed; of drafts a process of their own."""
+        return self.plane.awake.build if self.is_draft else self.plane.build
 
     @property
     def artifacts(self) -> Path:

@@ -30,7 +30,7 @@ async def write_contract(workshop: Workshop, source: Mapping[str, Any], form: st
         "do": "contract", "source": dict(source), "form": form, "url": workshop.url,
         "engine": workshop.engine,
     }  # fmt: skip
-    answer = await workshop.plane.build.ask(asked, timeout_seconds=ASK_SECONDS)
+    answer = await workshop.build.ask(asked, timeout_seconds=ASK_SECONDS)
     return Written(answer["text"], answer["content_type"], answer["digest"])
 
 

@@ -216,7 +216,8 @@ class Drafts:
     async def contract(self, slug: str, form: str) -> Written:
         """Return what a draft publishes to its callers. Raises: BbopsError: it has mistakes."""
         one = self._drafts[slug]
-        workshop = replace(self.workshop, project=one.settings)
+        project = self.workshop.project
+        workshop = replace(self.workshop, project=one.settings, draft_of=project)
         return await write_contract(workshop, await self._source_of(one), form)
 
     async def _source_of(self, one: Draft) -> Mapping[str, Any]:

@@ -59,5 +59,5 @@ async def _follows(old: str, new: str, attempt: Attempt, at: Workshop) -> bool:
     asked = {
         "do": "descends", "repository": attempt.source["repository"], "old": old, "new": new,
     }  # fmt: skip
-    answer = await at.plane.build.ask(asked, timeout_seconds=COMPARE_SECONDS)
+    answer = await at.build.ask(asked, timeout_seconds=COMPARE_SECONDS)
     return bool(answer["descends"])

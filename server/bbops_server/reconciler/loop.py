@@ -12,6 +12,7 @@ from typing import Any
 from bbops.errors import BbopsError, GitError
 from bbops_server.approvals import stamp_approvals
 from bbops_server.freezes import Frozen
+from bbops_server.live.draft_build import DraftTooLong
 from bbops_server.reconciler.attempt import Attempt, Stage, Workshop
 from bbops_server.reconciler.events import Event, Found, Published, Report
 from bbops_server.reconciler.failed_switch import forget_failed_switch
@@ -216,6 +217,8 @@ class Reconciler:
                 self.settled = settle(attempt, *stamp)
         except Stalled as stalled:
             await self.refuse(stalled)
+        except DraftTooLong as error:
+            await self.refuse(Stalled("DraftTooLong", error.message, error.hint))
         except GitError as error:
             await self.refuse(Stalled("GitFailed", error.message, error.hint, is_passing=True))
         except BbopsError as error:

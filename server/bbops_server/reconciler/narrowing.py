@@ -61,7 +61,7 @@ class Narrowing:
         live = at.plane.find_live(at.project.name)
         asked = {"do": "narrow", "digest": live, **at.asked_of}
         try:
-            answer = await at.plane.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
+            answer = await at.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
         except BbopsError as error:
             if is_told:
                 stalled = Stalled("NarrowingStalled", error.message, error.hint)

@@ -60,7 +60,7 @@ async def _missing(old: str, new: str, attempt: Attempt, at: Workshop) -> Held:
     asked = {
         "do": "count commits", "repository": attempt.source["repository"], "old": old, "new": new,
     }  # fmt: skip
-    count = (await at.plane.build.ask(asked, timeout_seconds=COMPARE_SECONDS))["count"]
+    count = (await at.build.ask(asked, timeout_seconds=COMPARE_SECONDS))["count"]
     arrived = f"commit {new[:SHORT]} has" if count < 2 else f"{count} commits have"
     command = accepting(new, at, old="" if count == 1 else old)
     return Held(
@@ -77,7 +77,7 @@ async def _keep_size(old: str, new: str, attempt: Attempt, at: Workshop) -> None
         "do": "removed", "source": attempt.source, "base": {**attempt.source, "commit": old},
         "engine": at.engine,
     }  # fmt: skip
-    refused = (await at.plane.build.ask(asked, timeout_seconds=COMPARE_SECONDS))["refused"]
+    refused = (await at.build.ask(asked, timeout_seconds=COMPARE_SECONDS))["refused"]
     if refused:
         raise Held(
             "TooMuchRemoved", refused,

@@ -47,7 +47,7 @@ async def build(attempt: Attempt, at: Workshop) -> None:
         "engine": at.engine, "live": await asyncio.to_thread(read_live_commit, at),
     }  # fmt: skip
     off = await asyncio.to_thread(read_features_off, at.plane.settings)
-    attempt.built = await at.plane.build.ask({**asked, "off": off}, timeout_seconds=BUILD_SECONDS)
+    attempt.built = await at.build.ask({**asked, "off": off}, timeout_seconds=BUILD_SECONDS)
     if not attempt.built["ok"]:
         raise _refused("ProjectInvalid", attempt.built["diagnostics"])
 
@@ -66,10 +66,10 @@ async def test(attempt: Attempt, at: Workshop) -> None:
         return
     asked = {"state": str(at.project.state), "digest": attempt.built["digest"]}
     try:
-        answer = await at.plane.build.ask({"do": "test", **asked}, timeout_seconds=TEST_SECONDS)
+        answer = await at.build.ask({"do": "test", **asked}, timeout_seconds=TEST_SECONDS)
     except asyncio.CancelledError:
         with suppress(BbopsError):
-            await at.plane.build.ask({"do": "end test", **asked}, timeout_seconds=1)
+            await at.build.ask({"do": "end test", **asked}, timeout_seconds=1)
         raise
     if answer["diagnostics"]:
         raise _refused("TestsFailed", answer["diagnostics"])
@@ -99,7 +99,7 @@ async def guard_frontend(attempt: Attempt, at: Workshop) -> None:
         "do": "find secret", "state": str(at.project.state), "values": secrets,
         "frontend": attempt.built["frontend"],
     }  # fmt: skip
-    answer = await at.plane.build.ask(asked, timeout_seconds=BUILD_SECONDS)
+    answer = await at.build.ask(asked, timeout_seconds=BUILD_SECONDS)
     if answer["found"]:
         file, name = answer["found"]
         raise Stalled(
@@ -121,10 +121,10 @@ async def rehearse(attempt: Attempt, at: Workshop) -> None:
     refuse_failed_switch(attempt, at)
     asked = {"do": "rehearse", "artifact": attempt.built["artifact"], **_about(attempt, at)}
     try:
-        attempt.plan = await at.plane.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
+        attempt.plan = await at.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
         if attempt.plan["is_behind"] and not attempt.plan["is_done"]:
             await attempt.finish_narrowing()
-            attempt.plan = await at.plane.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
+            attempt.plan = await at.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
     except SwitchTooLong as refused:
         raise keep_failed_switch(_migration_refused(refused, at), attempt, at) from None
     except MigrationRefused as refused:
@@ -171,7 +171,7 @@ async def expand(attempt: Attempt, at: Workshop) -> None:
     """Bring the tables to where both releases can live with them."""
     asked = {"do": "expand", **_about(attempt, at)}
     try:
-        answer = await at.plane.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
+        answer = await at.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
     except MigrationRefused as refused:
         raise _migration_refused(refused, at) from None
     attempt.changes = answer["changes"]
@@ -205,7 +205,7 @@ async def smoke(attempt: Attempt, at: Workshop) -> None:
         return  # its names and types come with the swap; it was tried on tables that have them
     asked = {"do": "smoke", "artifact": attempt.built["artifact"], **at.asked_of}
     try:
-        await at.plane.build.ask(asked, timeout_seconds=BUILD_SECONDS)
+        await at.build.ask(asked, timeout_seconds=BUILD_SECONDS)
     except BbopsError as error:
         raise Stalled("SmokeFailed", error.message, error.hint) from None
 
@@ -221,7 +221,7 @@ async def swap(attempt: Attempt, at: Workshop) -> None:
             return
         if attempt.is_about_tables:
             asked = {"do": "settle", **_about(attempt, at)}
-            await at.plane.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
+            await at.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
         await at.plane.swap(attempt.link)
     except MigrationRefused as refused:
         raise _migration_refused(refused, at) from None
@@ -235,7 +235,7 @@ async def swap(attempt: Attempt, at: Workshop) -> None:
 async def _switch(link: Link, attempt: Attempt, at: Workshop) -> None:
     async with at.plane.held(at.project.name) as until:
         asked = {"do": "switch", "until": until - SWAP_SECONDS, **_about(attempt, at)}
-        await at.plane.build.ask(asked, timeout_seconds=HOLD_SECONDS)
+        await at.build.ask(asked, timeout_seconds=HOLD_SECONDS)
         await at.plane.swap(link)
 
 
