@@ -127,15 +127,18 @@ def test_one_that_nobody_waits_for_any_more_keeps_nobody_waiting(
     assert runner.run(main()) < SECONDS
 
 
-def test_what_ends_leaves_neither_process_nor_files(
-    runner: asyncio.Runner, building: DraftBuild, tmp_path: Path
+def test_what_ends_leaves_neither_process_nor_files_and_starts_nothing(
+    runner: asyncio.Runner, tmp_path: Path
 ) -> None:
     async def main() -> tuple[int, Path]:
+        building = DraftBuild()
         await publish(building, tmp_path / "a", {})
         pid, scratch = building.pid, building._scratch
         assert pid is not None
         assert scratch is not None
         await building.stop()
+        with pytest.raises(BbopsError, match="about to end"):
+            await publish(building, tmp_path / "b", {})
         return pid, scratch
 
     pid, scratch = runner.run(main())

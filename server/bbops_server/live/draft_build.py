@@ -52,6 +52,7 @@ class DraftBuild:
         self._resting: asyncio.TimerHandle | None = None
         self._builds: dict[str, Frame] = {}
         self._here: set[str] = set()
+        self._is_stopped = False
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -106,7 +107,8 @@ class DraftBuild:
         self._do(self._warm_in_turn())
 
     async def stop(self) -> None:
-        """End the process, whatever it is at."""
+        """End the process, whatever it is at, and start no other."""
+        self._is_stopped = True
         if self._resting is not None:
             self._resting.cancel()
         for task in self._tasks:
@@ -120,8 +122,11 @@ class DraftBuild:
             self._rest_later()
 
     async def _warm(self) -> Child:
+        if self._is_stopped:
+            raise ServerError("the server is about to end, and builds no draft")
         if self._child is None:
-            self._scratch = scratch = Path(tempfile.mkdtemp(prefix="bbops-drafts-"))
+            self._scratch = self._scratch or Path(tempfile.mkdtemp(prefix="bbops-drafts-"))
+            scratch = self._scratch
             env = scrubbed_environment() | {"TMPDIR": str(scratch), "SQLITE_TMPDIR": str(scratch)}
             child = await Child.start("bbops_server.build", words=["drafts"], env=env)
             self._child = child

@@ -28,6 +28,7 @@ from bbops_server.live.asking import (
     tell,
 )
 from bbops_server.live.awake import AwakeDrafts
+from bbops_server.live.draft_build import DraftBuild
 from bbops_server.live.link import Link
 from bbops_server.live.place import EVERYWHERE, DraftPlace, Place
 from bbops_server.live.shared import Shared
@@ -135,6 +136,7 @@ class Plane:
     async def take_back(self) -> None:
         """Start the build process anew, after `give_up`. Raises as `start`."""
         self._build = LivingChild(start_build, is_quiet_at_work=True)
+        self.awake.build = DraftBuild()
         await self._build.start()
 
     async def leave(self, seconds: float) -> None:
