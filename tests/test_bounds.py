@@ -220,7 +220,9 @@ def test_a_run_without_end_is_stopped(name: str, serving: Serving) -> None:
 
 def test_a_ring_of_calls_is_stopped(ask: Ask) -> None:
     files = with_function("steps:\n  - call: { function: other }\n")
-    files["functions/other.yaml"] = "steps:\n  - call: { function: run }\n"
+    files["functions/other.yaml"] = (
+        "steps:\n  - if: env.GREETING == 'hello'\n    then:\n      - call: { function: run }\n"
+    )
     assert ask(files, "POST", "/run").status == 500
 
 

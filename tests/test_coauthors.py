@@ -23,6 +23,8 @@ from tests.served import git
 from tests.small_project import FILES, write_project
 from tests.test_proposal_rules import book
 
+pytestmark = pytest.mark.long
+
 __all__ = ["book"]
 
 STEPS = "steps:\n  - return: { value: 1 }\n"

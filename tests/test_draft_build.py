@@ -77,6 +77,7 @@ async def publish(building: DraftBuild, folder: Path, tables: dict[str, str]) ->
     return await building.ask(asked, timeout_seconds=60)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("text", "what"),
     [
@@ -99,6 +100,7 @@ def test_tables_that_take_too_much_are_ended_in_time(
     assert runner.run(publish(building, tmp_path / "b", {}))["changes"]  # the next one is served
 
 
+@pytest.mark.long
 def test_drafts_take_turns_and_pay_for_no_other(
     runner: asyncio.Runner, building: DraftBuild, tmp_path: Path
 ) -> None:

@@ -14,6 +14,8 @@ from tests.pushing import World
 from tests.served import wait_for
 from tests.small_project import FILES, hello
 
+pytestmark = pytest.mark.long
+
 GATED = f"{FILES['project.yaml']}tests: {{ gate: true }}\n"
 CASE = (
     "endpoint: hello\ncases:\n  - name: stays small\n    expect: { check: result.version < 100 }\n"

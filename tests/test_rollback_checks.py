@@ -14,6 +14,8 @@ from tests.pushing import Clone, World
 from tests.small_project import FILES, endpoint, hello
 from tests.test_gate import slow_tests
 
+pytestmark = pytest.mark.long
+
 PROJECT = FILES["project.yaml"]
 CALL = "steps:\n  - call: { function: other }\n    as: it\n  - return: { value: '${ vars.it }' }\n"
 OTHER = "steps:\n  - return: { value: { version: 7 } }\n"
