@@ -39,7 +39,7 @@ _LENGTHS = TEXT_TYPES | {"list"}
 _NUMBERS = frozenset({"integer", "number"})
 _RULES = {
     "minLength": _LENGTHS, "maxLength": _LENGTHS, "minimum": _NUMBERS, "maximum": _NUMBERS,
-    "pattern": TEXT_TYPES,
+    "pattern": TEXT_TYPES, "enum": TEXT_TYPES | _NUMBERS | {"json"},
 }  # fmt: skip
 
 
@@ -111,7 +111,8 @@ class Field(Model):
                     "field", message, {"key": key, "name": name, "hint": hint}
                 )
         for rule, types in _RULES.items():
-            if getattr(self, to_snake(rule)) is not None and base not in types and not many:
+            fits = base in types or (many and rule.endswith("Length"))
+            if getattr(self, to_snake(rule)) is not None and not fits:
                 raise PydanticCustomError(
                     "field", "'{rule}' does not fit type {base}", {"rule": rule, "base": base}
                 )

@@ -81,3 +81,30 @@ def test_a_file_that_is_larger_than_its_body_may_be_is_refused() -> None:
     files = with_function("input: { a?: string }\nsteps: [ { return: {} } ]\n")
     files["endpoints/run.yaml"] += "maxBody: 1KB\nfiles: { one: { maxSize: 1MB } }\n"
     assert told(files) == [("error", "a file of 1MB never comes: 'maxBody' is 1KB")]
+
+
+@pytest.mark.parametrize(
+    ("method", "key", "code"),
+    [("GET", "maxBody: 2MB", "no-body"), ("DELETE", "maxBody: 2MB", "no-body"),
+     ("GET", "idempotency: true", "bad-value")],
+)  # fmt: skip
+def test_what_bounds_or_keeps_nothing_of_a_method_is_refused(
+    method: str, key: str, code: str
+) -> None:
+    files = with_function("steps: []\n", method=method)
+    files["endpoints/run.yaml"] += f"{key}\n"
+    found = validate(MemoryTree(files))[1]
+    assert [one.code for one in found if one.place.file == "endpoints/run.yaml"] == [code]
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["type: boolean, enum: ['yes']", "type: date, enum: ['2026-01-01']",
+     "type: 'date[]', enum: [a]", "type: list, items: string, enum: [a]",
+     "type: 'integer[]', pattern: a"],
+)  # fmt: skip
+def test_a_rule_of_a_field_that_no_value_could_meet_is_refused(field: str) -> None:
+    ((_, message),) = told(
+        with_function(f"input: {{ a?: {{ {field} }} }}\nsteps: [ {{ return: {{}} }} ]\n")
+    )
+    assert "does not fit type" in message

@@ -1,23 +1,45 @@
-"""A function that reads a body is reached by methods that have one."""
+"""What is said of a body, or of a change, is said of methods that have one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from bbops.diagnostics import Diagnostic
-from bbops.project import Project
+from bbops.project import Project, Resource
+from bbops.resources.endpoint import Endpoint
+
+_NO_BODY: Final = frozenset({"GET", "DELETE"})
 
 
 def check(project: Project) -> Iterator[Diagnostic]:
-    """Yield endpoints whose method has no body, though their function declares `input`."""
+    """Yield what a method without a body, or one that only reads, leaves without an effect."""
+    for endpoint in project.endpoints.values():
+        yield from _without_effect(endpoint)
     for route in project.routes:
         name = route.endpoint.model.function
         function = project.functions.get(name)
         if function is None or function.model.input is None:
             continue
-        if route.method in {"GET", "DELETE"}:
+        if route.method in _NO_BODY:
             yield Diagnostic(
                 route.endpoint.place("method"), "no-body",
                 f"a {route.method} has no body, but function '{name}' declares 'input'",
                 "use 'query' or 'params', or another method",
             )  # fmt: skip
+
+
+def _without_effect(endpoint: Resource[Endpoint]) -> Iterator[Diagnostic]:
+    method = endpoint.model.method
+    if endpoint.model.max_body is not None and method in _NO_BODY:
+        yield Diagnostic(
+            endpoint.place("maxBody", key=True), "no-body",
+            f"a {method} has no body, so 'maxBody' bounds nothing",
+            "leave it out, or use another method",
+        )  # fmt: skip
+    if endpoint.model.idempotency and method == "GET":
+        yield Diagnostic(
+            endpoint.place("idempotency", key=True), "bad-value",
+            "a GET only reads and may be repeated as it is, so no answer of one is kept",
+            "leave it out",
+        )  # fmt: skip
