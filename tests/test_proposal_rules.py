@@ -60,7 +60,7 @@ def test_who_has_changed_a_proposal_does_not_approve_it() -> None:
     ]
     assert obstacles(replace(proposed(said("eve", "approved")), pushers=("bob",))) == []
     pair = Eligible(frozenset({"ada", "bob"}))
-    assert len(obstacles(mine, eligible=pair)) == 2
+    assert len(obstacles(mine, eligible=pair)) == 3
     assert obstacles(mine, eligible=Eligible(frozenset({"bob"}))) == []
 
 
@@ -109,6 +109,15 @@ def test_ones_own_word_counts_only_where_nobody_else_could_give_one() -> None:
     assert obstacles(mine, eligible=Eligible(frozenset({"ada"}))) == []
     assert obstacles(mine, eligible=Eligible(None)) == []  # nobody has an account yet
     assert obstacles(mine, eligible=Eligible(frozenset({"bob"}))) != []
+
+
+def test_where_too_few_could_approve_it_says_so() -> None:
+    pair, both = Eligible(frozenset({"ada", "bob"})), replace(proposed(), pushers=("bob",))
+    (_, why) = obstacles(both, eligible=pair)
+    assert why.startswith("only 0 of 1 could approve it: its authors may not")
+    assert obstacles(proposed(), eligible=pair) == ["1 more approval needed"]
+    assert obstacles(proposed(), 2, pair)[1].startswith("only 1 of 2 could approve it")
+    assert len(obstacles(both, eligible=Eligible(None))) == 1
 
 
 def test_what_is_refused_is_not_merged_whoever_agrees() -> None:

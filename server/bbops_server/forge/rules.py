@@ -74,6 +74,12 @@ class Eligible:
         is_alone = self.people == {who} and not self.others
         return who in self.people and (who not in authors or is_alone)
 
+    def may_approve(self, authors: Collection[str]) -> int | None:
+        """Return how many people's word counts; None where everybody's does."""
+        if self.people is None:
+            return None
+        return sum(self.counts(who, authors) for who in self.people)
+
 
 @dataclass(frozen=True, slots=True)
 class Outdated:
@@ -85,11 +91,16 @@ class Outdated:
 
 @dataclass(frozen=True, slots=True)
 class Voices:
-    """Who has agreed, whose approval no longer counts, and who asks for changes."""
+    """Who has agreed, whose approval no longer counts, and who asks for changes.
+
+    Attributes:
+        may_approve: how many people could agree; None where everybody may.
+    """
 
     approved: tuple[str, ...]
     outdated: tuple[Outdated, ...]
     refused: tuple[str, ...]
+    may_approve: int | None = None
 
 
 def count_voices(proposal: Proposal, digest: str, eligible: Eligible) -> Voices:
@@ -115,6 +126,7 @@ def count_voices(proposal: Proposal, digest: str, eligible: Eligible) -> Voices:
         tuple(one.who for one in agreed if not why[one.who]),
         (*(Outdated(one.who, why[one.who]) for one in agreed if why[one.who]), *gone),
         tuple(one.who for one in counted if one.verdict == "refused"),
+        eligible.may_approve(proposal.authors),
     )
 
 
@@ -152,6 +164,12 @@ def find_obstacles(demands: Demands, voices: Voices) -> Iterator[str]:
         why = f": {'; '.join(demands.reasons)}" if demands.reasons else ""
         yield f"{missing} more approval{'s' if missing > 1 else ''} needed{why}"
         yield from (f"the approval of {one.who} {one.why}" for one in voices.outdated)
+        if voices.may_approve is not None and voices.may_approve < demands.approvals:
+            yield (
+                f"only {voices.may_approve} of {demands.approvals} could approve it: its authors"
+                " may not, nor who does not review here; let somebody else review, or propose the"
+                " work of each author alone"
+            )
 
 
 def find_missing_person(demands: Demands) -> str:
