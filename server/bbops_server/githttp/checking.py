@@ -27,7 +27,7 @@ from bbops_server.processes import LivingChild
 from bbops_server.reconciler.record import read_live_commit
 
 CHECK_SECONDS: Final = 60.0
-DRAFT_SECONDS: Final = 5.0
+DRAFT_SECONDS: Final = 15.0
 """For all drafts of a push together; what is behind them is taken without a check."""
 
 MOST_DRAFTS: Final = 20
@@ -112,13 +112,15 @@ class Check:
     # ---- what is a draft
     async def _check_drafts(self, updates: Sequence[Update]) -> None:
         """Say what is wrong in drafts, which are taken all the same."""
-        different = await self._different(updates[:MOST_DRAFTS])
+        left = list(await self._different(updates[:MOST_DRAFTS]))
         try:
             async with asyncio.timeout(DRAFT_SECONDS):
-                for one in different:
-                    await self._tell_draft(one)
+                while left:
+                    await self._tell_draft(left[0])
+                    left.pop(0)
         except TimeoutError:
-            await self._say("the other drafts were not checked: it took too long")
+            names = ", ".join(one.shown for one in left)
+            await self._say(f"not checked, for that took over {DRAFT_SECONDS:g} s: {names}")
             return
         if len(updates) > MOST_DRAFTS:
             await self._say(f"{len(updates) - MOST_DRAFTS} more drafts were not checked")
