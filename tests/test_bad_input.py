@@ -272,7 +272,7 @@ def test_whatever_is_changed_in_a_sample_ends(files: dict[str, str], tmp_path: P
 
 
 @pytest.mark.long
-@settings(max_examples=3_000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=1_500, deadline=None, suppress_health_check=list(HealthCheck))
 @given(files=changed())
 def test_whatever_is_changed_in_a_sample_ends_often(files: dict[str, str], tmp_path: Path) -> None:
     end(files, tmp_path)

@@ -27,7 +27,7 @@ from tests.machines import run_machine
 from tests.publishing import NAME, Content, Publishing, Victim, Way, git
 from tests.served import wait_for
 
-SERVERS, EVENTS = int(os.environ.get("BBOPS_SERVERS", "3")), 50
+SERVERS, EVENTS = int(os.environ.get("BBOPS_SERVERS", "2")), 50
 MOST_DRAFTS = 3
 MOMENTS = st.integers(0, 75).map(lambda number: number * 0.004)
 """Of a publication, which takes some 0.2 s."""

@@ -35,7 +35,7 @@ from tests.replacing import (
 from tests.served import Served, environment, wait_for
 
 CLIENTS = 32
-RESTARTS = int(os.environ.get("BBOPS_RESTARTS", "8"))
+RESTARTS = int(os.environ.get("BBOPS_RESTARTS", "5"))
 AS_NOBODY = """
 import os, socket, sys
 os.setuid(65534)

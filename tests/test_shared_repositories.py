@@ -16,7 +16,7 @@ from tests.small_project import hello
 
 pytestmark = pytest.mark.long
 
-RESTARTS = int(os.environ.get("BBOPS_RESTARTS", "10"))
+RESTARTS = int(os.environ.get("BBOPS_RESTARTS", "6"))
 
 
 @pytest.fixture(scope="module")

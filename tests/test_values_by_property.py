@@ -236,7 +236,7 @@ STEPS = st.one_of(
 FILES = TABLES | OTHERS
 VALUES = st.sampled_from(KINDS).flatmap(lambda kind: expressions(kind, 2))
 PLAIN = VALUES.map(lambda text: f"- set: {{ x: {quoted(text)} }}")
-EXAMPLES = [20, pytest.param(250, marks=pytest.mark.long)]
+EXAMPLES = [20, pytest.param(120, marks=pytest.mark.long)]
 FUNCTIONS = st.lists(st.one_of(PLAIN, ROWS, STEPS), min_size=1, max_size=3).map(
     lambda lines: "\n".join(f"  {line}" for line in lines)
 )
