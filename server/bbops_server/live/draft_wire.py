@@ -70,6 +70,7 @@ class Wire:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
+        self._reading = asyncio.Lock()
 
     @classmethod
     async def connect(cls, path: str) -> Wire:
@@ -78,6 +79,10 @@ class Wire:
 
     async def read(self) -> Any:
         """Return the next frame; None at the end, and where what comes is no frame."""
+        async with self._reading:  # one that watches for a disconnect may wait here already
+            return await self._read()
+
+    async def _read(self) -> Any:
         try:
             size = int.from_bytes(await self._reader.readexactly(_LENGTH_BYTES), "big")
             if size <= MOST_FRAME_BYTES:

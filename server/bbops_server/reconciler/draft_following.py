@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Draft:
-    """One branch; `reconciler` follows it while it is awake.
+    """One branch; `reconciler` follows it while it is awake, and nothing while it `is_emptied`.
 
     Others were `told` last of this commit, and this.
     """
@@ -31,6 +31,7 @@ class Draft:
     task: asyncio.Task[None] | None = None
     asked_at: float = 0.0
     renewed: str = ""
+    is_emptied: bool = False
     told: tuple[str, WebhookEvent] | None = None
 
 

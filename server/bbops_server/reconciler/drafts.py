@@ -163,10 +163,14 @@ class Drafts:
         if one is None:
             return False
         async with self._one_at_a_time:
-            was_awake = one.task is not None
-            await self._sleep(one)
-            await asyncio.to_thread(_remove, one.settings.state)
-        if was_awake:
+            was_awake, began = one.task is not None, monotonic()
+            one.is_emptied = True  # a request meanwhile must not wake it on what is removed
+            try:
+                await self._sleep(one)
+                await asyncio.to_thread(shutil.rmtree, one.settings.state, ignore_errors=True)
+            finally:
+                one.is_emptied = False
+        if was_awake or one.asked_at >= began:
             self._wake(slug, one)
         return True
 
@@ -315,7 +319,7 @@ class Drafts:
             return True
         left = [one for one in self.folder.iterdir() if one.name not in self._drafts]
         for path in left:
-            _remove(path)
+            shutil.rmtree(path, ignore_errors=True)
         return not any(path.is_dir() for path in left)
 
     async def _evict(self) -> None:
@@ -327,7 +331,7 @@ class Drafts:
 
     def _wake(self, slug: str, one: Draft) -> None:
         one.asked_at = monotonic()
-        if one.task is None:
+        if one.task is None and not one.is_emptied:
             workshop = replace(
                 self.workshop, project=one.settings, draft_of=self.workshop.project,
                 source=self.workshop.source.of_branch(one.branch),
@@ -393,7 +397,3 @@ class Drafts:
         return DraftStatus(
             one.branch, slug, one.commit, url, state_of(one.reconciler), release, message, found
         )
-
-
-def _remove(path: Path) -> None:
-    shutil.rmtree(path, ignore_errors=True)
