@@ -26,7 +26,7 @@ from bbops_server.accounts.rules import Role
 from tests.machines import run_machine
 from tests.reviewing import BOTH, PEOPLE, Proposal, Reviewing
 
-SERVERS, EVENTS = int(os.environ.get("BBOPS_SERVERS", "2")), 50
+SERVERS, EVENTS = int(os.environ.get("BBOPS_SERVERS", "1")), 50
 ANYBODY, PROJECTS = st.sampled_from(PEOPLE), st.sampled_from(BOTH)
 OTHERS = st.sampled_from([one for one in PEOPLE if one != "owner"])
 ROLES = st.sampled_from([None, Role.VIEWER, Role.DEVELOPER, Role.MAINTAINER])
