@@ -114,9 +114,11 @@ def test_ones_own_word_counts_only_where_nobody_else_could_give_one() -> None:
 def test_where_too_few_could_approve_it_says_so() -> None:
     pair, both = Eligible(frozenset({"ada", "bob"})), replace(proposed(), pushers=("bob",))
     (_, why) = obstacles(both, eligible=pair)
-    assert why.startswith("only 0 of 1 could approve it: its authors may not")
+    assert why.startswith("not enough reviewers: 1 must approve, 0 can, since authors")
     assert obstacles(proposed(), eligible=pair) == ["1 more approval needed"]
-    assert obstacles(proposed(), 2, pair)[1].startswith("only 1 of 2 could approve it")
+    assert obstacles(proposed(), 2, pair)[1].startswith(
+        "not enough reviewers: 2 must approve, 1 can"
+    )
     assert len(obstacles(both, eligible=Eligible(None))) == 1
 
 

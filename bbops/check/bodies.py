@@ -34,12 +34,12 @@ def _without_effect(endpoint: Resource[Endpoint]) -> Iterator[Diagnostic]:
     if endpoint.model.max_body is not None and method in _NO_BODY:
         yield Diagnostic(
             endpoint.place("maxBody", key=True), "no-body",
-            f"a {method} has no body, so 'maxBody' bounds nothing",
+            f"'maxBody' has no effect: a {method} has no body",
             "leave it out, or use another method",
         )  # fmt: skip
     if endpoint.model.idempotency and method == "GET":
         yield Diagnostic(
             endpoint.place("idempotency", key=True), "bad-value",
-            "a GET only reads and may be repeated as it is, so no answer of one is kept",
+            "'idempotency' has no effect on a GET: only requests that change something are kept",
             "leave it out",
         )  # fmt: skip

@@ -70,8 +70,8 @@ def _end_holder(state: Path, silent: Silent) -> None:
     holder = read_holder(state)
     if not has_open(holder, state / "lock"):
         raise ServerError(
-            f"{silent}, and cannot be seen from here, as in another container",
-            hint="end it where it runs, then start this one",
+            f"{silent}; its process is not visible here, it may run in another container",
+            hint="stop it where it runs, then start this one",
         ) from None
     _log.error("%s: process %d is killed", silent, holder)
     end_process(holder)

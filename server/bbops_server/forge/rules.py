@@ -166,9 +166,9 @@ def find_obstacles(demands: Demands, voices: Voices) -> Iterator[str]:
         yield from (f"the approval of {one.who} {one.why}" for one in voices.outdated)
         if voices.may_approve is not None and voices.may_approve < demands.approvals:
             yield (
-                f"only {voices.may_approve} of {demands.approvals} could approve it: its authors"
-                " may not, nor who does not review here; let somebody else review, or propose the"
-                " work of each author alone"
+                f"not enough reviewers: {demands.approvals} must approve, {voices.may_approve} can,"
+                " since authors cannot approve their own work; give somebody else a role that"
+                " reviews, or propose the commits of each author separately"
             )
 
 

@@ -120,7 +120,7 @@ class Check:
                     left.pop(0)
         except TimeoutError:
             names = ", ".join(one.shown for one in left)
-            await self._say(f"not checked, for that took over {DRAFT_SECONDS:g} s: {names}")
+            await self._say(f"not checked within {DRAFT_SECONDS:g} s: {names}")
             return
         if len(updates) > MOST_DRAFTS:
             await self._say(f"{len(updates) - MOST_DRAFTS} more drafts were not checked")
