@@ -50,13 +50,7 @@ def take_seat(state: Path, *, replaces: bool = False, hands_over: bool = True) -
         try:
             before = Predecessor.meet(state)
         except Silent as silent:
-            _end_holder(state, silent)
-            lock, patience = _wait_for_lock(state, _FREE_SECONDS), _FREE_SECONDS
-            if lock is None:
-                raise ServerError(
-                    f"what uses the state folder '{state}' neither answers nor ends",
-                    hint=f"end process {read_holder(state) or '?'}, then start this one",
-                ) from None
+            lock, patience = _end_holder(state, silent), _FREE_SECONDS
         except Gone:
             lock = _wait_for_lock(state, _GONE_SECONDS)
             if lock is None:  # it was not killed a moment ago
@@ -66,7 +60,8 @@ def take_seat(state: Path, *, replaces: bool = False, hands_over: bool = True) -
     return Seat(state, lock, _listen(state) if hands_over else None, patience_seconds=patience)
 
 
-def _end_holder(state: Path, silent: Silent) -> None:
+def _end_holder(state: Path, silent: Silent) -> int:
+    """Kill a server that does not answer; return its lock."""
     holder = read_holder(state)
     if not has_open(holder, state / "lock"):
         raise ServerError(
@@ -75,6 +70,12 @@ def _end_holder(state: Path, silent: Silent) -> None:
         ) from None
     _log.error("%s: process %d is killed", silent, holder)
     end_process(holder)
+    if (lock := _wait_for_lock(state, _FREE_SECONDS)) is None:
+        raise ServerError(
+            f"what uses the state folder '{state}' neither answers nor ends",
+            hint=f"end process {holder or '?'}, then start this one",
+        ) from None
+    return lock
 
 
 def _listen(state: Path) -> socket.socket | None:

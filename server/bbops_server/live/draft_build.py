@@ -132,7 +132,11 @@ class DraftBuild:
             self._child = child
             child.on_exit(self._forget)
             if await child.is_silent(START_SECONDS):  # importing is not the draft's
-                child.kill()
+                await self._end()
+                raise ServerError(
+                    f"the process that builds drafts has not started within {START_SECONDS:g} s",
+                    hint="the machine may be overloaded: try again",
+                )
             stand_back(child.pid, DRAFT_BUILD.nice, session=DRAFT_BUILD.session_nice)
         return self._child
 
