@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import queue
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -171,3 +172,15 @@ def test_a_push_to_a_suspended_project_is_taken_and_told(served: Served, tmp_pat
     assert "the fair" in pushed.text
     served.bbops("resume")
     assert served.live_of(git(tmp_path / "clone", "rev-parse", "HEAD"))
+
+
+def test_git_that_packs_its_references_publishes_nothing(served: Served) -> None:
+    before = served.status()["publications"]
+    git(served.repository, "pack-refs", "--all")
+    with pytest.raises(queue.Empty):
+        served.event("live", 2)
+    assert served.status()["publications"] == before
+    served.bbops("suspend")
+    assert served.stalled()["reason"] == "Suspended"
+    served.bbops("resume")
+    assert served.live()["revision"] == before[-1]["revision"]

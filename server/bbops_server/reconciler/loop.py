@@ -127,8 +127,7 @@ class Reconciler:
                     await self.asked.wait()
                 self.asked.clear()
                 self.pace.retries = 0
-                is_demanded, self.is_demanded = self.is_demanded, False
-                if is_demanded or self.board.stalled is not None:
+                if self.is_demanded or self.board.stalled is not None:
                     return None
             if self.waits_for_thaw and find_freeze(self.workshop) != self.frozen:
                 return None
@@ -198,6 +197,8 @@ class Reconciler:
             The stamp this was an attempt at; None when something newer came in its way.
         """
         began = perf_counter()
+        if self.is_demanded:
+            self.is_demanded, self.settled = False, None
         try:
             attempt = await self.begin()
             await self.stages(attempt, BUILDING)
@@ -244,10 +245,13 @@ class Reconciler:
         return True
 
     def says_nothing_new(self, attempt: Attempt, stamp: Stamp) -> bool:
-        """Return whether the newest commit changes nothing of the project, and note that."""
-        is_of_others = attempt.revision == self.board.applied != self.board.attempted
+        """Return whether what is there changes nothing of what is live, and note that.
+
+        As where the newest commit is about other projects, or git has packed its references.
+        """
+        is_live = bool(attempt.commit) and attempt.revision == self.board.applied
         found = settle(attempt, *stamp)
-        if not is_of_others or self.settled is None or not self.settled.covers(found):
+        if not is_live or self.settled is None or not self.settled.covers(found):
             return False
         self.settled = found
         self.board.keep_live()

@@ -211,7 +211,9 @@ class StatusBoard:
         """Record that the newest commit changes nothing of the project."""
         self.stalled, self.diagnostics = None, []
         newest = (self.attempted or "").rpartition(":")[2][:12]
-        message = f"{self.release} is live; {newest} changes nothing of this project"
+        is_other = newest != self.release
+        unchanged = f"; {newest} changes nothing of this project" if is_other else ""
+        message = f"{self.release} is live{unchanged}"
         self.put("Ready", status=True, reason="Unchanged", message=message)
         self.put("Reconciling", status=False, reason="Unchanged", message="")
         self.put("Stalled", status=False, reason="Unchanged", message="")

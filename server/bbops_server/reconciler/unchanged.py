@@ -1,6 +1,6 @@
 """See that a commit changes nothing of a project: what others do in its repository is not its own.
 
-A project that has its whole repository to itself publishes each commit.
+A project that has its whole repository to itself publishes each commit, once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Settled:
     built: tuple[object, ...]
 
     def covers(self, other: Settled) -> bool:
-        """Return whether another attempt would publish the same, for a commit of others."""
+        """Return whether another attempt, at a source that moved, would publish the same."""
         return self.source != other.source and self._result == other._result
 
     @property
