@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from tests.conftest import ROOT
 
 MODULES = sorted([*(ROOT / "bbops").rglob("*.py"), *(ROOT / "server").rglob("*.py")])
@@ -70,22 +68,29 @@ def test_each_floor_imports_only_the_floors_below_it() -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_a_file_holds_one_concept(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= 400
+def test_a_file_holds_one_concept() -> None:
+    lines = {name(path): len(path.read_text().splitlines()) for path in MODULES}
+    assert {path: count for path, count in lines.items() if count > 400} == {}
 
 
-@pytest.mark.parametrize("path", [*MODULES, *TESTS], ids=name)
-def test_a_module_opens_with_a_sentence_that_says_what_it_is_for(path: Path) -> None:
-    text = ast.get_docstring(ast.parse(path.read_text())) or ""
-    if path.name == "__init__.py" and not path.read_text().strip():
-        return
-    assert text.partition("\n")[0].rstrip()[-1:] in {".", "?", ":"}, text
+def test_a_module_opens_with_a_sentence_that_says_what_it_is_for() -> None:
+    assert [name(path) for path in (*MODULES, *TESTS) if not is_described(path)] == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_public_names_say_what_their_signature_cannot(path: Path) -> None:
-    assert list(undocumented(ast.parse(path.read_text()))) == []
+def is_described(path: Path) -> bool:
+    text = ast.get_docstring(parsed(path)) or ""
+    is_empty = path.name == "__init__.py" and not path.read_text().strip()
+    return is_empty or text.partition("\n")[0].rstrip()[-1:] in {".", "?", ":"}
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def test_public_names_say_what_their_signature_cannot() -> None:
+    found = {name(path): list(undocumented(parsed(path))) for path in MODULES}
+    assert {path: names for path, names in found.items() if names} == {}
 
 
 def undocumented(tree: ast.Module) -> Iterator[str]:
@@ -101,15 +106,17 @@ def is_overload(node: ast.AST) -> bool:
     return any("overload" in ast.dump(one) for one in getattr(node, "decorator_list", ()))
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in MODULES if name(path) not in FILE_DOORS], ids=name
-)
-def test_only_the_doors_touch_the_disk(path: Path) -> None:
-    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
-    touched = {called(node) for node in calls} & TOUCHES
-    if touched == {"open"}:  # a door's own `open`, such as `Sqlite.open`
-        touched = {node.func.id for node in calls if isinstance(node.func, ast.Name)} & {"open"}
-    assert touched == set()
+def test_only_the_doors_touch_the_disk() -> None:
+    found = {one: touched(path) for path in MODULES if (one := name(path)) not in FILE_DOORS}
+    assert {path: calls for path, calls in found.items() if calls} == {}
+
+
+def touched(path: Path) -> set[str]:
+    calls = [node for node in ast.walk(parsed(path)) if isinstance(node, ast.Call)]
+    found = {called(node) for node in calls} & TOUCHES
+    if found == {"open"}:  # a door's own `open`, such as `Sqlite.open`
+        found = {node.func.id for node in calls if isinstance(node.func, ast.Name)} & {"open"}
+    return found
 
 
 def called(node: ast.Call) -> str:
