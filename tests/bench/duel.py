@@ -21,6 +21,9 @@ from tests.bench.contests import Contest, Run
 from tests.bench.load.generator import saturate
 from tests.bench.servers import SERVERS, Server
 
+BUSY_SECONDS = 5.0
+"""How long to look again where a busy machine let nothing be answered in the time given."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:
@@ -111,9 +114,12 @@ async def _start(names: Iterable[str], folder: Path, stack: AsyncExitStack) -> d
 
 
 async def _sample(run: Run, server: Server, seconds: float) -> Sample:
-    before = processes.cpu_nanoseconds(server.pid)
-    count = await asyncio.to_thread(saturate, run.shot, server.port, seconds)
-    spent = processes.cpu_nanoseconds(server.pid) - before
+    for looked in (seconds, BUSY_SECONDS):
+        before = processes.cpu_nanoseconds(server.pid)
+        count = await asyncio.to_thread(saturate, run.shot, server.port, looked)
+        spent = processes.cpu_nanoseconds(server.pid) - before
+        if count.requests:
+            break
     assert count.requests, f"{run.server} does not answer {run.shot.name}"
     return Sample(
         count.requests, count.failed, count.requests / count.seconds, spent / 1000 / count.requests
