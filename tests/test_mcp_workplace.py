@@ -190,11 +190,10 @@ def test_pages_of_requests_go_back(house: House) -> None:
     for _ in range(5):
         house.api.get("/shop/hello")
     agent = house.agent()
-    wait_for(lambda: len(agent.call("review_activity", what="requests", limit=5)["items"]) == 5)
-    first = agent.call("review_activity", what="requests", limit=2, endpoint="hello")
-    second = agent.call(
-        "review_activity", what="requests", limit=2, endpoint="hello", cursor=first["nextCursor"]
-    )
+    asked = {"what": "requests", "endpoint": "hello"}
+    wait_for(lambda: len(agent.call("review_activity", **asked, limit=5)["items"]) == 5)
+    first = agent.call("review_activity", **asked, limit=2)
+    second = agent.call("review_activity", **asked, limit=2, cursor=first["nextCursor"])
     ids = [one["id"] for one in (*first["items"], *second["items"])]
     assert ids == sorted(ids, reverse=True)
     assert len({*ids}) == 4

@@ -64,10 +64,11 @@ def try_to_replace(
     served: Served, *arguments: str, env: dict[str, str] | None = None
 ) -> tuple[int, str]:
     """Return exit status and words of a server that does not get to serve."""
+    ports = ["--port", "0", "--control-port", "0"]
+    command = [sys.executable, "-P", "-m", "bbops", "serve", served.repository, "--replace"]
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "bbops", "serve", served.repository, "--replace", *arguments],
-        cwd=served.home, capture_output=True, text=True, check=False, timeout=60,
-        env=environment(served.home) | (env or {}),
+        [*command, *ports, *arguments], cwd=served.home, capture_output=True, text=True,
+        check=False, timeout=60, env=environment(served.home) | (env or {}),
     )  # fmt: skip
     return done.returncode, done.stderr
 
