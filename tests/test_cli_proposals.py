@@ -18,6 +18,8 @@ from tests.served import environment, git, wait_for
 from tests.small_project import FILES
 from tests.test_cli_status import Start, control
 
+pytestmark = pytest.mark.long
+
 __all__ = ["control"]
 
 
@@ -44,7 +46,6 @@ class Terminal:
         return Printed(done.returncode, done.stdout + done.stderr)
 
 
-@pytest.mark.long
 def test_a_proposal_goes_its_way_on_the_command_line(world: World) -> None:
     clone = world.clone("developer")
     git(clone.folder, "switch", "-qc", "cart")
@@ -79,7 +80,6 @@ def test_a_proposal_goes_its_way_on_the_command_line(world: World) -> None:
     assert mine.run("proposals", "list").text == "no proposal is open\n"
 
 
-@pytest.mark.long
 def test_all_of_it_speaks_json(world: World) -> None:
     clone = world.clone("developer")
     clone.commit(world.next_version())
@@ -92,7 +92,6 @@ def test_all_of_it_speaks_json(world: World) -> None:
     assert json.loads(mine.run("proposals", "close", number, "--json").text)["state"] == "closed"
 
 
-@pytest.mark.long
 def test_what_is_refused_says_why(world: World) -> None:
     clone = world.clone("developer")
     clone.commit(BAD)

@@ -22,6 +22,8 @@ from tests.contracts import PROJECTS, contract_of
 from tests.planning import FOLDER as PLANS
 from tests.served import Served, git
 
+pytestmark = pytest.mark.long
+
 FOLDER = ROOT / "tests/clients"
 NOTEBOOK = FOLDER / "project"
 NOTHING = "steps: [{ return: { status: 204 } }]"
@@ -79,7 +81,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield found
 
 
-@pytest.mark.long
 def test_mypy_strict_takes_every_client(contracts: dict[str, Contract], tmp_path: Path) -> None:
     for name, contract in contracts.items():
         (tmp_path / f"{name}.py").write_text(render_python(contract))

@@ -18,6 +18,8 @@ from tests.database_commands import Commands
 from tests.served import Served
 from tests.small_project import FILES
 
+pytestmark = pytest.mark.long
+
 FOREVER = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x FROM n) SELECT count(*) FROM n"
 
 

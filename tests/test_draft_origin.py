@@ -12,6 +12,8 @@ from tests.hostile_drafts import enter, function, make, push
 from tests.served import Served, wait_for
 from tests.several import Several
 
+pytestmark = pytest.mark.long
+
 PLATFORM = {
     "Clear-Site-Data": '"*"',
     "Strict-Transport-Security": "max-age=31536000; includeSubDomains",

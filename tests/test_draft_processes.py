@@ -29,6 +29,8 @@ from tests.hostile_drafts import enter, function, make, push
 from tests.served import Served, wait_for
 from tests.several import Several
 
+pytestmark = pytest.mark.long
+
 DATA = "bbops_server.data "
 SECRET = "a-live-secret-that-no-draft-may-see"
 ECHO = function(
@@ -168,7 +170,6 @@ def test_a_process_that_ends_costs_its_own_requests_and_comes_back(served: Serve
         assert process_of(served, "mortal") != pid
 
 
-@pytest.mark.long
 def test_a_draft_whose_process_ends_again_and_again_is_told_as_failed(served: Served) -> None:
     with draft_of(served, "doomed") as client:
         for _ in range(3):
@@ -190,7 +191,6 @@ def test_a_draft_whose_process_ends_again_and_again_is_told_as_failed(served: Se
         assert served.api.get("/hello").json()["version"] == 1
 
 
-@pytest.mark.long
 def test_a_process_that_does_not_answer_is_ended_by_its_parent(served: Served) -> None:
     with draft_of(served, "hanging") as client:
         pid = process_of(served, "hanging")
@@ -205,7 +205,6 @@ def test_a_process_that_does_not_answer_is_ended_by_its_parent(served: Served) -
         assert client.get("hello").status_code == 200
 
 
-@pytest.mark.long
 def test_a_server_that_ends_leaves_no_process_behind(tmp_path: Path) -> None:
     with Served(make(tmp_path / "small"), tmp_path / "home") as served:
         served.live()
@@ -215,7 +214,6 @@ def test_a_server_that_ends_leaves_no_process_behind(tmp_path: Path) -> None:
     wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), 5)
 
 
-@pytest.mark.long
 def test_a_server_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> None:
     with Served(make(tmp_path / "small"), tmp_path / "home") as served:
         served.live()
@@ -226,7 +224,6 @@ def test_a_server_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> Non
     wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), 10)
 
 
-@pytest.mark.long
 def test_only_so_many_drafts_are_awake_and_the_others_say_so(tmp_path: Path) -> None:
     make(tmp_path / "small")
     text = "drafts: { awake: 1 }\nprojects: { small: { repository: small } }\n"

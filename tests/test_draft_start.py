@@ -12,6 +12,8 @@ from tests.hostile_drafts import enter, make, push
 from tests.served import Served, wait_for
 from tests.small_project import hello
 
+pytestmark = pytest.mark.long
+
 HTML = {"accept": "text/html"}
 
 

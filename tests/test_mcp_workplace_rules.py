@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import httpx
+import pytest
 import yaml
 
 from bbops_server.accounts.rules import GrantScope
@@ -15,6 +16,8 @@ from tests.granting import give
 from tests.mcp_house import ORDER, house, say, tip
 from tests.served import git
 from tests.small_project import FILES
+
+pytestmark = pytest.mark.long
 
 __all__ = ["house"]
 

@@ -23,6 +23,8 @@ from tests.proposing import Asking, propose, world
 from tests.pushing import World
 from tests.test_proposal_rules import WISH, book
 
+pytestmark = pytest.mark.long
+
 __all__ = ["book", "world"]
 
 BOB, EVE = "bob@example.com", "Eve@example.com"

@@ -18,10 +18,11 @@ import pytest
 from tests.origin import QUICK, SLOW, Origin, origin, serve
 from tests.served import Served, git, wait_for
 
+pytestmark = pytest.mark.long
+
 __all__ = ["origin", "serve"]
 
 
-@pytest.mark.long
 def test_a_push_elsewhere_goes_live_here(origin: Origin, serve: Callable[..., Served]) -> None:
     served = serve(*QUICK)
     served.live()
@@ -38,7 +39,6 @@ def test_a_push_elsewhere_goes_live_here(origin: Origin, serve: Callable[..., Se
     assert not (state / "mirror/hooks").exists()
 
 
-@pytest.mark.long
 def test_reconcile_looks_at_once(origin: Origin, serve: Callable[..., Served]) -> None:
     served = serve(*SLOW)
     served.live()
@@ -47,7 +47,6 @@ def test_reconcile_looks_at_once(origin: Origin, serve: Callable[..., Served]) -
     assert served.live_of(commit)
 
 
-@pytest.mark.long
 def test_a_repository_out_of_reach_is_named_and_found_again(
     origin: Origin, serve: Callable[..., Served]
 ) -> None:
@@ -67,7 +66,6 @@ def test_a_repository_out_of_reach_is_named_and_found_again(
     assert served.live_of(origin.push())
 
 
-@pytest.mark.long
 def test_a_restart_without_the_repository_serves_the_last_good_release(
     origin: Origin, serve: Callable[..., Served]
 ) -> None:
@@ -80,7 +78,6 @@ def test_a_restart_without_the_repository_serves_the_last_good_release(
     assert served.api.get("/api/me").headers["x-release"] == good
 
 
-@pytest.mark.long
 def test_rewritten_history_is_held_until_somebody_accepts_it(
     origin: Origin, serve: Callable[..., Served]
 ) -> None:
@@ -111,7 +108,6 @@ def test_rewritten_history_is_held_until_somebody_accepts_it(
     assert again[:12] in served.stalled()["message"]
 
 
-@pytest.mark.long
 def test_what_follows_an_accepted_commit_is_accepted(
     origin: Origin, serve: Callable[..., Served]
 ) -> None:
@@ -128,7 +124,6 @@ def test_what_follows_an_accepted_commit_is_accepted(
     assert served.live_of(newer)
 
 
-@pytest.mark.long
 def test_pushing_the_old_history_back_ends_the_hold(
     origin: Origin, serve: Callable[..., Served]
 ) -> None:
@@ -142,7 +137,6 @@ def test_pushing_the_old_history_back_ends_the_hold(
     assert served.condition("Stalled")["status"] is False
 
 
-@pytest.mark.long
 def test_a_branch_that_vanishes_is_held_and_may_come_back(
     origin: Origin, serve: Callable[..., Served]
 ) -> None:
@@ -157,7 +151,6 @@ def test_a_branch_that_vanishes_is_held_and_may_come_back(
     assert served.live_of(origin.push())
 
 
-@pytest.mark.long
 def test_a_bare_repository_here_is_held_too(origin: Origin, serve: Callable[..., Served]) -> None:
     served = serve(address=str(origin.bare))
     served.live()
@@ -165,7 +158,6 @@ def test_a_bare_repository_here_is_held_too(origin: Origin, serve: Callable[...,
     assert served.stalled()["reason"] == "HistoryRewritten"
 
 
-@pytest.mark.long
 def test_amending_in_a_work_tree_is_followed(origin: Origin, serve: Callable[..., Served]) -> None:
     served = serve(address=str(origin.work))
     served.live()
@@ -201,7 +193,6 @@ def http_server(folder: Path, *, password: str = "") -> Iterator[int]:
     server.server_close()
 
 
-@pytest.mark.long
 def test_a_repository_is_followed_over_http(
     origin: Origin, serve: Callable[..., Served], tmp_path: Path
 ) -> None:
@@ -229,7 +220,6 @@ def test_a_password_comes_from_gits_own_helper_and_shows_nowhere(
         assert "hunter2" not in (served.home / "log").read_text()
 
 
-@pytest.mark.long
 def test_a_repository_is_followed_over_gits_own_protocol(
     origin: Origin, serve: Callable[..., Served], tmp_path: Path
 ) -> None:
@@ -254,7 +244,6 @@ def test_a_repository_is_followed_over_gits_own_protocol(
         daemon.wait(10)
 
 
-@pytest.mark.long
 def test_a_repository_is_followed_over_ssh(
     origin: Origin, serve: Callable[..., Served], tmp_path: Path
 ) -> None:
@@ -280,7 +269,6 @@ def silent_server() -> Iterator[int]:
         yield server.getsockname()[1]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("scheme", ["http", "git"])
 def test_a_host_that_never_answers_is_named_and_the_server_serves_on(
     origin: Origin, serve: Callable[..., Served], scheme: str

@@ -34,6 +34,8 @@ from tests.replacing import (
 )
 from tests.served import Served, environment, wait_for
 
+pytestmark = pytest.mark.long
+
 CLIENTS = 32
 RESTARTS = int(os.environ.get("BBOPS_RESTARTS", "5"))
 AS_NOBODY = """
@@ -168,7 +170,6 @@ def refuse_nobody() -> None:
                 assert not is_same_user(end)
 
 
-@pytest.mark.long
 def test_without_a_running_server_it_just_starts(tmp_path: Path) -> None:
     repository = make_repository(tmp_path / "small")
     with Served(repository, tmp_path / "home", "--replace") as served:
@@ -202,7 +203,6 @@ def test_a_process_that_only_has_the_number_of_a_silent_one_is_not_killed(
         assert other.returncode == 0
 
 
-@pytest.mark.long
 def test_twenty_restarts_and_an_upgrade_lose_no_request_and_no_push(tmp_path: Path) -> None:
     state = tmp_path / "state"
     served = Served(make_bare(tmp_path / "small.git"), tmp_path / "home", "--state", str(state))
@@ -226,7 +226,6 @@ def test_twenty_restarts_and_an_upgrade_lose_no_request_and_no_push(tmp_path: Pa
     assert "Traceback" not in (tmp_path / "home/log").read_text()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("seconds", [0.5, 0.9, 1.3, 1.7, 2.5])
 def test_a_successor_that_is_killed_leaves_one_that_serves(tmp_path: Path, seconds: float) -> None:
     with Served(make_repository(tmp_path / "small"), tmp_path / "home") as old:
@@ -245,7 +244,6 @@ def test_a_successor_that_is_killed_leaves_one_that_serves(tmp_path: Path, secon
         publish(another, 3)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("seconds", [0.5, 0.9, 1.3, 1.7, 2.5])
 def test_a_server_that_is_killed_while_it_hands_over_is_replaced(
     tmp_path: Path, seconds: float
@@ -265,7 +263,6 @@ def test_a_server_that_is_killed_while_it_hands_over_is_replaced(
         old.stop()
 
 
-@pytest.mark.long
 def test_a_server_that_hangs_is_killed_and_replaced(tmp_path: Path) -> None:
     old = Served(make_repository(tmp_path / "small"), tmp_path / "home")
     old.live()

@@ -10,6 +10,8 @@ import pytest
 
 from tests.served import Served, git, make_project, wait_for
 
+pytestmark = pytest.mark.long
+
 FILES = {
     "functions/try/show.yaml": (
         "query: { name?: string }\nsteps:\n"

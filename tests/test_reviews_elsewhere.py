@@ -12,6 +12,8 @@ from tests.pushing import World
 from tests.served import Served, git
 from tests.small_project import FILES
 
+pytestmark = pytest.mark.long
+
 __all__ = ["origin", "serve"]
 
 REVIEWED = "review: { main: proposals, approvals: 1 }\n"
@@ -27,7 +29,6 @@ def reviewed(origin: Origin) -> Origin:
     return origin
 
 
-@pytest.mark.long
 def test_what_arrives_without_a_review_waits_until_somebody_accepts_it(
     reviewed: Origin, serve: Callable[..., Served]
 ) -> None:
@@ -47,7 +48,6 @@ def test_what_arrives_without_a_review_waits_until_somebody_accepts_it(
     assert (again["reason"], two[:12] in again["message"]) == ("ReviewMissing", True)
 
 
-@pytest.mark.long
 def test_several_commits_are_accepted_by_naming_both_ends(
     reviewed: Origin, serve: Callable[..., Served]
 ) -> None:
@@ -67,7 +67,6 @@ def test_several_commits_are_accepted_by_naming_both_ends(
     assert served.live_of(newest)
 
 
-@pytest.mark.long
 def test_loosening_the_rule_elsewhere_waits_by_the_rule_that_is_live(
     reviewed: Origin, serve: Callable[..., Served]
 ) -> None:
@@ -79,7 +78,6 @@ def test_loosening_the_rule_elsewhere_waits_by_the_rule_that_is_live(
     assert served.stalled()["reason"] == "ReviewMissing"
 
 
-@pytest.mark.long
 def test_a_server_that_held_nothing_before_says_so_before_it_does(
     reviewed: Origin, serve: Callable[..., Served]
 ) -> None:
@@ -115,7 +113,6 @@ def test_a_push_that_removes_too_much_is_refused(world: World) -> None:
     assert world.tip() == before
 
 
-@pytest.mark.long
 def test_a_commit_in_the_served_folder_that_removes_too_much_waits(
     origin: Origin, serve: Callable[..., Served]
 ) -> None:

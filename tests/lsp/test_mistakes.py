@@ -9,6 +9,8 @@ from lsprotocol import types as lsp
 
 from tests.lsp.editing import LIST, LOGIN, NOTES, Client, edit, marked
 
+pytestmark = pytest.mark.long
+
 
 def test_a_mistake_is_underlined_and_forgotten_when_it_is_mended(project: Path) -> None:
     async def test(editor: Client) -> None:
@@ -70,7 +72,6 @@ def test_columns_count_utf16_units(project: Path) -> None:
     edit(project, test)
 
 
-@pytest.mark.long
 def test_lines_may_end_as_on_windows(project: Path) -> None:
     async def test(editor: Client) -> None:
         text = (
@@ -86,7 +87,6 @@ def test_lines_may_end_as_on_windows(project: Path) -> None:
 NO_YAML = ["", "\t", "steps: [", "a: 'b", "- - -", "{{", "\ufeff", "\x00", "steps:\n  - 😀: &a *a"]
 
 
-@pytest.mark.long
 def test_a_text_that_is_no_yaml_breaks_nothing(project: Path) -> None:
     async def test(editor: Client) -> None:
         good = editor.show(LIST)
@@ -99,7 +99,6 @@ def test_a_text_that_is_no_yaml_breaks_nothing(project: Path) -> None:
     edit(project, test)
 
 
-@pytest.mark.long
 def test_a_file_outside_projects_is_left_alone(tmp_path: Path, project: Path) -> None:
     async def test(editor: Client) -> None:
         (tmp_path / "other.yaml").write_text("a: [")
@@ -122,7 +121,6 @@ def test_a_document_that_is_closed_counts_as_it_is_on_disk(project: Path) -> Non
     edit(project, test)
 
 
-@pytest.mark.long
 def test_a_file_that_changes_outside_the_editor_is_looked_at(project: Path) -> None:
     async def test(editor: Client) -> None:
         editor.show(NOTES)
@@ -135,7 +133,6 @@ def test_a_file_that_changes_outside_the_editor_is_looked_at(project: Path) -> N
     edit(project, test)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
 def test_columns_count_what_the_editor_counts(project: Path, encoding: str) -> None:
     async def test(editor: Client) -> None:
