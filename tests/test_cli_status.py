@@ -186,12 +186,12 @@ def test_what_is_no_address_is_said(url: str) -> None:
 def test_another_server_is_recognised(control: Start, body: Any) -> None:
     result = run("--server", control({"GET /api/projects": (200, body)}))
     assert result.exit_code == 2
-    assert "is no control plane of bbops" in result.stderr
+    assert "is not a bbops control plane" in result.stderr
 
 
 def test_the_servers_own_words_are_passed_on(control: Start) -> None:
     url = control({"GET /api/projects": (503, {"error": {"message": "starting"}})})
-    assert f"the server at '{url}' said no: starting" in run("--server", url).stderr
+    assert f"the server at '{url}' refused: starting" in run("--server", url).stderr
 
 
 def test_a_proxy_is_not_asked_for_this_machine(
@@ -227,4 +227,4 @@ def test_a_commit_that_does_not_wait_is_said(control: Start) -> None:
     url = control({**answers_of(STALLED), "POST /api/projects/blog/accept": (409, refused)})
     done = CliRunner().invoke(Commands("bbops"), ["accept", "c", "--server", url])
     assert done.exit_code == 2
-    assert "said no: commit 'c' does not wait" in done.stderr
+    assert "refused: commit 'c' does not wait" in done.stderr

@@ -1,4 +1,4 @@
-"""Show whom a server takes you for."""
+"""Show who you are signed in as."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bbops.render import printable
 @of_server
 @click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
 def command(server: str, *, as_json: bool) -> None:
-    """Show whom a server takes you for, and what you may do there."""
+    """Show who you are signed in as at a server, and what you may do there."""
     with open_remote(server) as remote:
         one = remote.whoami()
     if as_json:

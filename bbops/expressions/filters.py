@@ -75,7 +75,8 @@ def check_filter(at: Checks, node: s.Filter) -> Type:
         of = at.without_null(node.of, of, f"filter '{node.name}'")
     kinds = ("text",) if node.name == "contains" and of.kind == "text" else None
     args = _check_arguments(at, node, args, kinds or _ARGUMENTS.get(node.name, ()))
-    check_constants(at, node, of)
+    if known.least <= len(args) <= known.most and t.NEVER not in args:
+        check_constants(at, node, of)
     if _has_wrong_members(at, node, of) or _misnames(at, node, of):
         return t.mistaken(hides=of.hides)
     if known.gives == "boolean" and args:

@@ -126,14 +126,16 @@ class Connection:
     def _odd(self, answer: httpx.Response) -> ServerError:
         said = error_text(answer.content)
         if said and answer.status_code == httpx.codes.UNAUTHORIZED:
-            what = "this token no longer" if self._has_token else "you for nobody"
-            return ServerError(f"'{self._url}' takes {what}", hint=f"bbops login {self._url}")
+            at = f"'{self._url}'"
+            what = f"{at} refused the token: it has expired or was revoked"
+            message = what if self._has_token else f"you are not signed in to {at}"
+            return ServerError(message, hint=f"sign in with 'bbops login {self._url}'")
         if _RELEASE in answer.headers:
             return ServerError(f"what answers at '{self._url}' is a project's API", hint=_WHERE)
         if said:
-            return ServerError(f"the server at '{self._url}' said no: {said}")
+            return ServerError(f"the server at '{self._url}' refused: {said}")
         return ServerError(
-            f"what answers at '{self._url}' is no control plane of bbops",
+            f"what answers at '{self._url}' is not a bbops control plane",
             hint=_WHERE,
         )
 

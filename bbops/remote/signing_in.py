@@ -7,7 +7,7 @@ from bbops.remote.connection import Connection
 
 
 class SigningIn(Connection):
-    """Whom a server takes you for."""
+    """Who is signed in at a server."""
 
     def whoami(self) -> Oneself:
         """Return whom the server takes you for.

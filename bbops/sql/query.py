@@ -80,7 +80,11 @@ class Query(Parts):
         of = [self.type_of(side).kind for side in (node.left, node.right)]
         left, right = self.scalar(node.left, of[1]), self.scalar(node.right, of[0])
         if _OFF_NUMBERS & {*of}:
-            raise NotInSql(node.start, f"'{node.op}' on such columns is not computed in SQL")
+            kinds = " and ".join(dict.fromkeys(of))
+            hint = "read the columns, and compute it in a step after this one"
+            raise NotInSql(
+                node.start, f"'{node.op}' on {kinds} columns is not computed in SQL", hint
+            )
         if node.op == "/":
             return self.dialect.divided(left, right)
         if node.op == "%":

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 _LONGEST = 200
-
+_DECIMAL: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+_QUOTE: Final = " (text, as decimals are in an answer: quote the number that is expected)"
 
 Mask = Callable[[str, Any], Any]
 
@@ -49,7 +51,8 @@ def differences(
     elif not _same(expected, found):
         name = _last(path)
         wanted, given = shown(mask(name, expected)), shown(mask(name, found))
-        yield path, f"expected {wanted}, found {given}"
+        cure = _QUOTE if _is_that_decimal(expected, found) else ""
+        yield path, f"expected {wanted}, found {given}{cure}"
 
 
 def shown(value: Any) -> str:
@@ -60,6 +63,11 @@ def shown(value: Any) -> str:
 
 def _last(path: str) -> str:
     return path.rpartition(".")[2].partition("[")[0]
+
+
+def _is_that_decimal(expected: Any, found: Any) -> bool:
+    is_number = type(expected) in {int, float}
+    return is_number and isinstance(found, str) and _DECIMAL.fullmatch(found) is not None
 
 
 def _same(expected: Any, found: Any) -> bool:

@@ -17,6 +17,7 @@ SECOND = "a second document begins here"
 ONE_EACH = "one resource per file"
 NO_KEY = "expected a key before ':'"
 APOSTROPHE = "an apostrophe inside '…' is written twice: ''"
+COMMA = "a comma inside { } ends a value: quote it all, or put it on a line of its own"
 _Explain = Callable[[str, Broken], Problem]
 
 
@@ -103,7 +104,7 @@ def _follows_quote(source: str, at: int) -> bool:
 def _explain_after_quote(source: str, at: int) -> Problem:
     hint = "quote the whole value, or begin it with something else than a quoted text"
     if source[at - 1 : at] == "'":
-        hint = APOSTROPHE
+        hint = COMMA if source[at : at + 1] == ")" else APOSTROPHE
     return problem(source, at, f"found {_found(source, at)} after a closing quote", hint)
 
 

@@ -36,7 +36,7 @@ class Accepted(msgspec.Struct, frozen=True):
 
 @read("/api/whoami", Permission.KNOW_ONESELF)
 async def read_oneself(visit: Here) -> Oneself:
-    """Whom the server takes you for, and what you may do."""
+    """Who you are signed in as, and what you may do."""
     one = visit.caller
     projects = {name: role.value for name, role in one.projects.items()}
     scopes = sorted(scope.value for scope in one.scopes)
