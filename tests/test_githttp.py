@@ -156,6 +156,8 @@ def test_a_draft_may_be_rewritten_and_deleted(world: World) -> None:
         ("refs/tags/v999", "tags 'v1', 'v2', … name what went live"),
         ("refs/pull/1/head", "'refs/pull/1/head' cannot be pushed"),
         ("refs/stash", "deny updating a hidden ref"),
+        ("refs/heads/proposal-1/x", "branch 'proposal-1' shows a proposal"),
+        ("refs/tags/origin/main", "git would take it for a branch that is served"),
     ],
 )
 def test_other_refs_are_not_pushed(world: World, ref: str, words: str) -> None:

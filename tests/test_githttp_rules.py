@@ -47,7 +47,16 @@ def complain(line: str, rights: Rights = MAY) -> str:
         (f"{NONE} {ONE} refs/for/maintenance", "names no branch that this project"),
         (f"{NONE} {ONE} refs/for/main/{'x' * 101}", "at most 100 letters"),
         (f"{NONE} {ONE} refs/heads/proposal-7", "shows a proposal"),
+        (f"{NONE} {ONE} refs/heads/proposal-7/x", "'proposal-7' shows a proposal"),
+        (f"{NONE} {ONE} refs/heads/proposal-next", ""),
         (f"{NONE} {ONE} refs/tags/shop/v2", "name what went live"),
+        (f"{NONE} {ONE} refs/tags/bbops", "tags below it name what went live"),
+        (f"{NONE} {ONE} refs/tags/bbops/shop", "tags below it name what went live"),
+        (f"{NONE} {ONE} refs/tags/bbops/shop/snapshot/old", ""),
+        (f"{NONE} {ONE} refs/tags/main", "git would take it for a branch"),
+        (f"{NONE} {ONE} refs/tags/origin/main", "git would take it for a branch"),
+        (f"{NONE} {ONE} refs/tags/HEAD", "git would take it for a branch"),
+        (f"{NONE} {ONE} refs/tags/domain", ""),
     ],
 )
 def test_each_ref_has_its_rule(line: str, words: str) -> None:

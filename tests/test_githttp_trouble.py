@@ -17,6 +17,7 @@ import httpx
 import pytest
 
 from bbops_server.reconciler.suspension import Suspension, resume, suspend
+from tests.hostile_packs import make_delta_bomb
 from tests.pushing import BAD, Clone, World, make_repository
 from tests.served import Served, git, wait_for
 from tests.several import Several
@@ -254,6 +255,19 @@ def test_a_small_pack_of_huge_objects_is_refused(world: World) -> None:
     assert done.code == 1
     assert "an object of this push has 68,157,440 bytes, at most 67,108,864 are taken" in done.text
     assert (world.tip(), world.tip("refs/heads/draft-of-zeros")) == (before, "")
+
+
+def test_deltas_that_unpack_to_gigabytes_are_ended_by_a_limit_of_memory(world: World) -> None:
+    tip, url = world.tip(), world.url(project="shop")
+    line = f"{'0' * 40} {tip} refs/heads/deltas\0 report-status".encode()
+    body = b"%04x%s0000" % (len(line) + 4, line) + make_delta_bomb(1_200_000_000)
+    assert len(body) < 1000
+    sent = httpx.post(
+        f"{url}/git-receive-pack", content=body, auth=("me", world.token()), timeout=60,
+        headers={"content-type": "application/x-git-receive-pack-request"},
+    )  # fmt: skip
+    assert b"abnormal exit" in sent.content, sent.content
+    assert world.tip("refs/heads/deltas") == ""
 
 
 def test_four_pushes_of_one_person_at_once_all_arrive(world: World) -> None:

@@ -46,6 +46,7 @@ class Limits:
     output_bytes: int = MAX_OUTPUT_BYTES
     file_bytes: int | None = None
     memory_bytes: int | None = None
+    niceness: int = 0
 
 
 def scrubbed_environment(settings: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -123,7 +124,7 @@ def _is_kept(name: str, scheme: str) -> bool:
 
 
 def bounded(limits: Limits) -> list[str]:
-    """Return a command prefix that bounds the memory, and the size of any file written."""
+    """Return a command prefix that bounds memory, processor, and the size of any file written."""
     bounds = []
     if limits.memory_bytes:
         bounds.append(f"ulimit -S -v {limits.memory_bytes // 1024}")
@@ -135,4 +136,5 @@ def bounded(limits: Limits) -> list[str]:
         bounds.append(f"ulimit -S -t {_CORES * math.ceil(limits.seconds)}")
     # A system that knows no such bound, or has a tighter one, goes without ours.
     script = "; ".join(f"{bound} 2>/dev/null" for bound in bounds)
-    return ["/bin/sh", "-c", f'{script}; exec "$@"', "git"]
+    nice = f"nice -n {limits.niceness} " if limits.niceness else ""
+    return ["/bin/sh", "-c", f'{script}; exec {nice}"$@"', "git"]

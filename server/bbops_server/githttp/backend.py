@@ -21,7 +21,18 @@ MOST_READ_BYTES: Final = 4 * MAX_BODY_BYTES
 
 IDLE_SECONDS: Final = 60.0
 WHOLE_SECONDS: Final = 300.0
-_LIMITS: Final = Limits(seconds=WHOLE_SECONDS, file_bytes=2 << 30, memory_bytes=4 << 30)
+_NICENESS: Final = 10  # requests of the live release go first
+FETCH_LIMITS: Final = Limits(
+    seconds=WHOLE_SECONDS, file_bytes=2 << 30, memory_bytes=4 << 30, niceness=_NICENESS
+)
+PUSH_LIMITS: Final = Limits(
+    seconds=15, file_bytes=2 << 30, memory_bytes=1 << 30, niceness=_NICENESS
+)  # fmt: skip
+"""Some hundred bytes of deltas may unpack to gigabytes before any hook can refuse them.
+
+On eight cores these seconds are two minutes of the processor.
+"""
+
 _END_SECONDS: Final = 2.0
 _CHUNK: Final = 1 << 16
 _COMPLAINT_BYTES: Final = 4 << 10
@@ -45,8 +56,8 @@ class Gone(Exception):
 class Exchange:
     """One request, one process of git with all that it starts."""
 
-    def __init__(self, line: Line, environment: Mapping[str, str]) -> None:
-        self._line, self._environment = line, environment
+    def __init__(self, line: Line, environment: Mapping[str, str], limits: Limits) -> None:
+        self._line, self._environment, self._limits = line, environment, limits
         self._has_begun, self._is_fed = False, asyncio.Event()
         self._process: asyncio.subprocess.Process
 
@@ -57,7 +68,7 @@ class Exchange:
             Refusal: it takes too long or brings too much, and nothing was answered yet.
         """
         self._process = await asyncio.create_subprocess_exec(
-            *bounded(_LIMITS), "git", "http-backend", env=self._environment,
+            *bounded(self._limits), "git", "http-backend", env=self._environment,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE, start_new_session=True,
         )  # fmt: skip

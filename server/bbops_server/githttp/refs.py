@@ -15,9 +15,12 @@ MOST_OBJECT_BYTES: Final = 512 << 20
 _HEADS: Final = "refs/heads/"
 _FOR: Final = "refs/for/"
 _OURS: Final = re.compile(r"refs/tags/(?:.*/)?v[0-9].*")
+_ABOVE: Final = re.compile(r"refs/tags/bbops(?:/[^/]+)?")
+"""A ref cannot lie below another one: with tag 'bbops/shop' no 'bbops/shop/v1' can be made."""
+
 _PULL: Final = re.compile(r"refs/pull/([0-9]{1,9})/head")
-_PREVIEW: Final = re.compile(r"refs/heads/proposal-[0-9]+")
-_OPEN: Final = (_HEADS, "refs/tags/")
+_PREVIEW: Final = re.compile(r"refs/heads/(proposal-[0-9]+)(?:/.*)?")
+_TAGS: Final = "refs/tags/"
 _SHOWN: Final = 12
 _LONGEST_TOPIC: Final = 100
 
@@ -97,21 +100,18 @@ def find_complaint(update: Update, rights: Rights) -> Complaint | None:
     if branch in rights.live:
         return _find_live(update, branch, rights)
     if _OURS.fullmatch(ref):
-        tag = ref.removeprefix("refs/tags/")
+        tag = ref.removeprefix(_TAGS)
         return Complaint(
             f"tag '{tag}' cannot be pushed: tags 'v1', 'v2', … name what went live",
             "give it another name",
         )
-    if ref.startswith("refs/tags/") and not rights.may_tag:
-        return Complaint(
-            "you may not push a tag: this repository holds other projects, too",
-            "ask somebody who may push to all of them",
-        )
-    if _PREVIEW.fullmatch(ref):
-        return Complaint(f"branch '{branch}' shows a proposal", "push to refs/for instead")
+    if ref.startswith(_TAGS):
+        return _find_tag(ref.removeprefix(_TAGS), rights)
+    if preview := _PREVIEW.fullmatch(ref):
+        return Complaint(f"branch '{preview[1]}' shows a proposal", "push to refs/for instead")
     if ref.startswith(_FOR):
         return _find_proposed(ref, rights)
-    if not ref.startswith(_OPEN):
+    if not ref.startswith(_HEADS):
         return Complaint(f"'{ref}' cannot be pushed", "push a branch, or a tag")
     return None
 
@@ -122,6 +122,26 @@ def read_target(ref: str, live: Collection[str]) -> tuple[str, str] | None:
     for branch in sorted(live, key=len, reverse=True):
         if ref.startswith(_FOR) and f"{rest}/".startswith(f"{branch}/"):
             return branch, rest[len(branch) + 1 :]
+    return None
+
+
+def _find_tag(tag: str, rights: Rights) -> Complaint | None:
+    """Return why a tag may not be pushed: git prefers a tag to a branch of the same name."""
+    if not rights.may_tag:
+        return Complaint(
+            "you may not push a tag: this repository holds other projects, too",
+            "ask somebody who may push to all of them",
+        )
+    if _ABOVE.fullmatch(f"{_TAGS}{tag}"):
+        return Complaint(
+            f"tag '{tag}' cannot be pushed: tags below it name what went live",
+            "give it another name",
+        )
+    if tag == "HEAD" or any(f"/{tag}".endswith(f"/{branch}") for branch in rights.live):
+        return Complaint(
+            f"tag '{tag}' cannot be pushed: git would take it for a branch that is served",
+            "give it another name",
+        )
     return None
 
 

@@ -15,7 +15,14 @@ from bbops_server.forge.proposing import Proposing
 from bbops_server.forge.standing import Bench
 from bbops_server.forge.trials import Trials
 from bbops_server.githttp.asked import Asked
-from bbops_server.githttp.backend import MAX_BODY_BYTES, TOO_LARGE, Exchange, Line
+from bbops_server.githttp.backend import (
+    FETCH_LIMITS,
+    MAX_BODY_BYTES,
+    PUSH_LIMITS,
+    TOO_LARGE,
+    Exchange,
+    Line,
+)
 from bbops_server.githttp.hooks import Hooks
 from bbops_server.githttp.push import Push
 from bbops_server.githttp.repository import Projects, Repository
@@ -35,6 +42,7 @@ SETTINGS: Final = (
     ("receive.denyCurrentBranch", "updateInstead"), ("receive.maxInputSize", str(MAX_BODY_BYTES)),
     ("receive.autogc", "false"), ("receive.advertisePushOptions", "true"),
     ("pack.threads", "2"), ("pack.windowMemory", "64m"), ("core.bigFileThreshold", "32m"),
+    ("core.packedGitWindowSize", "32m"), ("core.packedGitLimit", "256m"),
 )  # fmt: skip
 """Of git for these requests alone."""
 
@@ -62,13 +70,14 @@ class GitHttp:
             raise TOO_LARGE
         person = caller.person or caller.how
         async with self._room.take(asked, person), AsyncExitStack() as open_until:
-            push, more = None, {}
+            push, more, limits = None, {}, FETCH_LIMITS
             if asked.is_push and not asked.is_greeting:
                 await self._hooks.open()
+                limits = PUSH_LIMITS
                 push = Push(self.build, repository, caller, self.proposing(repository))
                 more = open_until.enter_context(self._hooks.answering(push.answer))
             environment = self._environment(repository, caller) | asked.variables | more
-            await self._run(Exchange(line, environment))
+            await self._run(Exchange(line, environment, limits))
             return push
 
     def proposing(self, repository: Repository) -> Proposing:

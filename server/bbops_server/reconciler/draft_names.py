@@ -12,7 +12,9 @@ from bbops_server.host.files import keep_key
 from bbops_server.live.draft_keys import derive_key
 
 MOST_LETTERS: Final = 40
-_MARK_LETTERS = 6
+_MARK_LETTERS = 12
+"""Enough that nobody finds a second branch with the mark of another one."""
+_MARKED = re.compile(rf"(?:.*-)?[0-9a-f]{{{_MARK_LETTERS}}}").fullmatch
 _MOST_OF_LABEL = 63
 """Letters between two dots of a host: RFC 1035 section 2.3.4."""
 _KEY_BYTES = 32
@@ -21,10 +23,11 @@ _KEY_BYTES = 32
 def slug_of(branch: str) -> str:
     """Return what stands in a draft's address: small letters, digits and hyphens.
 
-    A branch that is no such word keeps what is, and gets a mark: no two branches share one.
+    A branch that is no such word keeps what is, and gets a mark; so does one that ends like a mark,
+    or it could be named after another branch's address. No two branches share one.
     """
     words = re.sub(r"[^a-z0-9]+", "-", branch.lower()).strip("-")[:MOST_LETTERS].strip("-")
-    if words == branch:
+    if words == branch and not _MARKED(words):
         return words
     mark = hashlib.sha256(branch.encode(errors="surrogateescape")).hexdigest()[:_MARK_LETTERS]
     return f"{words or 'draft'}-{mark}"
