@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops_server.reconciler.draft_names import host_label, slug_of
+from bbops_server.reconciler.draft_names import choose, host_label, slug_of
 
 
 def test_a_plain_word_is_its_own_name_and_others_get_a_mark() -> None:
@@ -30,3 +30,11 @@ def test_a_label_of_a_host_is_no_longer_than_dns_allows() -> None:
     label = host_label("x" * 40 + "-0123456789ab", "p" * 40)
     assert len(label) == 63
     assert label != host_label("x" * 40 + "-0123456789ab", "p" * 41)
+
+
+def test_proposals_and_drafts_in_use_keep_their_places() -> None:
+    pushed = [f"flood-{number}" for number in range(5)]
+    assert choose([*pushed, "used", "proposal-1", "asleep"], {"used"}, 4) == [
+        "proposal-1", "used", "flood-0", "flood-1",
+    ]  # fmt: skip
+    assert choose(["b", "a"], (), 1) == ["b"]

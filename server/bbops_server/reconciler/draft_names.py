@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import Final
 
+from bbops.git.proposals import PREVIEW
 from bbops_server.host.files import keep_key
 from bbops_server.live.draft_keys import derive_key
 
@@ -18,6 +20,19 @@ _MARKED = re.compile(rf"(?:.*-)?[0-9a-f]{{{_MARK_LETTERS}}}").fullmatch
 _MOST_OF_LABEL = 63
 """Letters between two dots of a host: RFC 1035 section 2.3.4."""
 _KEY_BYTES = 32
+
+
+def choose(branches: Iterable[str], used: Container[str], most: int) -> list[str]:
+    """Return which branches have drafts, at most so many.
+
+    Those of proposals come first, then those in use: nobody puts them out by pushing branches.
+
+    Args:
+        branches: the one committed to last first.
+        used: those whose drafts are awake.
+        most: how many drafts there may be.
+    """
+    return sorted(branches, key=lambda one: (not one.startswith(PREVIEW), one not in used))[:most]
 
 
 def slug_of(branch: str) -> str:

@@ -27,7 +27,7 @@ from bbops_server.reconciler.attempt import Workshop
 from bbops_server.reconciler.contracts import write_contract
 from bbops_server.reconciler.draft_following import Draft, follow, state_of
 from bbops_server.reconciler.draft_hosts import allow, find_allowed
-from bbops_server.reconciler.draft_names import slug_of
+from bbops_server.reconciler.draft_names import choose, slug_of
 from bbops_server.reconciler.draft_places import make_key, make_place, make_settings
 from bbops_server.reconciler.draft_status import DraftStatus
 from bbops_server.reconciler.events import Event, Published
@@ -270,7 +270,8 @@ class Drafts:
         """Make the drafts those of the branches there are; False: there is something left to do."""
         live = self.workshop.project.branch
         most = self.workshop.plane.settings.drafts.most
-        wanted = [one for one in self._branches if one != live][:most]
+        used = {one.branch for one in self._drafts.values() if one.task is not None}
+        wanted = choose([one for one in self._branches if one != live], used, most)
         slugs = {slug_of(branch): branch for branch in wanted}
         gone = [slug for slug in self._drafts if slug not in slugs]
         for slug in gone:
