@@ -15,9 +15,11 @@ from bbops.errors import GitError
 from bbops.git import command as command_module
 from bbops.git.address import Address
 from bbops.git.command import run
+from bbops.git.comparing import read_patch
 from bbops.git.environment import Limits
 from bbops.git.mirror import Mirror
 from bbops.git.place import find_repository
+from bbops.git.reach import find_changed
 from bbops.git.store import Store
 from bbops.git.tree import GitTree
 from bbops.load import load
@@ -382,3 +384,17 @@ def test_a_mirror_that_was_removed_is_made_again(repository: Path, tmp_path: Pat
 def test_output_without_end_is_cut_off(repository: Path) -> None:
     answer = run(find_repository(repository), ("log",), limits=Limits(output_bytes=10))
     assert answer.ended == "printed more than 10 bytes"
+
+
+@pytest.mark.long
+def test_a_difference_without_end_is_given_up(repository: Path, git: Git) -> None:
+    blob = git(repository, "hash-object", "-w", "--stdin", given="x")
+    row = "100644 blob " + blob
+    for _ in range(12):
+        rows = "\n".join(f"{row}\tn{number}" for number in range(10))
+        row = "040000 tree " + git(repository, "mktree", given=rows)
+    place, tree = find_repository(repository), row.rpartition(" ")[2]
+    with pytest.raises(GitError, match="too much differs"):
+        read_patch(place, "HEAD", tree)
+    commit = git(repository, "commit-tree", "-p", "HEAD", "-m", "No end", tree)
+    assert find_changed(place, "main", commit) is None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from bbops.git.command import failure, run
-from bbops.git.environment import Limits
+from bbops.git.command import run
+from bbops.git.comparing import compare
 from bbops.git.place import Place
 
 MOST_BASES: Final = 20
@@ -101,10 +101,8 @@ def _find_bases(place: Place, base: str, head: str) -> Sequence[str]:
 
 
 def _list(place: Place, base: str, head: str) -> str | None:
-    arguments = ("diff-tree", "-r", "--no-renames", "--name-only", "-z", base, head)
-    answer = run(place, arguments, limits=Limits(output_bytes=MOST_NAMES_BYTES))
-    if len(answer.output) > MOST_NAMES_BYTES:
+    arguments = ("-r", "--no-renames", "--name-only", "-z", base, head)
+    answer = compare(place, arguments, MOST_NAMES_BYTES)
+    if answer.status or answer.ended or len(answer.output) > MOST_NAMES_BYTES:
         return None
-    if answer.status or answer.ended:
-        raise failure(answer, arguments)
     return answer.output.decode(errors="surrogateescape")
