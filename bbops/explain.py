@@ -117,7 +117,9 @@ def _diagnostic(file: str, document: Document, model: type[BaseModel], item: Any
         wanted = text_like(context["pattern"]) or "other text"
         if "env" in wanted:  # what stands there may be the secret itself
             return Diagnostic(at, "bad-name", f"'{name}' needs {wanted}", _ENV_HINT)
-        return Diagnostic(at, "bad-name", f"expected {wanted}, got '{_short(item['input'])}'")
+        hint = _PARAMETER_HINT if wanted.startswith("a path") and "{" in item["input"] else ""
+        message = f"expected {wanted}, got '{_short(item['input'])}'"
+        return Diagnostic(at, "bad-name", message, hint)
     if kind in _LIMITS:
         (limit,) = (value for value in context.values() if type(value) in {int, float})
         message = f"'{name}' is {_LIMITS[kind]} {limit}, got {_word(item['input'])}"
@@ -143,6 +145,7 @@ _USUAL_KEYS = {
 }  # fmt: skip
 """How others call a key; of several the first that is known there."""
 _ENV_HINT = "declare the name under 'env'; its value never stands in the repository"
+_PARAMETER_HINT = "a parameter is written ':id'"
 _LIMITS = {
     "greater_than_equal": "at least", "less_than_equal": "at most", "string_too_long": "at most",
     "too_long": "at most",
