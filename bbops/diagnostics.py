@@ -65,6 +65,18 @@ def suggest(name: str, options: Iterable[str]) -> str:
     return f"did you mean '{known[near[0]]}'?" if near else ""
 
 
+def suggest_resource(name: str, folder: str, known: Iterable[str]) -> str:
+    """Return the cure for the name of a resource that does not exist.
+
+    A path such as `functions/notes/list.yaml` counts as the name that it stands for.
+    """
+    names = list(known)
+    bare = name.removeprefix(f"{folder}/").removesuffix(".yaml")
+    if bare in names:
+        return f"write '{bare}': the path below {folder}/, without '.yaml'"
+    return suggest(bare, names) or f"make {folder}/{bare}.yaml"
+
+
 def article(noun: str) -> str:
     """Return `a text`, `an integer`."""
     return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"

@@ -117,7 +117,9 @@ def _diagnostic(file: str, document: Document, model: type[BaseModel], item: Any
         wanted = text_like(context["pattern"]) or "other text"
         if "env" in wanted:  # what stands there may be the secret itself
             return Diagnostic(at, "bad-name", f"'{name}' needs {wanted}", _ENV_HINT)
-        return Diagnostic(at, "bad-name", f"expected {wanted}, got '{_short(item['input'])}'")
+        hint = _PARAMETER_HINT if wanted.startswith("a path") and "{" in item["input"] else ""
+        message = f"expected {wanted}, got '{_short(item['input'])}'"
+        return Diagnostic(at, "bad-name", message, hint)
     if kind in _LIMITS:
         (limit,) = (value for value in context.values() if type(value) in {int, float})
         message = f"'{name}' is {_LIMITS[kind]} {limit}, got {_word(item['input'])}"
@@ -125,8 +127,8 @@ def _diagnostic(file: str, document: Document, model: type[BaseModel], item: Any
     if kind in {"too_short", "string_too_short"}:
         return Diagnostic(at, "empty", f"'{name}' may not be empty")
     if kind in _WANTED:
-        found = _word(item["input"])
-        return Diagnostic(at, "wrong-type", f"'{name}' needs {_WANTED[kind]}, got {found}")
+        message = f"'{name}' needs {_WANTED[kind]}, got {_word(item['input'])}"
+        return Diagnostic(at, "wrong-type", message, _keys_of(document, model, path, kind))
     message = item["msg"][:1].lower() + item["msg"][1:]
     code = kind.replace("_", "-") if kind in _OWN else "bad-value"
     return Diagnostic(at, code, message, context.get("hint", ""))
@@ -139,9 +141,11 @@ _OWN = {
 _USUAL_KEYS = {
     "filter": "where", "sort": "orderBy", "order": "orderBy", "columns": "select",
     "fields": "select", "cursor": "after", "skip": "offset", "take": "limit",
+    "body": "value input", "as": "each", "do": "steps",
 }  # fmt: skip
-"""How others call a key."""
+"""How others call a key; of several the first that is known there."""
 _ENV_HINT = "declare the name under 'env'; its value never stands in the repository"
+_PARAMETER_HINT = "a parameter is written ':id'"
 _LIMITS = {
     "greater_than_equal": "at least", "less_than_equal": "at most", "string_too_long": "at most",
     "too_long": "at most",
@@ -168,11 +172,33 @@ def _unknown_key(
 ) -> Diagnostic:
     known = _keys_at(model, document.root, path[:-1])
     name = str(path[-1])
-    usual = _USUAL_KEYS.get(name.lower())
-    near = f"did you mean '{usual}'?" if usual in known else suggest(name, known)
-    hint = near or ("known here: " + ", ".join(known) if known else "")
+    usual = next((one for one in _USUAL_KEYS.get(name.lower(), "").split() if one in known), "")
+    near = f"did you mean '{usual}'?" if usual else suggest(name, known)
+    near = _not_indented(document, model, path) or near
+    listed = "known here: " + ", ".join(known) if known else ""
+    is_field = {"type", "items", "fields"} <= set(known)
+    inside = f"'{name}' of a map goes under 'fields'; {listed}" if is_field else listed
     at = place(file, document, path, key=True)
-    return Diagnostic(at, "unknown-key", f"unknown key '{name}'", hint)
+    return Diagnostic(at, "unknown-key", f"unknown key '{name}'", near or inside)
+
+
+def _not_indented(document: Document, model: type[BaseModel], path: KeyPath) -> str:
+    """Return the cure for a key that stands beside the one that it belongs below."""
+    *above, name = path
+    beside = document.root
+    for part in above:
+        beside = beside[part]
+    for key, value in beside.items() if isinstance(beside, dict) else ():
+        if value is None and name in _keys_at(model, document.root, (*above, key)):
+            return f"indent it below '{key}', whose key it is"
+    return ""
+
+
+def _keys_of(document: Document, model: type[BaseModel], path: KeyPath, kind: str) -> str:
+    """Return the keys that a map would have where something else stands."""
+    is_model = kind.startswith("model_")  # a map by name has whichever keys its author chose
+    known = _keys_at(model, document.root, path) if is_model else []
+    return "its keys: " + ", ".join(known) if known else ""
 
 
 def _keys_at(model: type[BaseModel], node: Any, path: KeyPath) -> list[str]:

@@ -37,6 +37,13 @@ def bbops(folder: Path, *arguments: str) -> Result:
     return CliRunner().invoke(Commands("bbops"), [*arguments, "--path", str(folder)])
 
 
+def test_a_column_in_use_is_renamed_by_force_as_the_refusal_says(folder: Path) -> None:
+    rename = ("mv", "tables/notes.title", "tables/notes.heading")
+    assert "hint: --force renames it all the same" in bbops(folder, *rename).stderr
+    assert bbops(folder, *rename, "--force").exit_code == 0
+    assert "renamedFrom: title" in (folder / "tables/notes.yaml").read_text()
+
+
 def files(folder: Path) -> dict[str, bytes]:
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()

@@ -48,7 +48,8 @@ Secret = EnvReference
 _SECRET = get_args(EnvReference)[1]
 
 
-def _check_setting(text: str) -> str:
+def check_setting(text: str) -> str:
+    """Return a setting as it is; refuse text with a `${` that is not exactly an env value."""
     if "${" in text and not env_name(text):
         raise PydanticCustomError(
             "static", "a setting is text, or exactly '${ env.NAME }'",
@@ -57,7 +58,7 @@ def _check_setting(text: str) -> str:
 
 
 Setting = Annotated[
-    str, StringConstraints(min_length=1, max_length=500), AfterValidator(_check_setting)
+    str, StringConstraints(min_length=1, max_length=500), AfterValidator(check_setting)
 ]
 """A value that may stand in git, or be `${ env.NAME }` too."""
 

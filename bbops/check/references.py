@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bbops.diagnostics import Diagnostic, suggest
+from bbops.diagnostics import Diagnostic, suggest_resource
 from bbops.project import Project, Resource
 from bbops.resources.agent import Agent
 from bbops.resources.test import Test
@@ -24,7 +24,7 @@ def check(project: Project) -> Iterator[Diagnostic]:
             continue
         yield Diagnostic(
             resource.place(*path), f"unknown-{kind}", f"{kind} '{name}' does not exist",
-            suggest(name, known) or f"make {folder}/{name}.yaml",
+            suggest_resource(name, folder, known),
         )  # fmt: skip
 
 

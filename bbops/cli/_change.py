@@ -40,8 +40,11 @@ def open_change(folder: Path) -> Change:
     return Change.open(root or folder)
 
 
-def finish(change: Change, *, force: bool = False, as_json: bool) -> None:
+def finish(change: Change, *, force: bool = False, as_json: bool, cure: str = "") -> None:
     """Write a change, and say which files it is.
+
+    Args:
+        cure: what to do where it would break the project; said above the errors.
 
     Raises:
         ProjectError: it would break the project.
@@ -51,6 +54,8 @@ def finish(change: Change, *, force: bool = False, as_json: bool) -> None:
         changed = change.apply(force=force)
     except ProjectError:
         click.echo("nothing was changed, for the project would have these errors:", err=True)
+        if cure:
+            click.echo(f"    hint: {cure}", err=True)
         raise
     told = [_tell(change, path, before) for path in changed if path not in change.moved]
     if as_json:

@@ -12,6 +12,8 @@ import click
 from bbops.cli._change import as_json_option, finish, open_change, path_option
 from bbops.cli._examples import examples
 
+_CURE = "--force renames it all the same, and you mend these afterwards"
+
 
 @examples("bbops mv functions/notes/list functions/notes/all", "bbops mv tables/notes tables/memos")
 @click.command()
@@ -37,4 +39,4 @@ def command(old: str, new: str, folder: Path, *, force: bool, as_json: bool) -> 
         rename_column(change, *column)
     else:
         move(change, parse_name(old), parse_name(new))
-    finish(change, force=force, as_json=as_json)
+    finish(change, force=force, as_json=as_json, cure=_CURE)

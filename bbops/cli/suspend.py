@@ -29,4 +29,5 @@ def command(name: str | None, reason: str, server: str, *, as_json: bool) -> Non
     if as_json:
         say(json.dumps({"project": project, "suspended": True}))
         return
-    say(f"publications of {printable(project)} are suspended; 'bbops resume' lets them go on")
+    name = printable(project)
+    say(f"publications of {name} are suspended; 'bbops resume {name}' lets them go on")

@@ -25,6 +25,24 @@ def cure(left: Type, right: Type) -> str:
     return f"add '| {found}' to the text" if "text" in kinds and found else ""
 
 
+def comparing_cure(node: s.Compare, left: Type, right: Type, *, of_column: bool) -> str:
+    """Return the hint for a text that is compared with a number or another kind.
+
+    Args:
+        of_column: the text is a column's, which no filter makes a number of in a query.
+    """
+    text, other, kind = (node.left, node.right, right.kind)
+    if right.kind == "text":
+        text, other, kind = (node.right, node.left, left.kind)
+    if "text" not in {left.kind, right.kind} or kind not in {"integer", "number", "decimal"}:
+        return cure(left, right)
+    if isinstance(other, s.Literal) and (of_column or node.op in {"==", "!="}):
+        return f"write the number in quotes, '{other.value}', to compare texts"
+    if isinstance(text, s.Literal):
+        return f"leave out the quotes: {text.value}" if text.value.isdecimal() else ""
+    return f"add '| toString' to the {kind}" if of_column else cure(left, right)
+
+
 def joining_cure(node: s.Binary, left: Type, right: Type) -> str:
     """Return the hint for `+` between a text and another value: joined, or added as numbers."""
     text, other = (node.left, right) if left.kind == "text" else (node.right, left)

@@ -7,7 +7,7 @@ from bbops.expressions import nodes as s
 from bbops.expressions import types as t
 from bbops.expressions.checks import Checks
 from bbops.expressions.constants import check_divisor
-from bbops.expressions.conversions import cure, joining_cure
+from bbops.expressions.conversions import comparing_cure, cure, joining_cure
 from bbops.expressions.doubts import warn_of_null, warn_of_role, warn_of_same
 from bbops.expressions.narrow import path_of, reads_row, spelt
 from bbops.expressions.types import Type
@@ -68,7 +68,9 @@ def check_compare(at: Checks, node: s.Compare) -> Type:
         if "row" in at.scope.roots and {left.kind, right.kind} == {"date", "text"}:
             return t.BOOLEAN  # a query has no other constant for a column of dates
         message = f"{left} and {right} cannot be compared with '{node.op}'"
-        at.wrong_type(node.start, message, cure(left, right), node.left, node.right)
+        text = node.left if left.kind == "text" else node.right
+        hint = comparing_cure(node, left, right, of_column=reads_row(text, at.scope))
+        at.wrong_type(node.start, message, hint, node.left, node.right)
     elif is_ordered:
         _both(at, node, left, right)
     else:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
+from bbops.addons._base import check_setting
 from bbops.contract.editor import REFERENCES
 from bbops.explain import text_like
 from bbops.expressions.values import read_bare, read_value
@@ -22,6 +23,7 @@ _READ = {
     read_bare: "an expression", read_value: "any value", plain: "a constant",
     read_static: "a text without `${ }`", read_select: "a list of columns, or a map of expressions",
     check_cron: "a cron line of five fields", check_type: "a type",
+    check_setting: "a value, or '${ env.NAME }'",
     check_timezone: "a time zone of the IANA list",
 }  # fmt: skip
 _FOLDERS = {

@@ -41,7 +41,10 @@ class Projects(Connection):
         names = [one.name for one in self.projects()]
         if len(names) != 1:
             listed = ", ".join(names) or "none"
-            raise ServerError(f"name a project; the server at '{self._url}' has {listed}")
+            hint = f"add '--project {names[0]}', or the one you mean" if names else ""
+            raise ServerError(
+                f"name a project; the server at '{self._url}' has {listed}", hint=hint
+            )
         return names[0]
 
     def likely_project(self, name: str) -> str:

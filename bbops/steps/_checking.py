@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Protocol
 
-from bbops.diagnostics import suggest
+from bbops.diagnostics import suggest_resource
 from bbops.expressions.check import check_condition, check_value, refuse_null
 from bbops.expressions.known import Facts, Known, rejoined
 from bbops.expressions.narrow import Outcomes
@@ -346,7 +346,7 @@ class Checking:
         if found is None and ("tables", name) not in self.broken:
             self.report(
                 mark_of(name), "unknown-table", f"table '{name}' does not exist",
-                suggest(name, self.tables) or f"make tables/{name}.yaml",
+                suggest_resource(name, "tables", self.tables),
             )  # fmt: skip
         return found
 
@@ -363,7 +363,7 @@ class Checking:
         if found is None and ("functions", name) not in self.broken:
             self.report(
                 mark_of(name), "unknown-function", f"function '{name}' does not exist",
-                suggest(name, self.functions) or f"make functions/{name}.yaml",
+                suggest_resource(name, "functions", self.functions),
             )  # fmt: skip
         return found
 

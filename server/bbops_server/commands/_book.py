@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bbops.errors import ServerError
-from bbops_server.commands._projects import read_note, require_project
+from bbops_server.commands._projects import read_note, require_project, state_of
 from bbops_server.host.files import CONTROL_FILE
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def find_state(state: Path | None) -> Path:
         ServerError: none is named and this folder has none, or there is no such folder.
     """
     require_project(state)
-    folder = state or Path(".bbops/state")
+    folder = state_of(state)
     if not folder.is_dir():
         hint = "'bbops serve' makes it; or give --state DIR"
         raise ServerError(f"there is no state folder '{folder}'", hint=hint)

@@ -28,7 +28,26 @@ DATA: Final = "data.sqlite"
 _OF_DEV = Path(".bbops/dev")
 """Where `bbops dev` keeps its state."""
 
+_HERE = Path(".bbops/state")
 _SIGNS = ("project.yaml", "server.yaml", ".bbops/state")
+
+
+def state_of(state: Path | None) -> Path:
+    """Return the state folder that is named, else that of this folder, which need not exist yet.
+
+    Raises:
+        ServerError: none is named or here, and a folder above is a server of several projects:
+            what is set here it would never read.
+    """
+    if state is not None or _HERE.exists():
+        return state or _HERE
+    for folder in Path.cwd().parents:
+        if (folder / "server.yaml").is_file() and (folder / _HERE).is_dir():
+            raise ServerError(
+                f"this folder has no '{_HERE}'; the server of '{folder}' keeps its state there",
+                hint=f"run it there: cd '{folder}'; or give --state DIR",
+            )
+    return _HERE
 
 
 def require_project(state: Path | None) -> None:
@@ -50,7 +69,7 @@ def data_of(project: str | None, state: Path | None) -> Path:
         ServerError: there is none yet, it is in PostgreSQL, or there is no such project.
     """
     require_platform()
-    folder = folder_of(state or Path(".bbops/state"), project)
+    folder = folder_of(state_of(state), project)
     if (folder / PLACE_FILE).exists():
         raise ServerError(
             "the data is in PostgreSQL, and this works on a file",
@@ -75,7 +94,7 @@ def place_of(project: str | None, state: Path | None) -> Place:
         ServerError: there is none yet, or no such project, or nobody says where PostgreSQL is.
         DatabaseError: DATABASE_URL is no address of one.
     """
-    folder = folder_of(state or Path(".bbops/state"), project)
+    folder = folder_of(state_of(state), project)
     return read_note(folder / PLACE_FILE, "data is") or data_of(project, state)
 
 

@@ -31,6 +31,7 @@ from bbops_server.commands._projects import (
     of_project,
     place_of,
     require_project,
+    state_of,
     where_state,
 )
 
@@ -105,7 +106,7 @@ def restore_data(file: Path, project: str | None, state: Path | None, *, as_json
     require_project(state)
     if not file.is_file():
         raise ServerError(f"there is no file '{file}'", hint="'bbops db backup' makes one")
-    data = folder_of(state or Path(".bbops/state"), project) / DATA
+    data = folder_of(state_of(state), project) / DATA
     hold_state(state_folder(Path.cwd(), state), cure=HELD)
     data.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     from bbops.database.restore import restore  # noqa: PLC0415 - after --help
@@ -164,7 +165,7 @@ def approve_migration(plan: str, project: str | None, state: Path | None, *, as_
     from bbops_server.host.clock import SystemClock  # noqa: PLC0415 - after --help
 
     place_of(project, state)  # which is there
-    folder = folder_of(state or Path(".bbops/state"), project)
+    folder = folder_of(state_of(state), project)
     approval = approve(folder, plan, who=user(), at=SystemClock().now())
     if as_json:
         import msgspec  # noqa: PLC0415 - only for this
@@ -200,7 +201,7 @@ def narrow_data(project: str | None, state: Path | None, *, dry_run: bool, as_js
     if found and not dry_run:
         from bbops_server.approvals import look_again  # noqa: PLC0415 - after --help
 
-        look_again(folder_of(state or Path(".bbops/state"), project))
+        look_again(folder_of(state_of(state), project))
     if as_json:
         names = {str(one): one.rows for one in found}
         told = {"hidden": names} if dry_run else {"deleted": names}

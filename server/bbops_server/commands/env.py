@@ -12,7 +12,13 @@ from bbops.cli._examples import examples
 from bbops.cli._family import Family
 from bbops.errors import ServerError
 from bbops_server.commands._options import state_folder
-from bbops_server.commands._projects import folder_of, of_project, require_project, where_state
+from bbops_server.commands._projects import (
+    folder_of,
+    of_project,
+    require_project,
+    state_of,
+    where_state,
+)
 
 for_drafts = click.option(
     "--drafts", is_flag=True, help="Of the drafts, which see no value of what is live."
@@ -48,7 +54,8 @@ def set_value(
     if not name.isascii() or not name.replace("_", "").isalnum() or name != name.upper():
         raise ServerError(f"'{name}' is no name of an env variable", hint="such as JWT_SECRET")
     require_project(state)
-    folder = None if of_server else folder_of(state or Path(".bbops/state"), project)
+    kept = state_of(state)
+    folder = None if of_server else folder_of(kept, project)
     if value is None:
         value = ask(name)
     own = folder if project else None
@@ -76,7 +83,7 @@ def list_values(project: str | None, state: Path | None, *, drafts: bool, as_jso
     from bbops_server.host.secrets import Secrets  # noqa: PLC0415 - after --help
 
     require_project(state)
-    where = folder_of(state or Path(".bbops/state"), project) / ("drafts" if drafts else "")
+    where = folder_of(state_of(state), project) / ("drafts" if drafts else "")
     names = Secrets.open(where).names() if where.is_dir() else ()
     if as_json:
         click.echo(json.dumps({"names": sorted(names)}))

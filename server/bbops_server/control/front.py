@@ -93,11 +93,15 @@ def render_project(status: Status) -> str:
     ]
     if status.attempted_revision != status.applied_revision and not status.is_ready:
         lines.append(f"  tried    {status.attempted_revision}  {status.attempted_subject}".rstrip())
-    for one in status.conditions:
-        sign = "yes" if one.status else "no"
-        lines.append(f"  {one.type:<12} {sign:<3} {one.reason}: {one.message}")
+    told = (one for one in status.conditions if one.status or one.type == "Ready")
+    lines += map(_condition, told)
     lines += map(_diagnostic, status.diagnostics)
     return "\n".join(lines) + "\n"
+
+
+def _condition(one: Condition) -> str:
+    told = f"{one.reason}: {one.message}" if one.message else one.reason
+    return f"  {one.type:<12} {'yes' if one.status else 'no':<3} {told}"
 
 
 def _server(server: ServerStatus) -> Iterator[str]:
