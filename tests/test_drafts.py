@@ -28,7 +28,7 @@ from tests.drafting import (
     sign_up,
     write_flow,
 )
-from tests.served import LIST, Served, git, wait_for
+from tests.served import LIST, PAGE, Served, git, wait_for
 
 __all__ = ["listener", "served"]
 
@@ -62,6 +62,24 @@ def test_nobody_is_let_into_a_draft_without_its_own_token(served: Served) -> Non
     with enter(served, "other") as client:
         reply = client.get("api/me", headers={"x-draft-token": token})
         assert reply.json()["error"]["code"] == "draftClosed"
+
+
+def test_a_stranger_neither_wakes_a_draft_nor_hears_what_it_says(served: Served) -> None:
+    """Browsers ask without a token what they may send: so may anybody."""
+    with branch(served, "unseen"):
+        served.edit(LIST, PAGE, f"{PAGE}\n        hidden: ${{ vars.nowhere }}")
+        served.commit("Make a mistake")
+    preflight = {"origin": "https://evil.example", "access-control-request-method": "GET"}
+    with enter(served, "unseen") as client:
+        token = client.headers.pop("x-draft-token")
+        asleep = client.options("api/me", headers=preflight)
+        assert (asleep.status_code, find(served, "unseen")["state"]) == (204, "asleep")
+        assert client.get("api/me", headers={"x-draft-token": token}).status_code == 503
+        broken = client.options("api/me", headers=preflight)
+    for reply in (asleep, broken):
+        assert (reply.status_code, reply.text) == (204, "")
+        assert "access-control-allow-credentials" not in reply.headers
+        assert "x-draft" not in reply.headers
 
 
 def test_a_browser_comes_in_by_the_button_of_the_control_plane(served: Served) -> None:

@@ -74,6 +74,22 @@ def test_a_file_of_rows_is_not_asked_for_twice(server: Served, project: Path) ->
     assert "'--live' asks for what '--rows' gives" in done.output
 
 
+def test_a_private_value_cannot_be_asked_for_by_a_rule(server: Served) -> None:
+    server.sign_up(email="asked@example.com")
+    told = []
+    for longest in (59, 60):  # a bcrypt hash has 60 letters
+        columns = {
+            "id": {"type": "uuid", "primaryKey": True, "auto": "uuid"},
+            "password_hash": {"type": "string", "private": True, "maxLength": longest},
+        }  # fmt: skip
+        asked = {"tables": {"users": {"columns": columns}}}
+        (project,) = server.control.get("/api/projects").json()
+        reply = server.control.post(f"/api/projects/{project['name']}/plan", json=asked).json()
+        told.append([one for one in reply["changes"] if one["what"] == "password_hash"])
+    assert told[0] == told[1]
+    assert (told[0][0]["risk"], told[0][0]["rows"], told[0][0]["keys"]) == ("depends", 0, "")
+
+
 def test_tables_with_mistakes_are_refused(server: Served) -> None:
     key = json.loads((server.repository / ".bbops/state/control.json").read_text())["token"]
     body = {"tables": {"notes": {"columns": {"id": {"type": "strnig"}}}}}

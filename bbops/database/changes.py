@@ -11,7 +11,7 @@ from typing import Final, Literal
 from bbops.database.preflight import Rows
 from bbops.render import counted_rows
 
-Risk = Literal["safe", "destructive", "impossible"]
+Risk = Literal["safe", "depends", "destructive", "impossible"]
 When = Literal["", "before", "at", "after", "hidden"]
 """Relative to the swap; `hidden` is what goes from sight after it, and keeps its values."""
 
@@ -21,7 +21,7 @@ _ORDER: Final = {
         ("rename table", "rename column", "create table", "add column", "create index")
     )
 }
-_SEVERITY: Final = {"impossible": 0, "destructive": 1, "safe": 2}
+_SEVERITY: Final = {"impossible": 0, "destructive": 1, "depends": 2, "safe": 3}
 _NONE: Final = Rows()
 _SAID: Final = {
     "at": " at the swap",

@@ -60,7 +60,7 @@ class Migration:
     @property
     def refused(self) -> tuple[Change, ...]:
         """The changes that keep `apply` from doing anything, unless the plan is approved."""
-        return tuple(change for change in self.changes if change.risk != "safe")
+        return tuple(one for one in self.changes if one.risk in {"destructive", "impossible"})
 
     @property
     def losing_tables(self) -> set[str]:

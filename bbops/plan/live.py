@@ -22,7 +22,7 @@ class LiveChange:
     kind: str
     table: str
     what: str
-    risk: Literal["safe", "destructive", "impossible"]
+    risk: Literal["safe", "depends", "destructive", "impossible"]
     why: str
     rows: int
     keys: str

@@ -80,9 +80,9 @@ class Agents:
         self, loop: asyncio.AbstractEventLoop, place: Place, project: Project
     ) -> dict[str, Any]:
         tables = {name: one.model for name, one in project.tables.items()}
-        planned = asyncio.run_coroutine_threadsafe(self._tables.plan(place, tables), loop)
+        planned = asyncio.run_coroutine_threadsafe(self._tables.look(place, tables), loop)
         try:
-            return as_json(planned.result(WEIGH_SECONDS))
+            return as_json(planned.result(WEIGH_SECONDS).told)
         except TimeoutError:
             planned.cancel()
             raise DatabaseError("the database does not answer in time") from None

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from bbops.database import rollout
-from bbops.database.migrate import Migration, refusal
+from bbops.database.looking import Looked, look
+from bbops.database.migrate import refusal
 from bbops.database.open import throw_away
 from bbops.database.place import Place, read_place
 from bbops.database.rollout_plan import Plan
@@ -62,15 +63,13 @@ class TablesAtWork:
         while len(kept) > _BUILDS_KEPT:
             del kept[next(iter(kept))]
 
-    async def plan(self, place: Place, tables: Mapping[str, Table]) -> Migration:
+    async def look(self, place: Place, tables: Mapping[str, Table]) -> Looked:
         """Return what a proposal would do to the data. Raises as `rollout.plan`.
 
         Nobody has reviewed its tables: it has a time, and threads in which no publication waits.
         """
-        look = partial(rollout.plan, place, tables, seconds=LOOK_SECONDS)
-        loop = asyncio.get_running_loop()
-        planned: Plan = await loop.run_in_executor(self._looks, look)
-        return planned.migration
+        work = partial(look, place, tables, seconds=LOOK_SECONDS)
+        return await asyncio.get_running_loop().run_in_executor(self._looks, work)
 
     async def close(self) -> None:
         """Wait for what is under way."""

@@ -47,16 +47,18 @@ class Weighing:
         )  # fmt: skip
         pair = await self._turns.take(read)
         place, tables = read_place(request["database"]), pair.tables
-        migration = None if tables is None else await self._tables.plan(place, tables)
+        looked = None if tables is None else await self._tables.look(place, tables)
+        told = looked.told if looked is not None else None
         found: Frame = await asyncio.to_thread(
-            judge, pair, migration, describe, read_live_rules(request["review"])
+            judge, pair, told, describe, read_live_rules(request["review"])
         )
-        if migration is None:
+        if looked is None:
             return found | {"waits": ""}
         state = Path(request["state"])
         if request.get("digest") == found["digest"]:
-            await asyncio.to_thread(agree, state, migration, request["agreed_by"])
-        return found | {"waits": await asyncio.to_thread(find_wait, state, migration)}
+            await asyncio.to_thread(agree, state, looked.migration, request["agreed_by"])
+        # whoever publishes past a review is told this, and nobody else
+        return found | {"waits": await asyncio.to_thread(find_wait, state, looked.migration)}
 
     async def _weigh(self, request: Frame) -> Frame:
         """Say what tables that are in no commit would do to the data."""
@@ -66,7 +68,8 @@ class Weighing:
         if project is None:
             raise ServerError(f"the tables have mistakes: {found[0].message}")
         tables = {name: one.model for name, one in project.tables.items()}
-        return as_json(await self._tables.plan(read_place(request["database"]), tables))
+        looked = await self._tables.look(read_place(request["database"]), tables)
+        return as_json(looked.told)
 
     async def _try(self, request: Frame) -> Frame:
         """Run the tests of a commit that is not to be served, whether or not they are a gate."""

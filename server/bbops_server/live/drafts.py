@@ -136,8 +136,8 @@ class Drafts:
                 await draft_pages.answer_preflight(sending)
             else:
                 await self._pass_on(asked, _cut(scope, asked, cut + end), receive, sending)
-        elif not (_is_preflight(scope) or _is_let_in(scope, draft)):
-            await _close(asked, scope, send)
+        elif not _is_let_in(scope, draft):
+            await self._meet(asked, scope, cut, receive, send)
         else:
             self._use(asked)
             inner, sending = _cut(scope, asked, cut), _marking(asked, send)
@@ -158,6 +158,19 @@ class Drafts:
             if not draft.place.hosts or host.decode("latin-1") in draft.place.hosts:
                 return Asked(name, draft, draft.place.prefix)
         return None
+
+    async def _meet(self, asked: Asked, scope: Any, cut: int, receive: Any, send: Any) -> None:
+        """Answer who has no token: a browser that asks what it may send never has one.
+
+        That neither wakes a draft nor says what is wrong with it.
+        """
+        draft, sending = asked.draft, _marking(asked, send, is_named=False)
+        if not _is_preflight(scope):
+            await _close(asked, scope, send)
+        elif draft.socket and draft.refusal is None:
+            await self._pass_on(asked, _cut(scope, asked, cut), receive, sending)
+        else:
+            await draft_pages.answer_preflight(draft_pages.opening(sending))
 
     def _use(self, asked: Asked) -> None:
         now, draft = time.monotonic(), asked.draft

@@ -1,0 +1,112 @@
+"""Look at what tables that nobody has reviewed would do to the live rows, and say no more of them.
+
+A check, an enum or a length that rows break tells one bit of each value. Whoever may propose tables
+could ask for values one bit at a time, so what is told of private columns does not depend on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from bbops.database import rollout
+from bbops.database.changes import Change
+from bbops.database.migrate import Migration
+from bbops.database.opened import read_tables
+from bbops.database.place import Place
+from bbops.database.preflight import Rows
+from bbops.database.rollout_plan import recorded_tables
+from bbops.resources.table import Column, Index, Table
+
+Tables = Mapping[str, Table]
+
+_OF_A_COLUMN: Final = frozenset({
+    "add column", "change the type of column", "forbid null in column",
+    "change the rules of column", "change the reference of column",
+    "require unique values in column",
+})  # fmt: skip
+_OF_A_TABLE: Final = frozenset({
+    "change the checks of table", "change the primary key of table",
+})  # fmt: skip
+_WHY: Final = "rows are looked at when it is published, since their values are private"
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a change of tables would do: `migration` as it is, `told` to whoever proposes it."""
+
+    migration: Migration
+    told: Migration
+
+
+def look(place: Place, wanted: Tables, *, seconds: float) -> Looked:
+    """Return what `rollout.plan` does, and what may be told of it. Raises as that."""
+    migration = rollout.plan(place, wanted, seconds=seconds).migration
+    with read_tables(place) as live:
+        known = recorded_tables(live)
+    return Looked(migration, conceal(migration, known, wanted))
+
+
+def conceal(migration: Migration, known: Tables, wanted: Tables) -> Migration:
+    """Return a migration that says nothing which depends on the values of private columns.
+
+    Args:
+        migration: as planned.
+        known: the live tables as they were declared: they say what is private.
+        wanted: as declared now.
+    """
+    found = _Concealing(migration, known, wanted)
+    return replace(migration, changes=tuple(map(found.conceal, migration.changes)))
+
+
+class _Concealing:
+    def __init__(self, migration: Migration, known: Tables, wanted: Tables) -> None:
+        self._renames, self._known, self._wanted = migration.renames, known, wanted
+
+    def conceal(self, change: Change) -> Change:
+        """Return a change as it may be told."""
+        if self._reads_private(change):
+            return Change(*change.key, "depends", _WHY, phase=change.phase)
+        key = self._key_of(change.table)
+        if change.rows.keys and any(self._is_private(change.table, one) for one in key):
+            return replace(change, rows=Rows(change.rows.count))
+        return change
+
+    def _reads_private(self, change: Change) -> bool:
+        table, what = change.table, change.what
+        if change.kind in _OF_A_TABLE:
+            return self._has_private(table)
+        if change.kind == "create index":
+            return self._is_unique(table, what) and self._has_private(table)
+        return change.kind in _OF_A_COLUMN and (
+            self._is_private(table, what) or self._refers_to_private(table, what)
+        )
+
+    def _is_private(self, table: str, column: str) -> bool:
+        old = self._known.get(self._renames.old_table(table))
+        name = self._renames.old_column(table, column)
+        found: Column | None = old.columns.get(name) if old else None
+        return found is not None and found.private
+
+    def _has_private(self, table: str) -> bool:
+        old = self._known.get(self._renames.old_table(table))
+        return old is not None and any(one.private for one in old.columns.values())
+
+    def _refers_to_private(self, table: str, column: str) -> bool:
+        new = self._wanted.get(table)
+        found: Column | None = new.columns.get(column) if new else None
+        if found is None or found.references is None:
+            return False
+        return self._has_private(str(found.references).partition(".")[0])
+
+    def _is_unique(self, table: str, index: str) -> bool:
+        new = self._wanted.get(table)
+        found: Index | None = new.indexes.get(index) if new else None
+        return found is None or found.unique
+
+    def _key_of(self, table: str) -> Iterator[str]:
+        old = self._known.get(self._renames.old_table(table))
+        for name, column in old.columns.items() if old else ():
+            if column.primary_key or name in (old.primary_key or () if old else ()):
+                yield name
