@@ -169,7 +169,6 @@ def pytest_collection() -> Iterator[object]:
         return (yield)
     finally:
         gc.freeze()
-        gc.set_threshold(20_000, 20, 20)  # as the server's own processes
         gc.enable()
 
 
