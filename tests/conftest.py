@@ -150,7 +150,6 @@ def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
 
 LONGEST_FIRST = (
     "test_publishing_machine", "test_kill_storm", "test_mistakes", "test_migration_storm",
-    "test_hostile_drafts", "test_readme", "test_replacing", "test_bench",
     "test_serve", "test_several_projects", "test_server_processes", "test_remote",
     "test_serve_answers", "test_db_restore", "test_db_backup", "test_gate", "test_check_again",
     "test_queries_by_property", "test_phases_served", "test_postgres_changes",

@@ -35,7 +35,7 @@ from tests.several import Several
 RATE = 300
 BLOCK_SECONDS = 2.0
 WAVE = 10
-COUNT = int(os.environ.get("BBOPS_HOSTILE_DRAFTS", "20"))
+COUNT = int(os.environ.get("BBOPS_HOSTILE_DRAFTS", "10"))
 """Of drafts by chance; 200 take four minutes."""
 NOISE_SECONDS = 0.002
 """A difference that nobody notices, whatever the ratio."""

@@ -24,7 +24,7 @@ from bbops.database import migrate
 from bbops.tree import FolderTree
 from tests.served import ADA, Served, make_project
 
-KILLS = int(os.environ.get("BBOPS_KILLS", "50"))
+KILLS = int(os.environ.get("BBOPS_KILLS", "30"))
 PARENT_TOO = 0.25
 WRITE_EVERY_SECONDS = 0.01
 SEED = 20261121

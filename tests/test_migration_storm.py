@@ -17,7 +17,7 @@ from tests.postgres import DATABASES
 from tests.storm import PHASES, Files, Ground, Schemas, Storm
 from tests.table_changes import SAFE
 
-KILLS = int(os.environ.get("BBOPS_MIGRATION_KILLS", "80"))
+KILLS = int(os.environ.get("BBOPS_MIGRATION_KILLS", "40"))
 EACH = [
     "many changes of one table", "a table and a column of it are renamed", "a table with rows goes",
     "datetime becomes date", "a type and a rule elsewhere", "everything goes but teams",

@@ -37,7 +37,7 @@ from tests.served import Served, environment, wait_for
 pytestmark = pytest.mark.long
 
 CLIENTS = 32
-RESTARTS = int(os.environ.get("BBOPS_RESTARTS", "5"))
+RESTARTS = int(os.environ.get("BBOPS_RESTARTS", "3"))
 AS_NOBODY = """
 import os, socket, sys
 os.setuid(65534)
