@@ -1,7 +1,7 @@
 """`python -m tests.hammer`: ask drafts what they do harm with, again and again; for a test.
 
 Reads `{"drafts": [[url, token]], "clients": 8}` from its input, and asks until that ends. With
-`"uploads": true` it sends what `hostile_uploads` makes.
+`"uploads": true` it sends what `hostile_uploads` makes. Prints `began` after the first answer.
 """
 
 from __future__ import annotations
@@ -39,6 +39,9 @@ def main() -> None:
     ]
     for thread in threads:
         thread.start()
+    while not seen and any(thread.is_alive() for thread in threads):
+        ended.wait(PAUSE_SECONDS)
+    print("began", flush=True)
     sys.stdin.read()
     ended.set()
     for thread in threads:

@@ -96,6 +96,11 @@ class Hammer:
         self.process.stdin.write(json.dumps(told) + "\n")
         self.process.stdin.flush()
 
+    def wait(self) -> None:
+        """Wait until it is at work: on a busy machine its process is the last to have a turn."""
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == "began\n"
+
     @contextmanager
     def stopped(self) -> Iterator[None]:
         pids = [self.process.pid, *forked(self.served)]
@@ -134,6 +139,7 @@ class Beside:
         told = {"drafts": drafts, "clients": clients, "uploads": uploads}
         hammer = Hammer(self.served, told)
         try:
+            hammer.wait()
             wait_for(lambda: forked(self.served))
             for _ in range(blocks):
                 with hammer.stopped():

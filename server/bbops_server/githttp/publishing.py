@@ -23,6 +23,7 @@ class Waiting:
     def __init__(self, project: Reconciler, commit: str, say: Say) -> None:
         self._project, self._board, self._commit = project, project.board, commit
         self._before, self._say = project.board.attempted, say
+        self._served = project.board.applied  # a server that has just started attempts it first
         self._is_busy, self._old = self._board.conditions["Reconciling"].status, self._board.stalled
         self._began = self._changed = perf_counter()
         self._stage = self._told = ""
@@ -50,7 +51,7 @@ class Waiting:
             await self._tell_ended()
         elif self._is_held():
             await self._tell_stalled()
-        elif self._board.attempted != self._before:
+        elif self._board.attempted not in {self._before, self._served}:
             await self._say("a newer commit is on its way in the place of this one")
         else:
             return False
