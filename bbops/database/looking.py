@@ -26,9 +26,12 @@ _OF_A_COLUMN: Final = frozenset({
     "change the rules of column", "change the reference of column",
     "require unique values in column",
 })  # fmt: skip
-_OF_A_TABLE: Final = frozenset({
-    "change the checks of table", "change the primary key of table",
+_READ_NOTHING: Final = frozenset({
+    "allow null in column", "allow repeated values in column", "change the default of column",
+    "create table", "drop column", "drop index", "drop table", "rename column", "rename table",
 })  # fmt: skip
+"""What no value decides. A kind that is in neither set counts as one that reads the whole table."""
+
 _WHY: Final = "rows are looked at when it is published, since their values are private"
 
 
@@ -75,13 +78,13 @@ class _Concealing:
 
     def _reads_private(self, change: Change) -> bool:
         table, what = change.table, change.what
-        if change.kind in _OF_A_TABLE:
-            return self._has_private(table)
-        if change.kind == "create index":
-            return self._is_unique(table, what) and self._has_private(table)
-        return change.kind in _OF_A_COLUMN and (
-            self._is_private(table, what) or self._refers_to_private(table, what)
-        )
+        if change.kind in _READ_NOTHING:
+            return False
+        if change.kind in _OF_A_COLUMN:
+            return self._is_private(table, what) or self._refers_to_private(table, what)
+        if change.kind == "create index" and not self._is_unique(table, what):
+            return False
+        return self._has_private(table)
 
     def _is_private(self, table: str, column: str) -> bool:
         old = self._known.get(self._renames.old_table(table))
