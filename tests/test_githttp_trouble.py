@@ -6,6 +6,7 @@ import gzip
 import os
 import signal
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from bbops.git.environment import bounded
+from bbops_server.githttp.backend import PUSH_LIMITS
 from bbops_server.reconciler.suspension import Suspension, resume, suspend
 from tests.hostile_packs import make_delta_bomb
 from tests.pushing import BAD, Clone, World, make_repository
@@ -268,6 +271,12 @@ def test_deltas_that_unpack_to_gigabytes_are_ended_by_a_limit_of_memory(world: W
     )  # fmt: skip
     assert b"abnormal exit" in sent.content, sent.content
     assert world.tip("refs/heads/deltas") == ""
+
+
+def test_git_has_two_minutes_of_the_processor_and_a_gigabyte_for_a_push() -> None:
+    asked = ("sh", "-c", "ulimit -S -t; ulimit -S -v")
+    done = subprocess.run([*bounded(PUSH_LIMITS), *asked], capture_output=True, check=True)
+    assert done.stdout.split() == [b"120", str(1 << 20).encode()]
 
 
 def test_four_pushes_of_one_person_at_once_all_arrive(world: World) -> None:
