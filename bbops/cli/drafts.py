@@ -96,7 +96,8 @@ def allow(
     """Let the draft of BRANCH reach HOSTS; for maintainers.
 
     A draft is code that nobody has reviewed: it reaches only the hosts that the live release
-    reaches. What is allowed is allowed for one commit; the next push ends it.
+    reaches. What is allowed is allowed for one commit; the next push ends it. A host without a
+    port (api.example.com:8443) is reached at those of http and https.
     """
     with open_remote(server) as remote:
         name = project or remote.only_project()
