@@ -115,6 +115,19 @@ def test_a_body_may_be_gzip(world: World) -> None:
     assert (answer.status_code, "refs/heads/main" in answer.text) == (200, True)
 
 
+def test_a_small_body_does_not_become_gigabytes(world: World) -> None:
+    url, auth = f"{world.url()}/git-upload-pack", ("me", world.token("viewer"))
+    have = f"0032have {world.tip()}\n".encode()
+    body = gzip.compress(b"0012command=fetch\n0001" + have * 2_000_000)
+    headers = {
+        "content-type": "application/x-git-upload-pack-request", "content-encoding": "gzip",
+        "git-protocol": "version=2",
+    }  # fmt: skip
+    answer = httpx.post(url, auth=auth, headers=headers, content=body, timeout=30)
+    assert (len(body) < 1 << 20, answer.status_code) == (True, 413)
+    assert "at most 10 MiB once it is unpacked" in answer.text
+
+
 def test_who_has_no_role_in_a_neighbour_neither_reads_nor_changes_it(world: World) -> None:
     url, folder = world.url(world.token("maintainer"), "left"), world.folder
     done = Clone(folder, url).git("clone", "-q", url, str(folder / "refused"))

@@ -20,6 +20,7 @@ from bbops_server.control.elsewhere.started import Beginnings
 from bbops_server.control.known_devices import KnownDevices
 from bbops_server.githttp.serving import GitHttp
 from bbops_server.live.forwarded import Proxies
+from bbops_server.mcp.taking_turns import OneAtATime
 from bbops_server.oauth.server import OAuth
 from bbops_server.reconciler.asked import StatusSource
 from bbops_server.settings import Settings
@@ -66,7 +67,7 @@ class Desk:
         self.rounds = DEFAULT_ROUNDS
         self.git: GitHttp | None = None
         self.oauth = OAuth(book, settings)
-        self.replaying = asyncio.Lock()
+        self.replaying, self.turns = asyncio.Lock(), OneAtATime()
         self._local_key, self._exist = local_key, is_set_up or _has_people(book)
         self._setup_key = "" if self._exist else make_key("bbi")
         self._proxies: tuple[tuple[str, ...], Proxies] = ((), Proxies(()))

@@ -18,6 +18,7 @@ from bbops_server.githttp.asked import Asked
 from bbops_server.githttp.backend import (
     FETCH_LIMITS,
     MAX_BODY_BYTES,
+    MAX_WANTED_BYTES,
     PUSH_LIMITS,
     TOO_LARGE,
     Exchange,
@@ -27,6 +28,7 @@ from bbops_server.githttp.hooks import Hooks
 from bbops_server.githttp.push import Push
 from bbops_server.githttp.repository import Projects, Repository
 from bbops_server.githttp.room import Room
+from bbops_server.githttp.unpacking import Unpacking
 from bbops_server.processes import LivingChild
 
 if TYPE_CHECKING:
@@ -77,7 +79,9 @@ class GitHttp:
                 push = Push(self.build, repository, caller, self.proposing(repository))
                 more = open_until.enter_context(self._hooks.answering(push.answer))
             environment = self._environment(repository, caller) | asked.variables | more
-            await self._run(Exchange(line, environment, limits))
+            most = MAX_BODY_BYTES if push else MAX_WANTED_BYTES
+            unpacking = Unpacking(most) if asked.is_packed else None
+            await self._run(Exchange(line, environment, limits, unpacking))
             return push
 
     def proposing(self, repository: Repository) -> Proposing:
