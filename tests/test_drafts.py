@@ -175,7 +175,7 @@ def test_a_draft_keeps_its_cookies_and_sees_none_of_what_is_live(
         """,
         )
         served.commit("Look at cookies")
-    allow_host(served, "cookies", "127.0.0.1")
+    allow_host(served, "cookies", f"127.0.0.1:{listener.server_port}")
     listener.heard.clear()
     with enter(served, "cookies") as client:
         asked = {"cookie": "session=live; bbops=control; __Host-bbops=x"}

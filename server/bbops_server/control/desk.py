@@ -15,6 +15,7 @@ from bbops_server.accounts.kept import note_accounts
 from bbops_server.accounts.keys import make_key
 from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.logins import Logins
+from bbops_server.control.admitting import Admitting
 from bbops_server.control.elsewhere.providers import Providers
 from bbops_server.control.elsewhere.started import Beginnings
 from bbops_server.control.known_devices import KnownDevices
@@ -66,6 +67,7 @@ class Desk:
         self.beginnings, self.elsewhere = Beginnings(), Providers(settings().state)
         self.rounds = DEFAULT_ROUNDS
         self.git: GitHttp | None = None
+        self.admitting: Admitting | None = None
         self.oauth = OAuth(book, settings)
         self.replaying, self.turns = asyncio.Lock(), OneAtATime()
         self._local_key, self._exist = local_key, is_set_up or _has_people(book)
