@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import os
 import signal
 import socket
@@ -16,6 +17,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from bbops_server.accounts.rules import Role
 from bbops_server.reconciler.suspension import Suspension, resume, suspend
 from tests.hostile_packs import make_delta_bomb
 from tests.pushing import BAD, Clone, World, make_repository
@@ -45,14 +47,14 @@ def backends(world: World) -> list[str]:
     return found
 
 
-def begin_push(world: World, *more: str) -> socket.socket:
+def begin_push(world: World, *more: str, who: str = "owner") -> socket.socket:
     """Begin a push that never ends; return its connection."""
     address = httpx.URL(world.serving["control_url"])
     connection = socket.create_connection((address.host, address.port or 80))
     headers = [
         "POST /git/shop.git/git-receive-pack HTTP/1.1", f"host: {address.host}",
         "content-type: application/x-git-receive-pack-request",
-        f"authorization: Bearer {world.token('owner')}",
+        f"authorization: Bearer {world.token(who)}",
     ]  # fmt: skip
     connection.sendall("\r\n".join([*headers, *more, "", ""]).encode())
     return connection
@@ -80,6 +82,29 @@ def test_a_push_that_is_cut_off_changes_nothing(world: World) -> None:
     clone.git("reset", "-q", "--hard", "HEAD~1")
     clone.commit(world.next_version())
     assert clone.push().code == 0
+
+
+@pytest.mark.parametrize("change", ["none", "kept out", "role"])
+def test_who_leaves_while_a_push_arrives_pushes_nothing(world: World, change: str) -> None:
+    who = f"leaver-{change.replace(' ', '-')}"
+    world.people[who] = world.add(who, None, Role.DEVELOPER)
+    line = f"{'0' * 40} {world.tip()} refs/heads/{who}\0 report-status side-band-64k"
+    pack = b"PACK" + bytes([0, 0, 0, 2, 0, 0, 0, 0])
+    body = f"{len(line) + 4:04x}{line}0000".encode() + pack + hashlib.sha1(pack).digest()
+    with begin_push(world, "transfer-encoding: chunked", who=who) as connection:
+        connection.sendall(b"%x\r\n%s\r\n" % (len(body) - 9, body[:-9]))
+        wait_for(lambda: len(backends(world)) >= 2)
+        if change == "kept out":
+            world.book.people.disable(world.people[who])
+        elif change == "role":
+            world.book.members.set_role(world.people[who], Role.VIEWER, "shop")
+        connection.sendall(b"9\r\n%s\r\n0\r\n\r\n" % body[-9:])
+        connection.settimeout(20)
+        answer = b""
+        while b"0000\r\n" not in answer and (more := connection.recv(4096)):
+            answer += more
+    assert (b"has changed meanwhile; push again" in answer) is (change != "none"), answer
+    assert bool(world.tip(f"refs/heads/{who}")) is (change == "none"), answer
 
 
 def test_a_length_that_is_too_large_is_refused_before_it_comes(world: World) -> None:

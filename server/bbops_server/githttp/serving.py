@@ -25,7 +25,7 @@ from bbops_server.githttp.backend import (
     Line,
 )
 from bbops_server.githttp.hooks import Hooks
-from bbops_server.githttp.push import Push
+from bbops_server.githttp.push import IsSame, Push
 from bbops_server.githttp.repository import Projects, Repository
 from bbops_server.githttp.room import Room
 from bbops_server.githttp.unpacking import Unpacking
@@ -61,9 +61,12 @@ class GitHttp:
         self._running: set[asyncio.Task[None]] = set()
 
     async def answer(
-        self, asked: Asked, repository: Repository, caller: Caller, line: Line
+        self, asked: Asked, repository: Repository, caller: Caller, line: Line, is_same: IsSame
     ) -> Push | None:
         """Answer a request; return what was pushed, if that was it.
+
+        Args:
+            is_same: whether whoever asks may still do what they could, once all has arrived.
 
         Raises:
             Refusal: nothing was answered yet.
@@ -76,7 +79,8 @@ class GitHttp:
             if asked.is_push and not asked.is_greeting:
                 await self._hooks.open()
                 limits = PUSH_LIMITS
-                push = Push(self.build, repository, caller, self.proposing(repository))
+                desk = self.proposing(repository)
+                push = Push(self.build, repository, caller, desk, is_same)
                 more = open_until.enter_context(self._hooks.answering(push.answer))
             environment = self._environment(repository, caller) | asked.variables | more
             most = MAX_BODY_BYTES if push else MAX_WANTED_BYTES
