@@ -19,7 +19,7 @@ import msgspec
 from bbops_server.forks.limits import MOST_REQUESTS
 from bbops_server.live import draft_pages
 from bbops_server.live.directory import read_host
-from bbops_server.live.draft_cookies import Headers, only_own, read_token, token_cookie
+from bbops_server.live.draft_cookies import Headers, only_own, own_names, read_token, token_cookie
 from bbops_server.live.draft_keys import Marks, find_mark
 from bbops_server.live.draft_origin import drop_passwords, guard, keep_passing
 from bbops_server.live.draft_passing import pass_on
@@ -137,7 +137,7 @@ class Drafts:
             await self._enter(asked, scope, receive, send)
         elif end and not asked.is_own_host and self._admits(asked, opened_by):
             self._use(asked)
-            sending = draft_pages.opening(_marking(asked, send))
+            sending = draft_pages.opening(_marking(asked, scope, send))
             if _is_preflight(scope):
                 await draft_pages.answer_preflight(sending)
             else:
@@ -146,7 +146,7 @@ class Drafts:
             await self._meet(asked, scope, cut, receive, send)
         else:
             self._use(asked)
-            inner, sending = _cut(scope, asked, cut), _marking(asked, send)
+            inner, sending = _cut(scope, asked, cut), _marking(asked, scope, send)
             leads = not asked.is_own_host and wants_page(inner)
             if await self._pass_on(asked, inner, receive, sending, leads=leads) == "leads":
                 await _send(sending, 303, b"", [(b"location", _address(draft, inner, now, mark))])
@@ -190,7 +190,7 @@ class Drafts:
 
         That neither wakes a draft nor says what is wrong with it.
         """
-        draft, sending = asked.draft, _marking(asked, send, is_named=False)
+        draft, sending = asked.draft, _marking(asked, scope, send, is_named=False)
         if not _is_preflight(scope):
             await _close(asked, scope, send)
         elif draft.socket and draft.refusal is None:
@@ -301,7 +301,7 @@ async def _close(asked: Asked, scope: Any, send: Any) -> None:
     """Keep out who has no token: people are shown the way in."""
     if wants_page(scope):
         await draft_pages.show_way_in(
-            scope, _marking(asked, send, is_named=False), asked.draft.place
+            scope, _marking(asked, scope, send, is_named=False), asked.draft.place
         )
         return
     closed = _say("draftClosed", _how_to_enter(asked.draft))
@@ -325,21 +325,21 @@ def _move(asked: Asked, scope: Any) -> bytes:
     return asked.draft.place.url.encode() + path + (b"?" + query if query else b"")
 
 
-def _marking(asked: Asked, send: Any, *, is_named: bool = True) -> Any:
+def _marking(asked: Asked, scope: Any, send: Any, *, is_named: bool = True) -> Any:
     """Return a `send` that lets an answer of a draft through: whose it is, and nothing beyond it.
 
     Informational answers and trailers stay behind. Strangers are not told the branch: `is_named`.
     """
     prefix, is_own_host = asked.prefix.encode(), asked.is_own_host
     branch = asked.draft.place.branch.encode("ascii", "backslashreplace")
-    marks = [(b"x-draft", branch)] if is_named else []
+    marks, known = [(b"x-draft", branch)] if is_named else [], own_names(scope["headers"])
 
     async def sending(message: Any) -> None:
         if message["type"] == "http.response.start":
             status = message["status"]
             if not _FEWEST_STATUS <= status <= _MOST_STATUS:
                 status = 502
-            headers = keep_passing(message.get("headers", ()), prefix)
+            headers = keep_passing(message.get("headers", ()), prefix, known)
             await send({
                 "type": "http.response.start", "status": status,
                 "headers": guard([*headers, *marks], is_own_host=is_own_host),
