@@ -32,6 +32,13 @@ from tests.served import LIST, PAGE, Served, git, wait_for
 
 __all__ = ["listener", "served"]
 
+CATCHES = """
+          - try: [ {{ http: {{ method: POST, url: "{}", body: {{ a: 1 }} }} }} ]
+            catch:
+              - return: {{ status: 502, value: {{ code: "${{ error.code }}" }} }}
+          - return: {{ value: sent }}
+        """
+
 
 def test_a_branch_answers_as_a_draft_and_main_as_before(served: Served) -> None:
     commit = push(served, "topic", "draft_field")
@@ -168,7 +175,7 @@ def test_a_draft_keeps_its_cookies_and_sees_none_of_what_is_live(
         """,
         )
         served.commit("Look at cookies")
-    allow_host(served, "cookies", "127.0.0.1")
+    allow_host(served, "cookies", f"127.0.0.1:{listener.server_port}")
     listener.heard.clear()
     with enter(served, "cookies") as client:
         asked = {"cookie": "session=live; bbops=control; __Host-bbops=x"}
@@ -207,7 +214,7 @@ def test_a_draft_that_sends_everything_away_sends_nothing_that_is_live(
         """,
         )
         served.commit("Send all of it")
-    allow_host(served, "thief", "127.0.0.1")
+    allow_host(served, "thief", f"127.0.0.1:{listener.server_port}")
     listener.heard.clear()
     with enter(served, "thief") as client:
         reply = client.post("leak")
@@ -227,12 +234,7 @@ def test_a_draft_reaches_no_host_that_is_not_live_until_a_person_allows_it(
         write_flow(
             served,
             "caller",
-            f"""
-          - try: [ {{ http: {{ method: POST, url: "{address(listener)}", body: {{ a: 1 }} }} }} ]
-            catch:
-              - return: {{ status: 502, value: {{ code: "${{ error.code }}" }} }}
-          - return: {{ value: sent }}
-        """,
+            CATCHES.format(address(listener)),
         )
         served.commit("Call out")
     listener.heard.clear()
@@ -242,7 +244,9 @@ def test_a_draft_reaches_no_host_that_is_not_live_until_a_person_allows_it(
         assert listener.heard == []
         wrong = served.bbops("drafts", "allow", "caller", "127.0.0.1", "--commit", "0" * 12)
         assert (wrong.returncode, "not 000000000000" in wrong.stderr) == (2, True)
-        allow_host(served, "caller", "127.0.0.1")
+        allow_host(served, "caller", "127.0.0.1")  # at the ports of http and https
+        assert client.post("leak").json() == {"code": "httpRefused"}
+        allow_host(served, "caller", f"127.0.0.1:{listener.server_port}")
         assert client.post("leak").status_code == 200
         assert len(listener.heard) == 1
         with branch(served, "caller-next"):  # what was allowed is allowed for one commit
@@ -272,6 +276,11 @@ def test_what_the_live_release_reaches_a_draft_may_reach(
         with enter(served, "calls-more") as client:
             assert client.post("leak").status_code == 200
         assert listener.heard == [b'{"a":2}']
+        with branch(served, "calls-beside"), Listener() as other:
+            write_flow(served, "calls", CATCHES.format(address(other)))
+            served.commit("Call another port")
+        with enter(served, "calls-beside") as client:
+            assert client.post("leak").json() == {"code": "httpRefused"}
     finally:
         git(served.repository, "revert", "--no-edit", "HEAD")
         served.live()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import os
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from bbops_server.githttp.asked import Refusal, read_asked
 from bbops_server.githttp.checking import MOST_TOLD, render_found
 from bbops_server.githttp.hooks import SCRIPT, Hooks, Say, Told
 from bbops_server.githttp.refs import Rights, find_complaint, read_updates
+from bbops_server.githttp.unpacking import Unpacking
 from bbops_server.reconciler.events import Serving
 
 NONE, ONE, TWO = "0" * 40, "1" * 40, "2" * 40
@@ -97,13 +99,27 @@ def test_what_is_no_request_of_git_is_refused(given: dict[str, Any], status: int
 def test_git_is_told_only_what_it_has_to_know() -> None:
     path = "/git/shop.git/git-receive-pack"
     sent = {"git_protocol": "version=2", "content_encoding": "x-gzip", "cookie": "a=b"}
-    assert read_asked(scope(path, **sent)).variables == {
+    asked = read_asked(scope(path, **sent))
+    assert asked.is_packed
+    assert asked.variables == {
         "PATH_INFO": "/git-receive-pack", "REQUEST_METHOD": "POST", "GIT_PROTOCOL": "version=2",
-        "CONTENT_TYPE": "application/x-git-receive-pack-request", "HTTP_CONTENT_ENCODING": "gzip",
+        "CONTENT_TYPE": "application/x-git-receive-pack-request",
     }  # fmt: skip
     odd = read_asked(scope(path, git_protocol="version=2:evil", content_length="12"))
     assert "GIT_PROTOCOL" not in odd.variables
     assert odd.variables["CONTENT_LENGTH"] == "12"
+
+
+def test_what_is_packed_is_bounded_as_it_is_unpacked() -> None:
+    pieces = Unpacking(10 << 20).feed(gzip.compress(bytes(1 << 26)))
+    assert sum(len(next(pieces)) for _ in range(40)) == 10 << 20
+    with pytest.raises(Refusal, match="at most 10 MiB once it is unpacked"):
+        next(pieces)
+    halves = Unpacking(100)
+    whole = gzip.compress(b"want this")
+    assert b"".join([*halves.feed(whole[:9]), *halves.feed(whole[9:])]) == b"want this"
+    with pytest.raises(Refusal, match="is not"):
+        [*Unpacking(100).feed(b"want this")]
 
 
 def test_of_many_diagnostics_the_errors_are_shown_first() -> None:

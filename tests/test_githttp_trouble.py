@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import os
 import signal
 import socket
@@ -18,6 +19,7 @@ import httpx
 import pytest
 
 from bbops.git.environment import bounded
+from bbops_server.accounts.rules import Role
 from bbops_server.githttp.backend import PUSH_LIMITS
 from bbops_server.reconciler.suspension import Suspension, resume, suspend
 from tests.hostile_packs import make_delta_bomb
@@ -48,14 +50,14 @@ def backends(world: World) -> list[str]:
     return found
 
 
-def begin_push(world: World, *more: str) -> socket.socket:
+def begin_push(world: World, *more: str, who: str = "owner") -> socket.socket:
     """Begin a push that never ends; return its connection."""
     address = httpx.URL(world.serving["control_url"])
     connection = socket.create_connection((address.host, address.port or 80))
     headers = [
         "POST /git/shop.git/git-receive-pack HTTP/1.1", f"host: {address.host}",
         "content-type: application/x-git-receive-pack-request",
-        f"authorization: Bearer {world.token('owner')}",
+        f"authorization: Bearer {world.token(who)}",
     ]  # fmt: skip
     connection.sendall("\r\n".join([*headers, *more, "", ""]).encode())
     return connection
@@ -83,6 +85,29 @@ def test_a_push_that_is_cut_off_changes_nothing(world: World) -> None:
     clone.git("reset", "-q", "--hard", "HEAD~1")
     clone.commit(world.next_version())
     assert clone.push().code == 0
+
+
+@pytest.mark.parametrize("change", ["none", "kept out", "role"])
+def test_who_leaves_while_a_push_arrives_pushes_nothing(world: World, change: str) -> None:
+    who = f"leaver-{change.replace(' ', '-')}"
+    world.people[who] = world.add(who, None, Role.DEVELOPER)
+    line = f"{'0' * 40} {world.tip()} refs/heads/{who}\0 report-status side-band-64k"
+    pack = b"PACK" + bytes([0, 0, 0, 2, 0, 0, 0, 0])
+    body = f"{len(line) + 4:04x}{line}0000".encode() + pack + hashlib.sha1(pack).digest()
+    with begin_push(world, "transfer-encoding: chunked", who=who) as connection:
+        connection.sendall(b"%x\r\n%s\r\n" % (len(body) - 9, body[:-9]))
+        wait_for(lambda: len(backends(world)) >= 2)
+        if change == "kept out":
+            world.book.people.disable(world.people[who])
+        elif change == "role":
+            world.book.members.set_role(world.people[who], Role.VIEWER, "shop")
+        connection.sendall(b"9\r\n%s\r\n0\r\n\r\n" % body[-9:])
+        connection.settimeout(20)
+        answer = b""
+        while b"0000\r\n" not in answer and (more := connection.recv(4096)):
+            answer += more
+    assert (b"has changed meanwhile; push again" in answer) is (change != "none"), answer
+    assert bool(world.tip(f"refs/heads/{who}")) is (change == "none"), answer
 
 
 def test_a_length_that_is_too_large_is_refused_before_it_comes(world: World) -> None:
@@ -116,6 +141,19 @@ def test_a_body_may_be_gzip(world: World) -> None:
     }  # fmt: skip
     answer = httpx.post(url, auth=auth, headers=headers, content=body)
     assert (answer.status_code, "refs/heads/main" in answer.text) == (200, True)
+
+
+def test_a_small_body_does_not_become_gigabytes(world: World) -> None:
+    url, auth = f"{world.url()}/git-upload-pack", ("me", world.token("viewer"))
+    have = f"0032have {world.tip()}\n".encode()
+    body = gzip.compress(b"0012command=fetch\n0001" + have * 2_000_000)
+    headers = {
+        "content-type": "application/x-git-upload-pack-request", "content-encoding": "gzip",
+        "git-protocol": "version=2",
+    }  # fmt: skip
+    answer = httpx.post(url, auth=auth, headers=headers, content=body, timeout=30)
+    assert (len(body) < 1 << 20, answer.status_code) == (True, 413)
+    assert "at most 10 MiB once it is unpacked" in answer.text
 
 
 def test_who_has_no_role_in_a_neighbour_neither_reads_nor_changes_it(world: World) -> None:

@@ -234,3 +234,15 @@ def test_the_door_leads_to_the_project_of_its_address(house: House) -> None:
     answer = house.run(ask())
     assert answer.status_code == 200, answer.text
     assert answer.json()["result"]["structuredContent"]["project"] == "shop"
+
+
+def test_a_name_that_no_branch_has_is_refused_as_any_other(house: House) -> None:
+    agent = house.agent()
+    plan = agent.call("preview_changes", changes=[say(9)])["plan"]
+    for tool, more in {
+        "apply_changes": {"plan": plan, "message": "Change"}, "recovery_reset_draft": {},
+        "preview_request": {"path": "/hello", "method": "GET"},
+    }.items():  # fmt: skip
+        for draft in ("a\0b", "a\nb", "a b", "-x"):
+            message = agent.refused(tool, draft=draft, **more).message
+            assert "cannot be a draft" in message or "there is no draft" in message

@@ -77,6 +77,23 @@ def test_an_answer_comes_back_whole() -> None:
     assert (found.status, found.body, found.headers["x-a"]) == (404, b"/%C3%A4%20b?q=1", "1, 2")
 
 
+@pytest.mark.parametrize(("host", "port", "is_known"), [
+    ("api.example.com", 443, True), ("api.example.com", 8443, False),
+    ("API.example.com", 80, False), ("own.example.com", 8443, True),
+    ("own.example.com", 443, False), ("named.example.com", 80, True),
+    ("named.example.com", 443, True), ("named.example.com", 22, False),
+    ("a.b.cdn.example.com", 443, True), ("cdn.example.com", 443, False),
+    ("a.cdn.example.com", 80, False), ("::1", 9000, True), ("[::1]", 9000, True),
+])  # fmt: skip
+def test_a_draft_reaches_a_host_at_the_ports_that_are_meant(
+    host: str, port: int, *, is_known: bool
+) -> None:
+    hosts = ("api.example.com:443", "own.example.com:8443", "named.example.com",
+             "*.cdn.example.com:443", "::1:9000")  # fmt: skip
+    assert Egress(only=hosts).knows(host, port) is is_known
+    assert Egress().knows(host, port)
+
+
 @pytest.mark.parametrize(
     "address",
     [

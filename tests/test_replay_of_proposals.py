@@ -109,6 +109,21 @@ def test_the_page_tells_it_and_escapes_what_was_answered(world: World) -> None:
     assert "Ask the draft" not in viewed
 
 
+def test_a_token_that_reads_starts_no_work(world: World) -> None:
+    clone = world.clone("developer")
+    clone.commit(FULL | hello(10))
+    number = propose(clone, "ten")
+    token = world.token("developer", scopes=[Scope.READ])
+    path = f"/api/projects/shop/proposals/{number}"
+    with httpx.Client(
+        base_url=world.serving["control_url"], headers={"authorization": f"Bearer {token}"}
+    ) as reader:
+        refused = reader.post(f"{path}/replay")
+        assert (refused.status_code, "it takes 'deploy'" in refused.text) == (403, True)
+        assert Asking(world, "developer").post(f"/{number}/replay").status_code == 200
+        assert reader.get(path).json()["replayed"]["asked"] == 2
+
+
 def test_who_may_not_read_requests_sees_nothing_of_them(world: World) -> None:
     clone = world.clone("developer")
     clone.commit(FULL | hello(9))

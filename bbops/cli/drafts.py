@@ -52,7 +52,8 @@ def show(project: str | None, server: str, *, as_json: bool) -> None:
 def token(branch: str, hours: int, project: str | None, server: str, *, as_json: bool) -> None:
     """Make a token for the draft of BRANCH; send it as the header x-draft-token.
 
-    It cannot be taken back before it expires. Only the token is printed to a pipe.
+    It ends with your role in the project, and cannot be taken back before. Only the token is
+    printed to a pipe.
     """
     with open_remote(server) as remote:
         name = project or remote.only_project()
@@ -96,7 +97,8 @@ def allow(
     """Let the draft of BRANCH reach HOSTS; for maintainers.
 
     A draft is code that nobody has reviewed: it reaches only the hosts that the live release
-    reaches. What is allowed is allowed for one commit; the next push ends it.
+    reaches. What is allowed is allowed for one commit; the next push ends it. A host without a
+    port (api.example.com:8443) is reached at those of http and https.
     """
     with open_remote(server) as remote:
         name = project or remote.only_project()

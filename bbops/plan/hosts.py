@@ -18,8 +18,9 @@ class Reaches:
     """Hosts that are reached; one that begins with `*.` stands for all below a name.
 
     Attributes:
-        hosts: that stand in files.
-        variables: of env, whose values are the address or the name of one.
+        hosts: that stand in files, each with its port: `name:443`.
+        variables: of env, whose values are the address or the name of one; with a port (`NAME:80`)
+            where the file says it.
     """
 
     hosts: tuple[str, ...]
@@ -40,8 +41,12 @@ def find_hosts(project: Project) -> Reaches:
     auth = project.settings.model.auth
     found += [Server(f"{key.jwks_url}/") for key in (auth.keys if auth else ()) if key.jwks_url]
     hosts = {host_of(one.address) for one in found} - {""}
-    variables = {one.variable for one in found} - {""}
+    variables = {_with_port(one) for one in found if one.variable}
     return Reaches(tuple(sorted(hosts)), tuple(sorted(variables)))
+
+
+def _with_port(server: Server) -> str:
+    return f"{server.variable}:{server.port}" if server.port else server.variable
 
 
 def _of_addon(name: str, model: Any) -> Iterator[Server]:

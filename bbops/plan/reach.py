@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from bbops.addons._base import kind as addon_kind
@@ -25,6 +25,8 @@ Reached = tuple[str, str, Place]
 Look = Callable[[Resource[Function]], Iterator[Reached]]
 
 _HOST = re.compile(r"https?://[^/?#\s]+[/?#]").match
+_PORT = re.compile(r":(\d{1,5})(?![^/?#])").match
+PORTS: Final = {"http": 80, "https": 443}
 
 
 def find_reached(pairs: Pairs) -> Iterator[Finding]:
@@ -81,10 +83,12 @@ class Server(NamedTuple):
     Attributes:
         address: its first part, up to what is made when it runs.
         variable: of env, whose value is an address or the name of a host.
+        port: that stands around the variable; 0 where nothing says it.
     """
 
     address: str = ""
     variable: str = ""
+    port: int = 0
 
 
 def server_of(url: Value) -> Server:
@@ -92,12 +96,20 @@ def server_of(url: Value) -> Server:
     if isinstance(url, Constant):
         return Server(f"{url.value}/")
     parts = list(url.parts) if isinstance(url, Template) else [getattr(url, "node", "")]
+    scheme = ""
     if parts[0] in {"http://", "https://"} and _ends_host(parts[2:]):
-        parts = parts[1:]
+        scheme, parts = str(parts[0])[: -len("://")], parts[1:]
     if isinstance(parts[0], str):
         return Server(parts[0])
     names = [*members(parts[0], "env")] if isinstance(parts[0], Member | Index) else []
-    return Server(variable=names[0] if names and names[0] != ANY_MEMBER else "")
+    if not names or names[0] == ANY_MEMBER:
+        return Server()
+    return Server(variable=names[0], port=_port_behind(parts[1:]) or PORTS.get(scheme, 0))
+
+
+def _port_behind(rest: Sequence[object]) -> int:
+    found = _PORT(rest[0]) if rest and isinstance(rest[0], str) else None
+    return int(found[1]) if found else 0
 
 
 def _ends_host(rest: Sequence[object]) -> bool:
@@ -124,11 +136,13 @@ def _host(text: str) -> str:
 
 
 def host_of(text: str) -> str:
-    """Return the name of the host that an address begins with, without its port; or nothing."""
+    """Return the host that an address begins with and its port, as `name:443`; or nothing."""
     try:
-        return (urlsplit(text).hostname or "") if _HOST(text) else ""
+        parts = urlsplit(text)
+        port = parts.port or PORTS.get(parts.scheme, 0)
     except ValueError:
         return ""
+    return f"{parts.hostname}:{port}" if _HOST(text) and parts.hostname else ""
 
 
 def _secrets(head: Project) -> Look:

@@ -121,6 +121,7 @@ class Running:
         control = await asyncio.to_thread(self._open_control, goes_on=goes_on)
         self.plane.settings = replace(self.plane.settings, setup_url=control.setup_url)
         self._control = control
+        control.begin()
         self._serving = control.server.start(self._sockets.control.dup())
         self.plane.opened.set()
 

@@ -54,6 +54,11 @@ class Book:
         """
         return cls(Store.open(state, clock, postgres, must_exist=must_exist))
 
+    @property
+    def edition(self) -> object:
+        """Another one after each write of this process that may change what somebody may do."""
+        return self._store.edition
+
     def close(self) -> None:
         """Close its connections."""
         self._store.close()

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from bbops_server.accounts.people import require_owner
 from bbops_server.accounts.rules import Role
 from bbops_server.accounts.store import Store
-from bbops_server.accounts.tables import memberships, project_roles
+from bbops_server.accounts.tables import memberships, people, project_roles
 from bbops_server.accounts.words import tidy_text
 from bbops_server.accounts.workspace import WORKSPACE
 
@@ -37,6 +37,21 @@ class Members:
             for row in connection.execute(sa.select(project_roles)):
                 found.setdefault(row.person, (None, {}))[1][row.project] = Role(row.role)
         return dict(found)
+
+    def read(self) -> dict[str, set[str]]:
+        """Return the ids of all who have a role and are not kept out, by project.
+
+        Those of the workspace are under an empty name. O(roles).
+        """
+        found: dict[str, set[str]] = {}
+        own = sa.select(memberships.c.person, sa.literal("").label("project"))
+        more = sa.select(project_roles.c.person, project_roles.c.project)
+        every = sa.union_all(own, more).subquery()
+        wanted = sa.select(every).join(people, people.c.id == every.c.person)
+        with self._store.reading() as connection:
+            for row in connection.execute(wanted.where(people.c.disabled.is_(None))):
+                found.setdefault(row.project, set()).add(row.person)
+        return found
 
     def set_role(self, person: str, role: Role | None, project: str = "") -> None:
         """Give somebody a role in the workspace or in one project; None takes it away.

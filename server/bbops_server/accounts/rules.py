@@ -76,6 +76,7 @@ class Permission(StrEnum):
     PUSH_MAIN = "push to the live branch"
     PROPOSE = "propose a change"
     REVIEW = "review a proposal"
+    REPLAY = "ask a proposal's draft what was asked of the live API"
     MERGE = "merge a proposal"
     READ_SERVER = "read the server's settings"
     READ_WORKSPACE = "read the workspace"
@@ -123,6 +124,7 @@ RULES: Final[Mapping[Permission, Rule]] = {
     Permission.PUSH_MAIN: Rule("project", Role.MAINTAINER, Scope.GIT),
     Permission.PROPOSE: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
     Permission.REVIEW: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
+    Permission.REPLAY: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
     Permission.MERGE: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
     Permission.READ_SERVER: Rule("workspace", Role.MAINTAINER, Scope.READ),
     Permission.READ_WORKSPACE: Rule("workspace", Role.VIEWER, Scope.READ),

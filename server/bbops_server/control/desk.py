@@ -15,11 +15,13 @@ from bbops_server.accounts.kept import note_accounts
 from bbops_server.accounts.keys import make_key
 from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.logins import Logins
+from bbops_server.control.admitting import Admitting
 from bbops_server.control.elsewhere.providers import Providers
 from bbops_server.control.elsewhere.started import Beginnings
 from bbops_server.control.known_devices import KnownDevices
 from bbops_server.githttp.serving import GitHttp
 from bbops_server.live.forwarded import Proxies
+from bbops_server.mcp.taking_turns import OneAtATime
 from bbops_server.oauth.server import OAuth
 from bbops_server.reconciler.asked import StatusSource
 from bbops_server.settings import Settings
@@ -65,8 +67,9 @@ class Desk:
         self.beginnings, self.elsewhere = Beginnings(), Providers(settings().state)
         self.rounds = DEFAULT_ROUNDS
         self.git: GitHttp | None = None
+        self.admitting: Admitting | None = None
         self.oauth = OAuth(book, settings)
-        self.replaying = asyncio.Lock()
+        self.replaying, self.turns = asyncio.Lock(), OneAtATime()
         self._local_key, self._exist = local_key, is_set_up or _has_people(book)
         self._setup_key = "" if self._exist else make_key("bbi")
         self._proxies: tuple[tuple[str, ...], Proxies] = ((), Proxies(()))

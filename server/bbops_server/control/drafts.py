@@ -17,7 +17,7 @@ from bbops_server.control.guard import POLICY
 from bbops_server.control.refusals import refuse
 from bbops_server.control.routes import change, form, page, read
 from bbops_server.control.visit import Here, Visit
-from bbops_server.live.draft_keys import make_token
+from bbops_server.live.draft_keys import make_token, mark_of
 from bbops_server.reconciler.asked import DraftSource
 from bbops_server.reconciler.draft_status import DraftStatus
 
@@ -83,9 +83,10 @@ async def list_drafts(visit: Here, name: FromPath[str]) -> list[DraftStatus]:
 async def create_token(
     visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[Wish, Body()]
 ) -> Preview:
-    """A token that lets a program into the draft; it cannot be taken back before it expires."""
+    """A token that lets a program into the draft; it ends with the role of its person."""
     draft = _find(visit, name, slug)
     await visit.note("open draft", object=f"{name} {draft.branch}")
+    await _admit(visit, name)
     return _make(visit, name, draft, data.hours)
 
 
@@ -132,6 +133,7 @@ async def copy_rows(
 @page("/projects/{name:str}/drafts", Permission.READ_PROJECT)
 async def show_drafts(visit: Here, name: FromPath[str], done: FromQuery[str] = "") -> Response[Any]:
     """Show the drafts, each with the button that opens it."""
+    await _admit(visit, name)
     found = [(one, _make(visit, name, one, PAGE_HOURS)) for one in _drafts(visit, name).list()]
     said = "The draft begins anew." if done == "renewed" else ""
     answer = visit.page("drafts", project=name, drafts=found, said=said)
@@ -158,7 +160,14 @@ def _policy(found: list[tuple[DraftStatus, Preview]]) -> str:
 def _make(visit: Visit, name: str, draft: DraftStatus, hours: int) -> Preview:
     expires = datetime.now(UTC) + timedelta(hours=hours)  # noqa: TID251 - the server's own clock
     key = _drafts(visit, name).key(draft.slug)
-    return Preview(draft.url, make_token(key, expires.timestamp()), expires)
+    token = make_token(key, expires.timestamp(), mark_of(visit.caller.person))
+    return Preview(draft.url, token, expires)
+
+
+async def _admit(visit: Visit, name: str) -> None:
+    """Have the data processes know who asks, who may have their role since a moment ago."""
+    if visit.desk.admitting is not None:
+        await visit.desk.admitting.know(visit.caller.person, name)
 
 
 def _find(visit: Visit, name: str, slug: str) -> DraftStatus:

@@ -43,7 +43,16 @@ async def _serve(asked: Asked, visit: Visit, line: Line) -> None:
     git = visit.desk.git
     if git is None:
         raise Refusal(404, "this server has no repositories")
-    push = await git.answer(asked, await _find(git, asked, visit), visit.caller, line)
+    repository, caller = await _find(git, asked, visit), visit.caller
+
+    async def is_same() -> bool:
+        try:
+            await visit.identify()
+        except HTTPException:
+            return False
+        return visit.caller == caller
+
+    push = await git.answer(asked, repository, caller, line, is_same)
     for what, outcome in push.outcomes() if push is not None else ():
         await visit.note("push", object=f"{asked.project} {what}", outcome=outcome)
 

@@ -13,6 +13,7 @@ from bbops.errors import DatabaseError, ServerError
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import ControlAway
 from bbops_server.accounts.kept import note_accounts, note_opened, refuse_nobody
+from bbops_server.control.admitting import Admitting
 from bbops_server.control.app import create_control
 from bbops_server.control.closed import closed
 from bbops_server.control.desk import Desk
@@ -40,6 +41,12 @@ class Control:
     setup_url: str = ""
     book: Book | None = None
     git: GitHttp | None = None
+    admitting: Admitting | None = None
+
+    def begin(self) -> None:
+        """Let the members of projects into their drafts."""
+        if self.admitting is not None:
+            self.admitting.begin()
 
     async def hand_over(self, seconds: float) -> None:
         """Answer what was asked, and close the book; whoever comes next waits for a successor."""
@@ -53,6 +60,8 @@ class Control:
             remove_local_key(self.state)
 
     async def _close(self, grace_seconds: float) -> None:
+        if self.admitting is not None:
+            await self.admitting.stop()
         if self.git is not None:
             await self.git.stop()
         await self.server.stop(grace_seconds)
@@ -97,7 +106,9 @@ def open_control(
         raise ServerError(f"cannot write into '{settings.state}': {reason}") from None
     desk = Desk(projects, book, lambda: plane.settings, key, is_set_up=must_exist)
     git = desk.git = GitHttp(plane.build, projects, settings.state / "git", book.proposals)
-    return Control(Server(create_control(desk)), settings.state, desk.setup_url, book, git)
+    admitting = desk.admitting = Admitting(book, plane.awake.admit)
+    server = Server(create_control(desk))
+    return Control(server, settings.state, desk.setup_url, book, git, admitting)
 
 
 def _open_book(state: Path, accounts: PostgresPlace | None, *, must_exist: bool) -> Book:

@@ -82,7 +82,7 @@ async def merge_by_page(visit: Here, name: FromPath[str], number: FromPath[int])
     return await _show(visit, name, number, lines=lines)
 
 
-@form("/projects/{name:str}/proposals/{number:int}/replay", Permission.READ_REQUESTS)
+@form("/projects/{name:str}/proposals/{number:int}/replay", Permission.REPLAY)
 async def replay_by_page(visit: Here, name: FromPath[str], number: FromPath[int]) -> Response[Any]:
     """Ask its draft what was asked of the live API."""
     try:

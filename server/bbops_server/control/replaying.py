@@ -25,9 +25,7 @@ from bbops_server.reconciler.waking import serves, wake
 _TOKEN_SECONDS: Final = 4 * MOST_SECONDS
 
 
-@change(
-    "/api/projects/{name:str}/proposals/{number:int}/replay", Permission.READ_REQUESTS, status=200
-)
+@change("/api/projects/{name:str}/proposals/{number:int}/replay", Permission.REPLAY, status=200)
 async def replay_proposal(visit: Here, name: FromPath[str], number: FromPath[int]) -> Replayed:
     """Ask the proposal's draft what was asked of the live API, and keep which answers change."""
     return await ask_again(visit, name, number)

@@ -72,6 +72,8 @@ class DataProcess:
         elif verb == "arrange drafts":
             drafts = {name: DraftPlace(**one) for name, one in request["drafts"].items()}
             self._drafts.arrange(drafts, request["hosts"])
+        elif verb == "members":
+            self._drafts.admit(request["members"])
         elif verb == "draft":
             self._be(request)
         elif verb == "keys":

@@ -38,12 +38,14 @@ class Asked:
     Attributes:
         is_greeting: it asks which refs there are; the exchange itself follows.
         variables: what git's own program has to know of it, as CGI names it.
+        is_packed: its body is gzip, of which git's program hears nothing.
     """
 
     project: str
     service: Service
     is_greeting: bool
     variables: dict[str, str]
+    is_packed: bool = False
 
     @property
     def is_push(self) -> bool:
@@ -71,7 +73,9 @@ def read_asked(scope: Any) -> Asked:
         raise Refusal(405, f"'{service}' is asked by POST", allow="POST")
     if headers.get("content-type") != f"application/x-{service}-request":
         raise Refusal(415, f"expected the content type 'application/x-{service}-request'")
-    return Asked(project, service, is_greeting=False, variables=_variables(service, headers))
+    is_packed = _is_packed(headers)
+    variables = _variables(service, headers, is_packed=is_packed)
+    return Asked(project, service, is_greeting=False, variables=variables, is_packed=is_packed)
 
 
 def _read_greeting(project: str, scope: Any, headers: Mapping[str, str]) -> Asked:
@@ -86,17 +90,23 @@ def _read_greeting(project: str, scope: Any, headers: Mapping[str, str]) -> Aske
     return Asked(project, service, is_greeting=True, variables=_protocol(headers) | more)
 
 
-def _variables(service: Service, headers: Mapping[str, str]) -> dict[str, str]:
+def _is_packed(headers: Mapping[str, str]) -> bool:
+    if "content-encoding" not in headers:
+        return False
+    if headers["content-encoding"] not in {"gzip", "x-gzip"}:
+        raise Refusal(415, "expected a body that is plain or gzip")
+    return True
+
+
+def _variables(
+    service: Service, headers: Mapping[str, str], *, is_packed: bool
+) -> dict[str, str]:  # fmt: skip
     values = {
         "PATH_INFO": f"/{service}", "REQUEST_METHOD": "POST",
         "CONTENT_TYPE": f"application/x-{service}-request",
     }  # fmt: skip
-    if "content-length" in headers:  # without one, git reads to the end
+    if "content-length" in headers and not is_packed:  # without one, git reads to the end
         values["CONTENT_LENGTH"] = headers["content-length"]
-    if "content-encoding" in headers:
-        if headers["content-encoding"] not in {"gzip", "x-gzip"}:
-            raise Refusal(415, "expected a body that is plain or gzip")
-        values["HTTP_CONTENT_ENCODING"] = "gzip"
     return values | _protocol(headers)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +20,9 @@ from bbops_server.githttp.refs import Rights, Update, read_target, read_updates
 from bbops_server.githttp.repository import Repository
 from bbops_server.processes import LivingChild
 
+IsSame = Callable[[], Awaitable[bool]]
+"""Whether somebody may still do what they could when they began."""
+
 QUICK_SECONDS: Final = 2.0
 """A push waits so long for the tests of a proposal."""
 
@@ -30,9 +33,11 @@ class Push:
     """What somebody pushes to a repository."""
 
     def __init__(
-        self, build: LivingChild, repository: Repository, caller: Caller, desk: Proposing
-    ) -> None:
+        self, build: LivingChild, repository: Repository, caller: Caller, desk: Proposing,
+        is_same: IsSame,
+    ) -> None:  # fmt: skip
         self._build, self._repository, self._caller, self._desk = build, repository, caller, desk
+        self._is_same = is_same
         self._asked: tuple[Update, ...] = ()
         self._done: set[str] = set()
 
@@ -41,6 +46,9 @@ class Push:
         updates = read_updates(told.lines)
         if told.hook == "pre-receive":
             self._asked = updates
+            if not await self._is_same():  # a body may take minutes to arrive
+                await say("your account, token or role has changed meanwhile; push again")
+                return False
             reach = Asking(self._build, self._repository, self._caller, Permission.PUSH_DRAFT)
             check = Check(self._build, self._repository, told.quarantine, say)
             rights = self._repository.rights(self._caller)

@@ -18,15 +18,17 @@ from bbops_server.githttp.asked import Asked
 from bbops_server.githttp.backend import (
     FETCH_LIMITS,
     MAX_BODY_BYTES,
+    MAX_WANTED_BYTES,
     PUSH_LIMITS,
     TOO_LARGE,
     Exchange,
     Line,
 )
 from bbops_server.githttp.hooks import Hooks
-from bbops_server.githttp.push import Push
+from bbops_server.githttp.push import IsSame, Push
 from bbops_server.githttp.repository import Projects, Repository
 from bbops_server.githttp.room import Room
+from bbops_server.githttp.unpacking import Unpacking
 from bbops_server.processes import LivingChild
 
 if TYPE_CHECKING:
@@ -59,9 +61,12 @@ class GitHttp:
         self._running: set[asyncio.Task[None]] = set()
 
     async def answer(
-        self, asked: Asked, repository: Repository, caller: Caller, line: Line
+        self, asked: Asked, repository: Repository, caller: Caller, line: Line, is_same: IsSame
     ) -> Push | None:
         """Answer a request; return what was pushed, if that was it.
+
+        Args:
+            is_same: whether whoever asks may still do what they could, once all has arrived.
 
         Raises:
             Refusal: nothing was answered yet.
@@ -74,10 +79,13 @@ class GitHttp:
             if asked.is_push and not asked.is_greeting:
                 await self._hooks.open()
                 limits = PUSH_LIMITS
-                push = Push(self.build, repository, caller, self.proposing(repository))
+                desk = self.proposing(repository)
+                push = Push(self.build, repository, caller, desk, is_same)
                 more = open_until.enter_context(self._hooks.answering(push.answer))
             environment = self._environment(repository, caller) | asked.variables | more
-            await self._run(Exchange(line, environment, limits))
+            most = MAX_BODY_BYTES if push else MAX_WANTED_BYTES
+            unpacking = Unpacking(most) if asked.is_packed else None
+            await self._run(Exchange(line, environment, limits, unpacking))
             return push
 
     def proposing(self, repository: Repository) -> Proposing:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 
@@ -41,6 +41,7 @@ GLOBAL_UNICAST: Final = IPv6Network("2000::/3")
 TRANSLATED: Final = IPv6Network("64:ff9b::/96")
 """RFC 6052: an IPv4 address in its last 32 bits, public when that one is."""
 
+_USUAL_PORTS: Final = frozenset({80, 443})
 _NETWORKS: Final = tuple(ip_network(network) for network, _ in SPECIAL)
 
 
@@ -52,7 +53,8 @@ class Egress:
 
         Args:
             allow: addresses, networks such as 10.0.0.0/8, names of hosts.
-            only: the only hosts that may be reached, `*.` for all below a name; None for any.
+            only: the only hosts that may be reached, `*.` for all below a name; None for any. One
+                without a port (`name:8443`) is reached at those of http and https.
         """
         self.only = None if only is None else frozenset(one.lower() for one in only)
         self.networks: list[IPv4Network | IPv6Network] = []
@@ -63,17 +65,13 @@ class Egress:
             except ValueError:
                 self.names.add(one.lower())
 
-    def knows(self, host: str) -> bool:
-        """Return whether a host may be asked at all, whatever its addresses are."""
-        name = host.lower().strip("[]")
-        if self.only is None or name in self.only:
+    def knows(self, host: str, port: int) -> bool:
+        """Return whether a host may be asked at a port at all, whatever its addresses are."""
+        if self.only is None:
             return True
-        _, dot, above = name.partition(".")
-        while dot:
-            if f"*.{above}" in self.only:
-                return True
-            _, dot, above = above.partition(".")
-        return False
+        ends = (f":{port}", "") if port in _USUAL_PORTS else (f":{port}",)
+        names = [*_stands_for(host.lower().strip("[]"))]
+        return any(name + end in self.only for name in names for end in ends)
 
     def allows(self, host: str, address: str) -> bool:
         """Return whether `host` may be connected to at an address that its name stands for."""
@@ -81,6 +79,15 @@ class Egress:
         if host.lower() in self.names or any(ip in network for network in self.networks):
             return True
         return is_public(address)
+
+
+def _stands_for(name: str) -> Iterator[str]:
+    """Yield a name, and each `*.` that covers it."""
+    yield name
+    _, dot, above = name.partition(".")
+    while dot:
+        yield f"*.{above}"
+        _, dot, above = above.partition(".")
 
 
 def is_public(address: str) -> bool:

@@ -135,9 +135,10 @@ class OutsideHttp:
         raise HttpFailure("httpFailed", what)
 
     async def _send_once(self, request: HttpRequest) -> HttpResponse:
-        host = urlsplit(request.url).hostname or ""
-        if not self._backend.egress.knows(host):  # a connection may be open from a commit before
-            raise _Unknown(host)
+        host, port = _server_of(request.url)
+        # asked here, too: a connection may be open from a commit before
+        if not self._backend.egress.knows(host, port):
+            raise _Unknown(f"{host}:{port}")
         headers = {"accept-encoding": "gzip", "user-agent": "bbops", **request.headers}
         async with self._pool.stream(
             request.method, _url(request.url), content=request.body or None,
@@ -153,6 +154,11 @@ class OutsideHttp:
         if found.get("content-encoding", "").lower() in {"gzip", "x-gzip", "deflate"}:
             body = _unpacked(body, self._max_body_bytes)
         return HttpResponse(response.status, found, body)
+
+
+def _server_of(url: str) -> tuple[str, int]:
+    parts = urlsplit(url)
+    return parts.hostname or "", parts.port or (80 if parts.scheme == "http" else 443)
 
 
 def _url(url: str) -> httpcore.URL:

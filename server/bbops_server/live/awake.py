@@ -27,6 +27,7 @@ from bbops_server.forks.limits import (
     SILENCE_SECONDS,
 )
 from bbops_server.live.draft_build import DraftBuild
+from bbops_server.live.draft_keys import Marks
 from bbops_server.live.draft_usage import Usage, Used, read_folder_bytes, read_used
 from bbops_server.live.link import Link
 from bbops_server.live.swap import tell_mistakes
@@ -84,6 +85,7 @@ class AwakeDrafts:
         self._watching: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self.egress: tuple[str, ...] = ()
+        self._members: Frame = {"do": "members", "members": {}}
         self.failed: Callable[[str, str], None] = lambda _, __: None
         """Hears of a draft whose process ended too often, and why."""
 
@@ -105,9 +107,14 @@ class AwakeDrafts:
 
     def told(self) -> list[Frame]:
         """Return what a new data process is told."""
-        return [one.told() for one in self._drafts.values()]
+        return [self._members, *(one.told() for one in self._drafts.values())]
 
     # ---- what happens to them
+    async def admit(self, members: Marks) -> None:
+        """Let these people into the drafts of each project. Raises: BbopsError: no answer."""
+        self._members = {"do": "members", "members": dict(members)}
+        await self._announce(self._members)
+
     def warm(self) -> None:
         """Start what is forked from, so that the first draft need not wait for that."""
         if self._zygotes.pid is None:

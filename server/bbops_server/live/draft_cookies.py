@@ -33,6 +33,11 @@ def only_own(headers: Headers) -> Headers:
     return [*others, (b"cookie", b"; ".join(kept))] if kept else others
 
 
+def own_names(headers: Headers) -> set[bytes]:
+    """Return the names of the draft's cookies that a browser already keeps."""
+    return {name.removeprefix(_OWN) for name, _ in _cookies(headers) if name.startswith(_OWN)}
+
+
 def as_own(value: bytes, prefix: bytes) -> bytes:
     """Return the value of a Set-Cookie header, for the paths below `prefix` alone."""
     pair, *attributes = [part.strip() for part in value.split(b";")]

@@ -9,6 +9,7 @@ type: browsers run scripts in SVG and XML, too.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Any, Final
 
 from bbops_server.live.draft_cookies import Headers, as_own
@@ -26,7 +27,10 @@ PASSING: Final = frozenset({
 """Headers about one answer. Every other one is left out."""
 
 MOST_COOKIES: Final = 20
-"""Of one answer: browsers make room for a new cookie by forgetting an old one of the host."""
+"""Of one draft, in a browser: it makes room for a new one by forgetting an old one of the host.
+
+Chromium keeps 180, so ten answers that lead on to each other would end every live sign-in.
+"""
 
 SANDBOX: Final = b"sandbox allow-forms allow-scripts allow-popups"
 """Of a draft on the live host: the origin of its pages is `null`, and keeps nothing."""
@@ -56,15 +60,20 @@ def guard(headers: Headers, *, is_own_host: bool = False) -> Headers:
     ]
 
 
-def keep_passing(headers: Any, prefix: bytes) -> Headers:
-    """Return the headers of a draft that may leave it, its cookies for `prefix` alone."""
-    kept, cookies = [], 0
+def keep_passing(headers: Any, prefix: bytes, known: Collection[bytes] = ()) -> Headers:
+    """Return the headers of a draft that may leave it, its cookies for `prefix` alone.
+
+    Args:
+        known: the names of its cookies that the browser has sent.
+    """
+    kept, cookies = [], set(known)
     for name, value in ((one[0].lower(), one[1]) for one in headers):
         if _ENDS_LINE(value):
             continue
         if name == b"set-cookie":
-            cookies += 1
-            if cookies <= MOST_COOKIES:
+            name_of_it = value.partition(b"=")[0].strip()
+            if name_of_it in cookies or len(cookies) < MOST_COOKIES:
+                cookies.add(name_of_it)
                 kept.append((name, as_own(value, prefix)))
         elif name in PASSING or (name in _PASSES_AS and _PASSES_AS[name](value)):
             kept.append((name, value))

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from bbops_server.live.draft_keys import PREFIX, is_good, make_token
+from bbops_server.live.draft_keys import PREFIX, find_mark, make_token
 from bbops_server.live.frontend import wants_page
 from bbops_server.live.place import DraftPlace
 from bbops_server.live.start_page import render_links, render_page, send_page
@@ -28,18 +28,21 @@ _PREFLIGHT: Final = (
 )
 
 
-def address_of(key: bytes, path: str, now: float) -> str:
-    """Return the path, below the draft, that shows what `path` does."""
-    return f"{MARK}{make_token(_own(key), now + LASTS_SECONDS)[len(PREFIX) :]}{path}"
+def address_of(key: bytes, path: str, now: float, mark: str) -> str:
+    """Return the path, below the draft, that shows what `path` does to a person."""
+    return f"{MARK}{make_token(_own(key), now + LASTS_SECONDS, mark)[len(PREFIX) :]}{path}"
 
 
-def find_end(path: str, key: bytes, now: float) -> int:
-    """Return where the key of an address ends in its path; 0 where it has none that is good."""
+def find_end(path: str, key: bytes, now: float) -> tuple[int, str | None]:
+    """Return where the key of an address ends in its path, and the mark of who has opened it.
+
+    0 and None where it has none that is good.
+    """
     if not path.startswith(MARK):
-        return 0
+        return 0, None
     end = path.find("/", len(MARK))
-    token = PREFIX + path[len(MARK) : end]
-    return end if end > 0 and is_good(token, _own(key), now) else 0
+    mark = find_mark(PREFIX + path[len(MARK) : end], _own(key), now) if end > 0 else None
+    return (0, None) if mark is None else (end, mark)
 
 
 def is_of_frontend(scope: Any, live: Live) -> bool:

@@ -19,8 +19,8 @@ import msgspec
 from bbops_server.forks.limits import MOST_REQUESTS
 from bbops_server.live import draft_pages
 from bbops_server.live.directory import read_host
-from bbops_server.live.draft_cookies import Headers, only_own, read_token, token_cookie
-from bbops_server.live.draft_keys import is_good
+from bbops_server.live.draft_cookies import Headers, only_own, own_names, read_token, token_cookie
+from bbops_server.live.draft_keys import Marks, find_mark
 from bbops_server.live.draft_origin import drop_passwords, guard, keep_passing
 from bbops_server.live.draft_passing import pass_on
 from bbops_server.live.frontend import wants_page
@@ -88,6 +88,11 @@ class Drafts:
         self._by_prefix: dict[bytes, list[tuple[str, Draft]]] = {}
         self._by_host: dict[bytes, tuple[str, Draft]] = {}
         self._suffix = b""
+        self._members: Mapping[str, frozenset[str]] = {}
+
+    def admit(self, members: Marks) -> None:
+        """Let these people in who have a token, and no others."""
+        self._members = {where: frozenset(marks) for where, marks in members.items()}
 
     def arrange(self, places: Mapping[str, DraftPlace], hosts: str = "") -> None:
         """Let these drafts answer, and no others; `hosts` is the wildcard that is for drafts."""
@@ -126,24 +131,25 @@ class Drafts:
         draft, cut = asked.draft, len(asked.prefix)  # plain ASCII: as long decoded as it was sent
         path = scope["path"][cut:] or "/"
         key, now = bytes.fromhex(draft.place.key), time.time()  # noqa: TID251 - expiry
-        end = 0 if asked.is_own_host else draft_pages.find_end(path, key, now)
+        end, opened_by = draft_pages.find_end(path, key, now)
+        mark = _find_mark(scope, draft)
         if path == _ENTER and scope["method"] == "POST":
-            await _enter(asked, scope, receive, send)
-        elif end:
+            await self._enter(asked, scope, receive, send)
+        elif end and not asked.is_own_host and self._admits(asked, opened_by):
             self._use(asked)
-            sending = draft_pages.opening(_marking(asked, send))
+            sending = draft_pages.opening(_marking(asked, scope, send))
             if _is_preflight(scope):
                 await draft_pages.answer_preflight(sending)
             else:
                 await self._pass_on(asked, _cut(scope, asked, cut + end), receive, sending)
-        elif not _is_let_in(scope, draft):
+        elif mark is None or not self._admits(asked, mark):
             await self._meet(asked, scope, cut, receive, send)
         else:
             self._use(asked)
-            inner, sending = _cut(scope, asked, cut), _marking(asked, send)
+            inner, sending = _cut(scope, asked, cut), _marking(asked, scope, send)
             leads = not asked.is_own_host and wants_page(inner)
             if await self._pass_on(asked, inner, receive, sending, leads=leads) == "leads":
-                await _send(sending, 303, b"", [(b"location", _address(draft, inner, now))])
+                await _send(sending, 303, b"", [(b"location", _address(draft, inner, now, mark))])
         return True
 
     def _find(self, scope: Any) -> Asked | None:
@@ -159,12 +165,32 @@ class Drafts:
                 return Asked(name, draft, draft.place.prefix)
         return None
 
+    def _admits(self, asked: Asked, mark: str | None) -> bool:
+        """Return whether somebody still has a role in the project, or it is the server itself."""
+        project = asked.name.partition(MARK)[0]
+        return not mark or any(mark in self._members.get(one, ()) for one in ("", project))
+
+    async def _enter(self, asked: Asked, scope: Any, receive: Any, send: Any) -> None:
+        """Take the token of a form that the control plane's page sent, and keep it in a cookie."""
+        place, is_own_host = asked.draft.place, asked.is_own_host
+        fields = parse_qs((await _read_body(receive)).decode("latin-1"))
+        token, key = fields.get("token", [""])[0], bytes.fromhex(place.key)
+        mark = find_mark(token, key, time.time())  # noqa: TID251 - expiry
+        if mark is None or not self._admits(asked, mark):
+            await _close(asked, scope, send)
+            return
+        cookie = token_cookie(
+            token, asked.prefix, seconds=_COOKIE_SECONDS, is_secure=place.is_secure
+        )
+        headers = [(b"location", asked.prefix.encode() + b"/"), (b"set-cookie", cookie.encode())]
+        await _send(send, 303, b"", headers, is_own_host=is_own_host)
+
     async def _meet(self, asked: Asked, scope: Any, cut: int, receive: Any, send: Any) -> None:
         """Answer who has no token: a browser that asks what it may send never has one.
 
         That neither wakes a draft nor says what is wrong with it.
         """
-        draft, sending = asked.draft, _marking(asked, send, is_named=False)
+        draft, sending = asked.draft, _marking(asked, scope, send, is_named=False)
         if not _is_preflight(scope):
             await _close(asked, scope, send)
         elif draft.socket and draft.refusal is None:
@@ -250,18 +276,18 @@ def _cut(scope: Any, asked: Asked, end: int) -> Any:
     }  # fmt: skip
 
 
-def _address(draft: Draft, inner: Any, now: float) -> bytes:
+def _address(draft: Draft, inner: Any, now: float, mark: str) -> bytes:
     key, query = bytes.fromhex(draft.place.key), inner["query_string"]
-    path = draft_pages.address_of(key, inner["raw_path"].decode("latin-1"), now)
+    path = draft_pages.address_of(key, inner["raw_path"].decode("latin-1"), now, mark)
     return draft.place.prefix.encode() + path.encode("latin-1") + (b"?" + query if query else b"")
 
 
-def _is_let_in(scope: Any, draft: Draft) -> bool:
+def _find_mark(scope: Any, draft: Draft) -> str | None:
     given = read_token(scope["headers"])
     for name, value in scope["headers"]:
         if name == TOKEN_HEADER:
             given = value.decode("latin-1")
-    return is_good(given, bytes.fromhex(draft.place.key), time.time())  # noqa: TID251 - expiry
+    return find_mark(given, bytes.fromhex(draft.place.key), time.time())  # noqa: TID251 - expiry
 
 
 def _is_preflight(scope: Any) -> bool:
@@ -271,24 +297,11 @@ def _is_preflight(scope: Any) -> bool:
     )
 
 
-async def _enter(asked: Asked, scope: Any, receive: Any, send: Any) -> None:
-    """Take the token of a form that the control plane's page sent, and keep it in a cookie."""
-    place, is_own_host = asked.draft.place, asked.is_own_host
-    fields = parse_qs((await _read_body(receive)).decode("latin-1"))
-    token = fields.get("token", [""])[0]
-    if not is_good(token, bytes.fromhex(place.key), time.time()):  # noqa: TID251 - expiry
-        await _close(asked, scope, send)
-        return
-    cookie = token_cookie(token, asked.prefix, seconds=_COOKIE_SECONDS, is_secure=place.is_secure)
-    headers = [(b"location", asked.prefix.encode() + b"/"), (b"set-cookie", cookie.encode())]
-    await _send(send, 303, b"", headers, is_own_host=is_own_host)
-
-
 async def _close(asked: Asked, scope: Any, send: Any) -> None:
     """Keep out who has no token: people are shown the way in."""
     if wants_page(scope):
         await draft_pages.show_way_in(
-            scope, _marking(asked, send, is_named=False), asked.draft.place
+            scope, _marking(asked, scope, send, is_named=False), asked.draft.place
         )
         return
     closed = _say("draftClosed", _how_to_enter(asked.draft))
@@ -312,21 +325,21 @@ def _move(asked: Asked, scope: Any) -> bytes:
     return asked.draft.place.url.encode() + path + (b"?" + query if query else b"")
 
 
-def _marking(asked: Asked, send: Any, *, is_named: bool = True) -> Any:
+def _marking(asked: Asked, scope: Any, send: Any, *, is_named: bool = True) -> Any:
     """Return a `send` that lets an answer of a draft through: whose it is, and nothing beyond it.
 
     Informational answers and trailers stay behind. Strangers are not told the branch: `is_named`.
     """
     prefix, is_own_host = asked.prefix.encode(), asked.is_own_host
     branch = asked.draft.place.branch.encode("ascii", "backslashreplace")
-    marks = [(b"x-draft", branch)] if is_named else []
+    marks, known = [(b"x-draft", branch)] if is_named else [], own_names(scope["headers"])
 
     async def sending(message: Any) -> None:
         if message["type"] == "http.response.start":
             status = message["status"]
             if not _FEWEST_STATUS <= status <= _MOST_STATUS:
                 status = 502
-            headers = keep_passing(message.get("headers", ()), prefix)
+            headers = keep_passing(message.get("headers", ()), prefix, known)
             await send({
                 "type": "http.response.start", "status": status,
                 "headers": guard([*headers, *marks], is_own_host=is_own_host),

@@ -18,6 +18,7 @@ from bbops_server.githttp.reach import Asking
 from bbops_server.githttp.repository import Repository, find_repository
 from bbops_server.githttp.serving import GitHttp
 from bbops_server.mcp.asking import ask
+from bbops_server.mcp.taking_turns import OneAtATime
 from bbops_server.reconciler.asked import StatusSource
 from bbops_server.reconciler.loop import Reconciler
 from bbops_server.reconciler.remote import RemoteSource
@@ -58,6 +59,11 @@ class Around(Protocol):
     @property
     def limits(self) -> Counting:
         """How often something may be asked."""
+        ...
+
+    @property
+    def turns(self) -> OneAtATime:
+        """Whose agents' work is under way."""
         ...
 
 

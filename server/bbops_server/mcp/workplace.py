@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from bbops.errors import BbopsError
+from bbops.git.address import is_branch
 from bbops.git.proposals import Wish
 from bbops.git.revisions import commit_of
 from bbops.mcp.project.preview_changes import Preview
@@ -98,8 +99,9 @@ class ServedWorkplace:
         asked = {
             "do": "work", "work": work.name, "taken": msgspec.to_builtins(taken), "bench": bench,
         }  # fmt: skip
-        build = self._at.loop.workshop.plane.build
-        answer = await build.ask(asked, timeout_seconds=WORK_SECONDS)
+        build, caller = self._at.loop.workshop.plane.build, self._at.caller
+        async with self._at.desk.turns.turn(caller.person or caller.how):
+            answer = await build.ask(asked, timeout_seconds=WORK_SECONDS)
         if "refused" in answer:
             message, hint, calls = answer["refused"]
             raise Refused(message, hint=hint, next=tuple(Call(**one) for one in calls))
@@ -243,6 +245,8 @@ class ServedWorkplace:
         """Return the newest commit of a draft, which need not have been looked at yet."""
         source = self._at.loop.source
         drafts = self._at.desk.status.drafts(self._at.project)
+        if not is_branch(draft):
+            return ""
         if not isinstance(source, BranchSource):
             found = drafts.find(draft) if drafts is not None else None
             return found.commit if found is not None else ""

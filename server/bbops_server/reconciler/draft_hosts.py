@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import msgspec
 
+from bbops.addresses import split
 from bbops.disk import replace_file
 from bbops.errors import ServerError
 from bbops_server.reconciler.attempt import Workshop
@@ -16,6 +16,7 @@ from bbops_server.reconciler.record import read_record
 
 _FILE: Final = "hosts.json"
 MOST: Final = 100
+_PORTS: Final = {"http": "80", "https": "443"}
 
 
 class Allowed(msgspec.Struct, frozen=True):
@@ -42,16 +43,19 @@ def _of_live(live: Workshop) -> set[str]:
     found: dict[str, Any] = read_record(live) or {}
     reaches = found.get("reaches", {})
     hosts = set(reaches.get("hosts", ()))
-    named = {one: found["env"][one] for one in reaches.get("variables", ()) if one in found["env"]}
+    used = [one.partition(":")[::2] for one in reaches.get("variables", ())]
+    named = {name: found["env"][name] for name, _ in used if name in found["env"]}
     values, _ = live.secrets.resolve(named) if named else ({}, [])
-    return hosts | {host for text in values.values() if text and (host := _host(text))}
+    return hosts | {_host(values.get(name) or "", port) for name, port in used} - {""}
 
 
-def _host(text: str) -> str:
-    try:
-        return urlsplit(text if "//" in text else f"//{text}").hostname or ""
-    except ValueError:
+def _host(text: str, port: str = "") -> str:
+    """Return the host that a text names, with its port, or with `port` where it has none."""
+    parts = split(text if "//" in text else f"//{text}")
+    if parts is None or not parts.hostname:
         return ""
+    port = str(parts.port or port or _PORTS.get(parts.scheme, ""))
+    return f"{parts.hostname}:{port}" if port else parts.hostname
 
 
 def read_allowed(state: Path) -> Allowed | None:
@@ -73,7 +77,8 @@ def allow(state: Path, commit: str, hosts: Sequence[str]) -> Allowed:
     for one in hosts:
         if _host(one) != one.lower() or "*" in one:
             raise ServerError(
-                f"'{one[:100]}' is not the name of a host", hint="for example api.example.com"
+                f"'{one[:100]}' is not the name of a host",
+                hint="for example api.example.com, or api.example.com:8443 for another port",
             )
     every = tuple(sorted({*before, *(one.lower() for one in hosts)}))
     if len(every) > MOST:
