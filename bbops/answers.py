@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from bbops.diagnostics import Diagnostic, Place, Severity
+from bbops.base.diagnostics import Diagnostic, Place, Severity
 
 
 class ProjectLine(msgspec.Struct, frozen=True):

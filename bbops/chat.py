@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import msgspec
 
-from bbops.addresses import check_address, is_here
-from bbops.errors import ServerError
+from bbops.base.addresses import check_address, is_here
+from bbops.base.errors import ServerError
 from bbops.project_api import reason_of
 
 TIMEOUT_SECONDS = 60.0

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bbops.diagnostics import Diagnostic, Place
+from bbops.base.diagnostics import Diagnostic, Place
 from bbops.yaml.document import Document, load
 from bbops.yaml.edit import Edit, Path, splice
 from bbops.yaml.spots import Spot, spot_at

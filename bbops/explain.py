@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from bbops.diagnostics import Diagnostic, Place, suggest
+from bbops.base.diagnostics import Diagnostic, Place, suggest
 from bbops.project import place
 from bbops.shape import USUAL_TYPES
 from bbops.steps._base import find_step_kind

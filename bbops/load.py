@@ -14,12 +14,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bbops.diagnostics import Diagnostic, Place, Severity, article, suggest
+from bbops.base.diagnostics import Diagnostic, Place, Severity, article, suggest
+from bbops.base.model import Model
+from bbops.base.registry import members
 from bbops.explain import explain
 from bbops.mend import mended
-from bbops.model import Model
 from bbops.project import Project, Resource
-from bbops.registry import members
 from bbops.resources.addon import addon_model
 from bbops.tree import BlobId, Entry, FilePath, Tree
 from bbops.yaml.document import Document, Map, Problem

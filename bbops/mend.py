@@ -12,8 +12,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from bbops.base.model import Model
 from bbops.explain import KeyPath, meant_key, nearest, options_in, path_in
-from bbops.model import Model
 from bbops.yaml.document import Map, Seq
 from bbops.yaml.scalars import resolve
 

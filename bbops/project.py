@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar
 
-from bbops.diagnostics import Place
-from bbops.model import Model
+from bbops.base.diagnostics import Place
+from bbops.base.model import Model
 from bbops.resources.addon import Addon
 from bbops.resources.agent import Agent
 from bbops.resources.channel import Channel

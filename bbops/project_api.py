@@ -6,9 +6,9 @@ from typing import Any
 
 import httpx
 
-from bbops.addresses import check_address, is_here, is_https
 from bbops.answers import Reply
-from bbops.errors import ServerError
+from bbops.base.addresses import check_address, is_here, is_https
+from bbops.base.errors import ServerError
 
 TIMEOUT_SECONDS = 10.0
 

@@ -10,9 +10,9 @@ from pydantic import Field as PydanticField
 from pydantic.alias_generators import to_snake
 from pydantic_core import PydanticCustomError
 
-from bbops.diagnostics import suggest
+from bbops.base.diagnostics import suggest
+from bbops.base.model import Model, Plain
 from bbops.expressions.types import ANY, Type, list_of, map_of, named
-from bbops.model import Model, Plain
 from bbops.runtime.failures import FlowError
 from bbops.runtime.fields import TEXT_TYPES
 from bbops.runtime.patterns import compile_pattern

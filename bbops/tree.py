@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, NewType, Protocol
 
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 
 BlobId = NewType("BlobId", str)
 """The git id of a file's content."""

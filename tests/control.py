@@ -15,7 +15,7 @@ import httpx
 import pytest
 from litestar import Litestar
 
-from bbops.errors import ServerError
+from bbops.base.errors import ServerError
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.people import NewPerson, Person
 from bbops_server.accounts.rules import Role

@@ -25,17 +25,17 @@ from pydantic.fields import FieldInfo
 
 from bbops.addons._base import kinds as addon_kinds
 from bbops.addons._base import step_keys
+from bbops.base.host import Host
+from bbops.base.model import Model
 from bbops.check.flows import check_flow
 from bbops.compile.function import compile_function
 from bbops.compile.release import _artifact, build
 from bbops.contract.describe import describe, read_pages
 from bbops.contract.export import FORMATS
 from bbops.database.migrate import apply
-from bbops.host import Host
 from bbops.load import kinds
 from bbops.lsp.slots import fields
 from bbops.lsp.words import about_key
-from bbops.model import Model
 from bbops.project import Project
 from bbops.resources.addon import Addon, addon_model
 from bbops.runtime.vendors import link_addons

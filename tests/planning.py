@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from bbops.base.diagnostics import has_errors
 from bbops.check import Cache, validate
-from bbops.diagnostics import has_errors
 from bbops.plan.document import Document, describe
 from bbops.plan.plan import plan
 from bbops.project import Project

@@ -13,7 +13,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops_server.host.secrets import Secrets
 from bbops_server.live.plane import Plane
 from bbops_server.main import run

@@ -10,10 +10,10 @@ import pytest
 import bbops.addons
 from bbops.addons import _base
 from bbops.addons._base import AddonKind, kind, kinds, spec_of, step_keys, step_kind
+from bbops.base.diagnostics import Diagnostic
 from bbops.check import validate
 from bbops.check._language import find_unsupported_parts
 from bbops.compile.release import Cache, build
-from bbops.diagnostics import Diagnostic
 from bbops.expressions.types import ANY, INTEGER, TEXT, list_of, map_of
 from bbops.runtime.addons import AddonFailure, make_reader
 from bbops.runtime.release import link
@@ -185,7 +185,7 @@ from __future__ import annotations
 
 from bbops.addons._base import Action, AddonKind, Setting, need
 from bbops.expressions.types import TEXT
-from bbops.model import Model
+from bbops.base.model import Model
 
 
 class Config(Model):

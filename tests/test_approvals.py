@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from bbops.base.errors import ServerError
 from bbops.database import migrate
-from bbops.errors import ServerError
 from bbops_server.approvals import (
     approve,
     close_approval,

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bbops.base.diagnostics import LONGEST
 from bbops.check import Cache, validate
 from bbops.compile.release import build
-from bbops.diagnostics import LONGEST
 from bbops.runtime.release import link
 from bbops.testing.host import fake_host
 from bbops.tree import MemoryTree

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bbops.errors import ProjectError
+from bbops.base.errors import ProjectError
 from bbops.runtime.failures import FlowError, Thrown, Unavailable
 from bbops.runtime.patience import Attempts
 from bbops.testing.host import CountingRandom

@@ -60,8 +60,8 @@ PLUGIN = {
     "mistaken.py": '''
         """Raise a ProjectError."""
         import click
-        from bbops.diagnostics import Diagnostic, Place
-        from bbops.errors import ProjectError
+        from bbops.base.diagnostics import Diagnostic, Place
+        from bbops.base.errors import ProjectError
         @click.command()
         def command():
             raise ProjectError([Diagnostic(Place("a.yaml", 2, 3), "odd", "this is odd", "mend it")])

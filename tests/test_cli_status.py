@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from bbops.base.errors import ServerError
 from bbops.cli._group import Commands
-from bbops.errors import ServerError
 from bbops.remote import Remote
 from tests.test_cli import bbops, environment
 

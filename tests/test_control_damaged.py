@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bbops.errors import DatabaseError
+from bbops.base.errors import DatabaseError
 from bbops_server.accounts.features import read_features_off
 from bbops_server.accounts.kept import MARK, must_hold_accounts, note_fresh, note_opened
 from bbops_server.settings import Settings

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from bbops.base.errors import BbopsError
 from bbops.database.copying import copy_rows
 from bbops.database.migrate import apply
 from bbops.database.opened import read_tables, write_tables
 from bbops.database.place import Place
-from bbops.errors import BbopsError
 from bbops.resources.table import Table
 
 TABLES = {

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from bbops.base.errors import MigrationRefused
 from bbops.database import migrate
 from bbops.database.connection import connect
-from bbops.errors import MigrationRefused
 from tests.changing import (
     SPEC,
     both,

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from bbops.base.errors import DatabaseError, MigrationRefused
 from bbops.database import migrate
-from bbops.errors import DatabaseError, MigrationRefused
 from tests.migrating import BASE, ID, USER, changed, column, declare, query, schema_of
 
 

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bbops.base.errors import MigrationRefused
 from bbops.database.sqlite_words import SqliteWords, create_indexes, create_table
 from bbops.database.values import encode, literal, stored_datetime
-from bbops.errors import MigrationRefused
 from bbops.resources.table import Table
 
 

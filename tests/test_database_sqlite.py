@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bbops.base.errors import DatabaseError
 from bbops.database import migrate
 from bbops.database.connection import check_version, compare_decimals
 from bbops.database.gate import Gate
 from bbops.database.sqlite import MOST_ROWS, Sqlite
-from bbops.errors import DatabaseError
 from bbops.resources.table import Table
 from bbops.runtime.failures import DatabaseFailure, FlowError
 from tests.sqlite_database import TABLES, failure, is_free, opened, path, with_database

@@ -20,9 +20,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from bbops.base.errors import DatabaseDamaged, DatabaseError
 from bbops.database.backup import back_up
 from bbops.database.gate import Gate
-from bbops.errors import DatabaseDamaged, DatabaseError
 from bbops.git import store
 from tests.database_commands import Commands, titles
 from tests.served import Served, wait_for

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from bbops.base.diagnostics import Diagnostic
 from bbops.check import validate
-from bbops.diagnostics import Diagnostic
 from bbops.tree import MemoryTree
 from tests.conftest import PROJECT, Files, with_function
 

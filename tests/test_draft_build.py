@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops_server.forks.limits import DRAFT_BUILD_SECONDS, DRAFT_DATABASE_BYTES
 from bbops_server.live.draft_build import DraftBuild, DraftTooLong
 from tests.drafting import branch, enter, find, served

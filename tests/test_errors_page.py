@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from bbops.authoring.codes import read_codes
-from bbops.diagnostics import Diagnostic
+from bbops.base.diagnostics import Diagnostic
 from bbops.load import MAX_FILE_BYTES, MAX_FILES, MAX_PROJECT_BYTES, load
 from bbops.runtime.filters import FILTERS
 from bbops.tree import Entry, MemoryTree

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from bbops.base.errors import ProjectError
 from bbops.check import validate
-from bbops.errors import ProjectError
 from bbops.expressions.syntax import Node, SyntaxProblem, parse
 from bbops.expressions.values import Broken, read_bare, read_value
 from bbops.tree import MemoryTree

@@ -9,10 +9,10 @@ from msgspec import UNSET
 
 from bbops.authoring.changing import ChangedTree
 from bbops.authoring.codes import read_codes
+from bbops.base.diagnostics import Diagnostic, Place
+from bbops.base.errors import BbopsError
 from bbops.check import validate
 from bbops.cures import find_edit
-from bbops.diagnostics import Diagnostic, Place
-from bbops.errors import BbopsError
 from bbops.mcp.tool import Refused
 from bbops.mcp.words import Change
 from bbops.mcp.workshop.changing import change_files

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bbops.errors import GitError
+from bbops.base.errors import GitError
 from bbops.git.address import Address, require_branch
 
 

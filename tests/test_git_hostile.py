@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bbops.errors import GitError
+from bbops.base.errors import GitError
 from bbops.git import command as command_module
 from bbops.git.address import Address
 from bbops.git.command import run

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bbops.errors import GitError
+from bbops.base.errors import GitError
 from bbops.git import command as command_module
 from bbops.git import store as store_module
 from bbops.git.store import Store, commit, init

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from bbops.errors import ServerError
+from bbops.base.errors import ServerError
 from bbops_server.handover import offering, place, taking
 from bbops_server.handover.offering import Offer
 from bbops_server.handover.taking import Predecessor

@@ -16,11 +16,11 @@ MODULES = sorted([*(ROOT / "bbops").rglob("*.py"), *(ROOT / "server").rglob("*.p
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 FILE_DOORS = {
-    "bbops/assets.py", "bbops/authoring/folder.py", "bbops/cli/_catalog.py",
+    "bbops/base/assets.py", "bbops/authoring/folder.py", "bbops/cli/_catalog.py",
     "bbops/cli/_credentials.py", "bbops/cli/completion.py", "bbops/cli/frontend.py",
     "bbops/cli/_remembered.py", "bbops/cli/init.py", "bbops/database/connection.py",
     "bbops/database/files.py", "bbops/database/gate.py", "bbops/database/restore.py",
-    "bbops/database/writer.py", "bbops/disk.py", "bbops/git/mirror.py",
+    "bbops/database/writer.py", "bbops/base/disk.py", "bbops/git/mirror.py",
     "bbops/git/place.py", "bbops/git/store.py", "bbops/git/writing.py",
     "bbops/mcp/installing/files.py",
     "bbops/testing/report.py",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bbops.host import HttpRequest
+from bbops.base.host import HttpRequest
 from bbops.runtime.failures import HttpFailure
 from bbops.testing.mocks import Mocks
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bbops.host import HttpResponse
+from bbops.base.host import HttpResponse
 from bbops.runtime.failures import HttpFailure
 from bbops.testing.host import FakeHttp
 from tests.conftest import NOTES

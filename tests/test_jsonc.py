@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops.mcp.installing.jsonc import read, write
 
 ENTRY = {"type": "http", "url": "https://example.com/mcp"}

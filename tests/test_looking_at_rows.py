@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from bbops.base.errors import DatabaseError
 from bbops.check import validate
 from bbops.database import rollout
-from bbops.errors import DatabaseError
 from bbops.resources.table import Table
 from bbops.tree import MemoryTree
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from bbops.base.errors import BbopsError
 from bbops.cli.mcp import command
-from bbops.errors import BbopsError
 from bbops.mcp.clients._base import find_clients
 from bbops.mcp.installing.steps import Step, carry_out, check_name, choose, plan
 from tests.test_cli_status import Start, control

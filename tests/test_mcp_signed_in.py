@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bbops.errors import ServerError
+from bbops.base.errors import ServerError
 from tests.agents_at_server import House, ServedAgent
 from tests.checkouts import make_repository
 from tests.small_project import FILES

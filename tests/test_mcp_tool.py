@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 import pytest
 
-from bbops.errors import GitError
+from bbops.base.errors import GitError
 from bbops.mcp.tool import Call, Gives, Refused, Takes, Tool, call, find_tool
 from tests.checkouts import TOOLS
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bbops.base.errors import ProjectError
 from bbops.compile.release import build
-from bbops.errors import ProjectError
 from bbops.runtime.cursors import KEY_VARIABLE, MAX_CURSOR
 from bbops.tree import MemoryTree
 from tests.conftest import NOTES, with_function

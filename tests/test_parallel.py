@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bbops.errors import ProjectError
+from bbops.base.errors import ProjectError
 from tests.conftest import NOTES, with_function
 from tests.workbench import Bench
 

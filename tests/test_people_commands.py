@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from bbops.base.errors import ServerError
 from bbops.cli import _credentials
 from bbops.cli._group import Commands
-from bbops.errors import ServerError
 from bbops.remote import Remote
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.rules import Role, Scope

@@ -17,10 +17,10 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bbops.base.diagnostics import has_errors
+from bbops.base.errors import BbopsError
 from bbops.check import validate
 from bbops.database import migrate
-from bbops.diagnostics import has_errors
-from bbops.errors import BbopsError
 from bbops.plan.document import Document, describe, encode, tree_id
 from bbops.plan.live import complete, read_answer
 from bbops.plan.plan import Plan, digest, plan

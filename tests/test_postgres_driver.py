@@ -12,12 +12,12 @@ from typing import Any
 import psycopg
 import pytest
 
+from bbops.base.errors import DatabaseError
 from bbops.database.open import open_database
 from bbops.database.place import PostgresPlace, read_url
 from bbops.database.postgres.connection import connect
 from bbops.database.postgres.driver import Postgres
 from bbops.database.postgres.pool import Pool
-from bbops.errors import DatabaseError
 from bbops.runtime.failures import Conflict, DatabaseFailure, Failure, FlowError, Unavailable
 
 SCHEMA = """
@@ -335,7 +335,7 @@ import asyncio, sys
 sys.modules["asyncpg"] = None
 from bbops.database.open import open_database
 from bbops.database.place import read_url
-from bbops.errors import DatabaseError
+from bbops.base.errors import DatabaseError
 import bbops.compile.release, bbops.testing.running
 try:
     asyncio.run(open_database(read_url("postgresql://host/db", "a")))

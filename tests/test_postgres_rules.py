@@ -9,9 +9,9 @@ from typing import Any
 import psycopg
 import pytest
 
+from bbops.base.errors import DatabaseError, MigrationRefused
 from bbops.database import migrate, rollout
 from bbops.database.place import PostgresPlace
-from bbops.errors import DatabaseError, MigrationRefused
 from tests.changing import SPEC, both, changed, people, to
 from tests.changing_postgres import place, query
 from tests.migrating import declare

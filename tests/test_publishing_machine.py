@@ -22,7 +22,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from bbops.errors import ServerError
+from bbops.base.errors import ServerError
 from tests.machines import run_machine
 from tests.publishing import NAME, Content, Publishing, Victim, Way, git
 from tests.served import wait_for

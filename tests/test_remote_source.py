@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.errors import GitError
+from bbops.base.errors import GitError
 from bbops.git.address import Address
 from bbops_server.reconciler.remote import LONGEST_PAUSE_SECONDS, RemoteSource, pause_seconds
 from bbops_server.reconciler.status import Stalled

@@ -8,8 +8,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.diagnostics import Diagnostic, Place
-from bbops.render import FORMS, count, one_line, printable, render
+from bbops.base.diagnostics import Diagnostic, Place
+from bbops.base.render import FORMS, count, one_line, printable, render
 
 ERROR = Diagnostic(Place("functions/a b.yaml", 3, 7), "unknown-key", "unknown key 'x'", "try 'y'")
 WARNING = Diagnostic(Place("c.yaml"), "stray", "not read", severity="warning")

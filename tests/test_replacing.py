@@ -18,7 +18,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bbops.errors import ServerError
+from bbops.base.errors import ServerError
 from bbops_server.commands._projects import lock_state
 from bbops_server.commands._seat import take_seat
 from bbops_server.handover import place, taking

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from bbops.base.errors import DatabaseError, MigrationRefused
 from bbops.database import migrate, rollout
-from bbops.errors import DatabaseError, MigrationRefused
 from bbops.resources.table import Table
 from tests.changing import (
     ROWS,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bbops.base.diagnostics import Diagnostic
 from bbops.check import validate
-from bbops.diagnostics import Diagnostic
 from bbops.tree import MemoryTree
 from tests.conftest import with_function
 

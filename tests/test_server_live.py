@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from bbops.base.errors import ServerError
 from bbops.compile.release import build
 from bbops.database import migrate
-from bbops.errors import ServerError
 from bbops.tree import MemoryTree
 from bbops_server.host.clock import SystemClock
 from bbops_server.host.log import JsonLog

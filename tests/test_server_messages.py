@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bbops.errors import MigrationRefused, ServerError
+from bbops.base.errors import MigrationRefused, ServerError
 from bbops_server.messages import (
     MAX_FRAME_BYTES,
     Channel,
@@ -26,7 +26,7 @@ from bbops_server.processes import Child, ChildGone, LivingChild
 
 MODULE = """
 import asyncio, os, socket, sys
-from bbops.errors import GitError
+from bbops.base.errors import GitError
 from bbops_server.messages import Channel, answer_all
 
 async def handle(request):

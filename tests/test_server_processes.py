@@ -20,7 +20,7 @@ from typing import Any
 import httpx
 import pytest
 
-from bbops.errors import ServerError
+from bbops.base.errors import ServerError
 from bbops_server.binding import bind
 from bbops_server.live.plane import Plane
 from bbops_server.settings import Settings

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops_server.host.secrets import Secrets
 
 

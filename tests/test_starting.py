@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bbops.errors import ServerError
+from bbops.base.errors import ServerError
 from bbops_server.binding import find_sockets
 from bbops_server.settings import Settings
 from tests.replacing import make_repository

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import bbops.steps
-from bbops.errors import ProjectError
+from bbops.base.errors import ProjectError
 from bbops.steps import _base
 from bbops.steps._base import Example, step_kinds
 from bbops.tree import MemoryTree
@@ -66,7 +66,7 @@ from typing import ClassVar
 
 from bbops.expressions.types import TEXT, Type
 from bbops.expressions.values import ValueField
-from bbops.model import Model
+from bbops.base.model import Model
 from bbops.steps._base import Checking, Example, Step
 from bbops.steps._flow import Flow
 

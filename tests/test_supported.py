@@ -12,13 +12,13 @@ import pytest
 from click.testing import CliRunner
 
 import bbops.runtime
-from bbops import registry
+from bbops.base import registry
+from bbops.base.model import _unsupported_keys
 from bbops.check import Cache, validate
 from bbops.check._language import find_unsupported_parts
 from bbops.cli._group import Commands
 from bbops.compile.release import build
 from bbops.load import kinds
-from bbops.model import _unsupported_keys
 from bbops.steps._base import step_kinds
 from bbops.tree import MemoryTree
 from tests.cases import write

@@ -12,12 +12,12 @@ from typing import Any
 import psycopg
 import pytest
 
+from bbops.base.errors import MigrationRefused
 from bbops.check import validate
 from bbops.database import drift, migrate
 from bbops.database.opened import read_tables
 from bbops.database.place import Place, PostgresPlace
 from bbops.database.shape import Rule
-from bbops.errors import MigrationRefused
 from bbops.tree import MemoryTree
 from tests.conftest import sample, with_function
 from tests.migrating import ID, declare, query

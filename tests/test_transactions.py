@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from bbops.base.errors import ProjectError
 from bbops.compile.release import build
 from bbops.database.sqlite import Sqlite
-from bbops.errors import ProjectError
 from bbops.runtime.failures import FlowError
 from bbops.tree import MemoryTree
 from tests.conftest import NOTES, with_function

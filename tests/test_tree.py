@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops.tree import BlobId, Entry, FolderTree, MemoryTree, blob_id, is_safe
 
 

@@ -184,7 +184,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from bbops.expressions.types import NULL, Type
-from bbops.model import Model
+from bbops.base.model import Model
 from bbops.steps._base import Checking, Example, Step, Steps, variables
 from bbops.steps._flow import Flow
 

@@ -17,8 +17,8 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
 
+from bbops.base.host import HttpRequest, HttpResponse
 from bbops.check import validate
-from bbops.host import HttpRequest, HttpResponse
 from bbops.runtime.failures import FlowError, HttpFailure
 from bbops.runtime.key_sets import MAX_BYTES, MAX_KEYS
 from bbops.testing.client import Client, serve

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bbops.errors import GitError
+from bbops.base.errors import GitError
 from bbops.git.place import Place, find_repository
 from bbops.git.series import Series, choose_versions, find_tag_mistake, find_version
 from bbops.git.store import Store, init

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from bbops.errors import ServerError
+from bbops.base.errors import ServerError
 from bbops_server.webhooks.message import Message, read_secret, sign
 from bbops_server.webhooks.queue import MOST_WAITING, Queue
 from tests.pushing import BAD

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bbops.model import plain
+from bbops.base.model import plain
 from bbops.yaml.document import load
 from bbops.yaml.format import read_source
 from bbops.yaml.merge import Unwritable, merge

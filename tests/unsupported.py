@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from bbops.base.diagnostics import Diagnostic
 from bbops.check._language import find_unsupported_parts
-from bbops.diagnostics import Diagnostic
 from bbops.load import kinds
 from bbops.yaml.document import load
 

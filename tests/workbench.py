@@ -8,11 +8,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from bbops.base.errors import ProjectError
 from bbops.compile.release import Cache, build
 from bbops.database.migrate import apply
 from bbops.database.open import open_database
 from bbops.database.place import Place
-from bbops.errors import ProjectError
 from bbops.resources.project import Engine
 from bbops.runtime.postgres_rows import own_rows
 from bbops.runtime.release import link

@@ -20,12 +20,12 @@ from pydantic.alias_generators import to_snake
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
-from bbops.diagnostics import suggest
+from bbops.base.diagnostics import suggest
+from bbops.base.model import Model
+from bbops.base.names import EnvReference, env_name
+from bbops.base.registry import file_name, members
 from bbops.expressions.types import Type
 from bbops.expressions.values import Constant, Value, ValueField
-from bbops.model import Model
-from bbops.names import EnvReference, env_name
-from bbops.registry import file_name, members
 from bbops.runtime.vendors import find_steps, module_of
 from bbops.steps._base import Checking, Example, Step
 from bbops.steps._flow import Flow

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bbops.addons._base import Action, AddonKind, Secret, Setting, may, need
+from bbops.base.model import Model
 from bbops.expressions.types import ANY, list_of
-from bbops.model import Model
 
 
 class Config(Model):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bbops.addons._base import Action, AddonKind, Secret, may, need
+from bbops.base.model import Model
 from bbops.expressions.types import ANY, INTEGER, TEXT, map_of
-from bbops.model import Model
 
 
 class Config(Model):

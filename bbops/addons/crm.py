@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bbops.addons._base import Action, AddonKind, Secret, may, need
+from bbops.base.model import Model
 from bbops.expressions.types import ANY, BOOLEAN, INTEGER, TEXT, list_of, map_of
-from bbops.model import Model
 
 _OBJECT = map_of(
     {"id": TEXT, "properties": ANY, "createdAt": TEXT, "updatedAt": TEXT, "archived": BOOLEAN},

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bbops.addons._base import Action, AddonKind, may, need, run_file
+from bbops.base.model import Model
 from bbops.expressions.types import INTEGER, TEXT, map_of
-from bbops.model import Model
 
 _FORMAT = may(
     "format", "text", "A4 if left out", options=("A4", "Letter", "Legal", "A3", "A5", "Tabloid")

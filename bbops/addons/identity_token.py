@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bbops.addons._base import Action, AddonKind, Secret, Setting, need
+from bbops.base.model import Model
 from bbops.expressions.types import BOOLEAN, INTEGER, TEXT, map_of
-from bbops.model import Model
 
 _PERSON = dict.fromkeys(("email", "name", "picture"), TEXT.or_null())
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bbops.addons._base import Action, AddonKind, Setting, may, need
+from bbops.base.model import Model
 from bbops.expressions.types import ANY, BOOLEAN, INTEGER, TEXT, list_of, map_of
-from bbops.model import Model
 
 _ENCODING = may(
     "encoding", "text", "utf8 if left out", options=("utf8", "base64", "binary", "buffer")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bbops.addons._base import Action, AddonKind, Secret, Setting, may, need, run_file
+from bbops.base.model import Model
 from bbops.expressions.types import DATETIME, INTEGER, TEXT, list_of, map_of
-from bbops.model import Model
 
 
 class Config(Model):

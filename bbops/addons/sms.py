@@ -5,8 +5,8 @@ from __future__ import annotations
 from pydantic import Field
 
 from bbops.addons._base import Action, AddonKind, Secret, Setting, need
+from bbops.base.model import Model
 from bbops.expressions.types import TEXT, map_of
-from bbops.model import Model
 
 
 class Config(Model):

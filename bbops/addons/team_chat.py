@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bbops.addons._base import Action, AddonKind, Secret, may, need
+from bbops.base.model import Model
 from bbops.expressions.types import BOOLEAN, TEXT, map_of
-from bbops.model import Model
 
 _MESSAGE = map_of({"ok": BOOLEAN, "channel": TEXT, "ts": TEXT}, "the message")
 

@@ -10,9 +10,9 @@ from bbops.authoring.folder import Folder
 from bbops.authoring.formatting import format_file, is_resource
 from bbops.authoring.naming import Name
 from bbops.authoring.references import Reference, find_references
+from bbops.base.diagnostics import Diagnostic
+from bbops.base.errors import BbopsError, ProjectError
 from bbops.check import validate
-from bbops.diagnostics import Diagnostic
-from bbops.errors import BbopsError, ProjectError
 from bbops.tree import BlobId, Entry, FilePath, Tree, blob_id
 from bbops.yaml.document import Document
 from bbops.yaml.document import load as load_document

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from bbops.assets import asset_folder
+from bbops.base.assets import asset_folder
 from bbops.tree import FolderTree
 
 _SECTION = re.compile(r"# (.+)")

@@ -10,8 +10,8 @@ from bbops.authoring.changing import Change
 from bbops.authoring.moving import missing
 from bbops.authoring.naming import Name, parse_name
 from bbops.authoring.setting import set_key, unset_key
-from bbops.diagnostics import suggest
-from bbops.errors import BbopsError
+from bbops.base.diagnostics import suggest
+from bbops.base.errors import BbopsError
 from bbops.yaml.document import Document
 from bbops.yaml.edit import Edit, replace_scalar
 from bbops.yaml.nodes import Map, Mark, Seq

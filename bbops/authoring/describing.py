@@ -15,7 +15,7 @@ from typing import Any, Final
 from bbops.authoring.changing import Change
 from bbops.authoring.moving import missing
 from bbops.authoring.naming import Name
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops.project import Project
 from bbops.yaml.edit import CannotEdit, set_value
 from bbops.yaml.quotes import may_be_plain, quoted

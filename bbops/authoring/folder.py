@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops.tree import FolderTree, Tree, is_safe
 
 Changes = Mapping[str, bytes | None]

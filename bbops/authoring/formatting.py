@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from bbops.authoring.order import order_of
-from bbops.diagnostics import Diagnostic, Place
-from bbops.errors import BbopsError
+from bbops.base.diagnostics import Diagnostic, Place
+from bbops.base.errors import BbopsError
 from bbops.load import kinds
 from bbops.yaml.format import AsWritten, ChangedMeaning, Order, format_document, read_source
 

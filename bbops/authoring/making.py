@@ -10,8 +10,8 @@ from bbops.addons._base import kinds as addon_kinds
 from bbops.authoring.changing import Change
 from bbops.authoring.naming import Name
 from bbops.authoring.setting import set_key
-from bbops.diagnostics import suggest
-from bbops.errors import BbopsError
+from bbops.base.diagnostics import suggest
+from bbops.base.errors import BbopsError
 from bbops.yaml.nodes import Map
 
 _SECRET = re.compile(r"\$\{ *env\.([A-Z0-9_]+) *\}")

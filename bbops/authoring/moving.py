@@ -9,8 +9,8 @@ from bbops.authoring.changing import Change
 from bbops.authoring.naming import Name
 from bbops.authoring.references import Reference
 from bbops.authoring.setting import set_key
-from bbops.diagnostics import Place, suggest
-from bbops.errors import BbopsError
+from bbops.base.diagnostics import Place, suggest
+from bbops.base.errors import BbopsError
 from bbops.yaml.document import load as load_document
 from bbops.yaml.edit import Edit, replace_scalar, splice
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from bbops.diagnostics import suggest
-from bbops.errors import BbopsError
+from bbops.base.diagnostics import suggest
+from bbops.base.errors import BbopsError
 from bbops.load import kinds
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from bbops.authoring.changing import Change
 from bbops.authoring.naming import Name
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops.yaml.document import load
 from bbops.yaml.edit import CannotEdit, remove_key, set_value
 from bbops.yaml.quotes import may_be_plain, quoted

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from bbops.base.diagnostics import Diagnostic, has_errors
+from bbops.base.registry import members
 from bbops.check._again import take_over
 from bbops.check._frontend import check_frontend
 from bbops.check._known_folders import keep_known_folders
 from bbops.check._supported import check_supported
-from bbops.diagnostics import Diagnostic, has_errors
 from bbops.load import Cache as LoadCache
 from bbops.load import Loaded, load
 from bbops.project import Project
-from bbops.registry import members
 from bbops.tree import Tree
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from bbops.base.diagnostics import has_errors
 from bbops.check._order import Graph, dependencies, in_order
 from bbops.check._roles import roles_of
 from bbops.check._ways import ways_to
 from bbops.check.flows import Flows
-from bbops.diagnostics import has_errors
 from bbops.project import Project, Resource
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from bbops.diagnostics import Diagnostic, Place
+from bbops.base.diagnostics import Diagnostic, Place
 from bbops.project import Project, Resource
 
 _SWITCH = "an owner switches it on with 'bbops workspace set features.{feature}=on'"

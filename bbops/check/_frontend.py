@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from bbops.diagnostics import Diagnostic, Place
+from bbops.base.diagnostics import Diagnostic, Place
 from bbops.project import Project
 from bbops.tree import Entry, Tree
 

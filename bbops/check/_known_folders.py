@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from bbops.diagnostics import Diagnostic
+from bbops.base.diagnostics import Diagnostic
 from bbops.load import STRAY
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from bbops.base.diagnostics import Diagnostic
 from bbops.check.flows import WARNINGS
-from bbops.diagnostics import Diagnostic
 from bbops.expressions.check import check_condition, check_value
 from bbops.expressions.known import Known
 from bbops.expressions.scope import Scope

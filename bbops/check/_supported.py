@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bbops.addons._base import AddonStep
+from bbops.base.diagnostics import Diagnostic, Place
+from bbops.base.model import plain
 from bbops.check._known_folders import is_stray
-from bbops.diagnostics import Diagnostic, Place
-from bbops.model import plain
 from bbops.project import Project, Resource
 from bbops.resources.function import Function
 from bbops.yaml.document import Map, Mark

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from bbops.addons._base import AddonStep, kind
-from bbops.diagnostics import Diagnostic, Place
+from bbops.base.diagnostics import Diagnostic, Place
 from bbops.project import Project
 
 

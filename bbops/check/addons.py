@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bbops.addons._base import kind, kinds
-from bbops.diagnostics import Diagnostic, suggest
+from bbops.base.diagnostics import Diagnostic, suggest
 from bbops.project import Project
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from bbops.base.diagnostics import Diagnostic
 from bbops.check._outside import Outside
-from bbops.diagnostics import Diagnostic
 from bbops.expressions.types import ANY, INTEGER, TEXT, map_of
 from bbops.project import Project
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+from bbops.base.diagnostics import Diagnostic, suggest
 from bbops.check._outside import Outside
 from bbops.check.flows import check_flow
-from bbops.diagnostics import Diagnostic, suggest
 from bbops.expressions.nodes import Filter, Node
 from bbops.expressions.scope import SIGNED_IN
 from bbops.expressions.types import ANSWER, ANY, INTEGER, TEXT, Type, fits, map_of, may_be_null

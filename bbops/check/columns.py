@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from bbops.diagnostics import Diagnostic
+from bbops.base.diagnostics import Diagnostic
 from bbops.project import Project, Resource
 from bbops.resources.table import Column, Table
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from bbops.addons._base import kind
-from bbops.diagnostics import Diagnostic, suggest
-from bbops.names import env_name
+from bbops.base.diagnostics import Diagnostic, suggest
+from bbops.base.names import env_name
 from bbops.project import Project, Resource
 from bbops.resources.addon import Addon
 from bbops.resources.trigger import Webhook

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import count
 
+from bbops.base.diagnostics import Diagnostic, has_errors
 from bbops.check._before import known_before
 from bbops.check._events import payloads, topics
 from bbops.check._order import Graph, dependencies, in_order
 from bbops.check._roles import roles_of
 from bbops.check._surroundings import arguments, missing, readable, signed_in
 from bbops.check._ways import ways_to
-from bbops.diagnostics import Diagnostic, has_errors
 from bbops.expressions.doubts import DOUBTS
 from bbops.expressions.known import Known, rejoined
 from bbops.expressions.scope import Scope, Watch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bbops.diagnostics import Diagnostic
+from bbops.base.diagnostics import Diagnostic
 from bbops.project import Project
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bbops.base.diagnostics import Diagnostic
 from bbops.check._ways import ways_to
-from bbops.diagnostics import Diagnostic
 from bbops.project import Project
 
 

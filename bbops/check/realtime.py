@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bbops.base.diagnostics import Diagnostic
 from bbops.check._before import left_by_chain
 from bbops.check._outside import Outside
 from bbops.check._surroundings import signed_in
 from bbops.check.flows import check_flow
-from bbops.diagnostics import Diagnostic
 from bbops.expressions.known import Known
 from bbops.expressions.types import TEXT, map_of
 from bbops.project import Project, Resource

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
+from bbops.base.diagnostics import Diagnostic
 from bbops.check._order import in_order
-from bbops.diagnostics import Diagnostic
 from bbops.project import Project
 from bbops.steps._base import Step, every_step
 from bbops.steps.call import Call

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bbops.diagnostics import Diagnostic, suggest_resource
+from bbops.base.diagnostics import Diagnostic, suggest_resource
 from bbops.project import Project, Resource
 from bbops.resources.agent import Agent
 from bbops.resources.test import Test

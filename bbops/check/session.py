@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bbops.base.diagnostics import Diagnostic, suggest
 from bbops.check.flows import check_flow
-from bbops.diagnostics import Diagnostic, suggest
 from bbops.project import Project
 from bbops.resources.project import Cookie, Session
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 
+from bbops.base.diagnostics import Diagnostic
 from bbops.database.trial import Trial
-from bbops.diagnostics import Diagnostic
 from bbops.project import Project
 from bbops.steps._base import mark_of
 from bbops.steps.sql import Sql

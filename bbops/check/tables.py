@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from bbops.base.diagnostics import Diagnostic, suggest
 from bbops.check._outside import Outside
-from bbops.diagnostics import Diagnostic, suggest
 from bbops.expressions.values import Expression
 from bbops.project import Project, Resource
 from bbops.resources.table import Column, Table

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from bbops.base.diagnostics import Diagnostic
 from bbops.check._outside import Outside
 from bbops.check._ways import rows_of
-from bbops.diagnostics import Diagnostic
 from bbops.project import Project, Resource
 from bbops.resources.trigger import DatabaseTrigger
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from bbops.base.diagnostics import Diagnostic, suggest
 from bbops.check._ways import ways_to
-from bbops.diagnostics import Diagnostic, suggest
 from bbops.project import Project
 
 _READ = re.compile(r"\benv\s*(?:\?\.|\.|\[\s*['\"])\s*([A-Z][A-Z0-9_]*)")

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from bbops import cli
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 
 ENTRY_POINTS = "bbops.commands"
 

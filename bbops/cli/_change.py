@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bbops.base.console import say
+from bbops.base.errors import ProjectError
+from bbops.base.render import printable
 from bbops.cli.validate import require_project
-from bbops.console import say
-from bbops.errors import ProjectError
-from bbops.render import printable
 
 if TYPE_CHECKING:
     from bbops.authoring.changing import Change

@@ -12,9 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from bbops.addresses import is_here, split
-from bbops.disk import replace_file
-from bbops.errors import ServerError
+from bbops.base.addresses import is_here, split
+from bbops.base.disk import replace_file
+from bbops.base.errors import ServerError
 
 LOCAL_KEYS = ("state/control.json", "dev/control.json")
 """Where a server of a folder keeps the key of this machine's user, below `.bbops`."""

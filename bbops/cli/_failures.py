@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 import click
 
+from bbops.base.console import wants_color
+from bbops.base.errors import BbopsError, ProjectError
+from bbops.base.render import printable, render
 from bbops.cli import INTERRUPTED
 from bbops.cli._family import MeantCommand
-from bbops.console import wants_color
-from bbops.errors import BbopsError, ProjectError
-from bbops.render import printable, render
 
 COULD_NOT_RUN = 2
 CLOSED_PIPE = 141

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bbops.errors import GitError
+from bbops.base.errors import GitError
 
 if TYPE_CHECKING:
     from bbops.git.series import Version

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from bbops.console import say
+from bbops.base.console import say
 
 T = TypeVar("T")
 

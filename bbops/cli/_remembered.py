@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import bbops
-from bbops.diagnostics import Diagnostic, Place, Severity
-from bbops.disk import replace_file
-from bbops.render import as_json
+from bbops.base.diagnostics import Diagnostic, Place, Severity
+from bbops.base.disk import replace_file
+from bbops.base.render import as_json
 from bbops.tree import Entry
 
 KEPT = 50

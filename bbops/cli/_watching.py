@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from bbops.console import open_console, say
-from bbops.errors import ServerError
-from bbops.render import printable
+from bbops.base.console import open_console, say
+from bbops.base.errors import ServerError
+from bbops.base.render import printable
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -6,10 +6,10 @@ import json
 
 import click
 
+from bbops.base.console import say
+from bbops.base.errors import ServerError
 from bbops.cli._examples import examples
 from bbops.cli._server import as_json_option, of_server, open_remote
-from bbops.console import say
-from bbops.errors import ServerError
 
 
 @examples("bbops accept 9f2c1ab", "bbops accept --range 4d1e8f0..9f2c1ab")

@@ -9,10 +9,10 @@ from typing import Final
 import click
 from click.shell_completion import get_completion_class
 
+from bbops.base.console import say
+from bbops.base.errors import BbopsError
+from bbops.base.render import printable
 from bbops.cli._examples import examples
-from bbops.console import say
-from bbops.errors import BbopsError
-from bbops.render import printable
 
 _LINES: Final = {
     "bash": 'command -v bbops >/dev/null && eval "$(bbops completion bash)"',

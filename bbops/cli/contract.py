@@ -11,11 +11,11 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from bbops.addresses import split
+from bbops.base.addresses import split
+from bbops.base.errors import BbopsError, ProjectError
 from bbops.cli._examples import examples
 from bbops.cli._family import Family
 from bbops.cli.validate import require_project
-from bbops.errors import BbopsError, ProjectError
 from bbops.tree import FolderTree
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bbops.base.console import say
+from bbops.base.errors import BbopsError
+from bbops.base.render import plural, printable
 from bbops.cli._change import open_change, path_option
 from bbops.cli._examples import examples
-from bbops.console import say
-from bbops.errors import BbopsError
-from bbops.render import plural, printable
 
 if TYPE_CHECKING:
     from bbops.authoring.describing import Draft

@@ -7,12 +7,12 @@ import json
 import click
 
 from bbops.answers import Draft
+from bbops.base.console import say
+from bbops.base.render import printable
 from bbops.cli._examples import examples
 from bbops.cli._family import Family
 from bbops.cli._listing import say_list
 from bbops.cli._server import as_json_option, of_project, of_server, open_remote
-from bbops.console import say
-from bbops.render import printable
 
 _COLOURS = {"live": "green", "stalled": "red", "waking": "yellow"}
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bbops.base.console import say
+from bbops.base.diagnostics import suggest
+from bbops.base.errors import BbopsError
 from bbops.cli._examples import examples
-from bbops.console import say
-from bbops.diagnostics import suggest
-from bbops.errors import BbopsError
 
 if TYPE_CHECKING:
     from bbops.authoring.codes import Code

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import click
 
+from bbops.base.console import say, wants_color
+from bbops.base.diagnostics import Diagnostic
+from bbops.base.errors import BbopsError
+from bbops.base.render import as_json as to_json
+from bbops.base.render import plural, printable, render
 from bbops.cli._examples import examples
-from bbops.console import say, wants_color
-from bbops.diagnostics import Diagnostic
-from bbops.errors import BbopsError
-from bbops.render import as_json as to_json
-from bbops.render import plural, printable, render
 
 
 @examples("bbops fmt", "bbops fmt --check functions")

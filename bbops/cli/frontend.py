@@ -10,13 +10,13 @@ from pathlib import Path
 
 import click
 
+from bbops.base.console import say
+from bbops.base.errors import BbopsError
+from bbops.base.render import printable
 from bbops.cli._examples import examples
 from bbops.cli._family import Family
 from bbops.cli._listing import say_list
 from bbops.cli._server import as_json_option, of_project, of_server, open_remote
-from bbops.console import say
-from bbops.errors import BbopsError
-from bbops.render import printable
 
 _SOME_DAY = (1980, 1, 1, 0, 0, 0)
 _SHOWN = ".well-known"

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
+from bbops.base.console import say
+from bbops.base.diagnostics import suggest
+from bbops.base.errors import BbopsError
+from bbops.base.render import printable
 from bbops.cli._examples import examples
 from bbops.cli._history import Here, find_here, path_option, project_option, read_own_versions
-from bbops.console import say
-from bbops.diagnostics import suggest
-from bbops.errors import BbopsError
-from bbops.render import printable
 
 
 @examples("bbops history endpoints/notes/list", "bbops history tables/notes --limit 5")

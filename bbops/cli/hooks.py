@@ -8,12 +8,12 @@ import click
 import msgspec
 
 from bbops.answers import SentMessage
+from bbops.base.console import say
+from bbops.base.render import printable
 from bbops.cli._examples import examples
 from bbops.cli._family import Family
 from bbops.cli._listing import say_list
 from bbops.cli._server import as_json_option, of_server, open_remote
-from bbops.console import say
-from bbops.render import printable
 
 ANSWER_SECONDS = 40.0
 """A receiver has 15 s, and may be busy with another message for as long."""

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import click
 
-from bbops.assets import asset_folder
+from bbops.base.assets import asset_folder
+from bbops.base.console import say
+from bbops.base.errors import BbopsError
 from bbops.cli._examples import examples
-from bbops.console import say
-from bbops.errors import BbopsError
 
 MESSAGE = "Start the project"
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")

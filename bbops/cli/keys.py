@@ -11,14 +11,14 @@ import click
 import msgspec
 
 from bbops.answers import ApiKey, IssuedKey
+from bbops.base.console import say
+from bbops.base.errors import ServerError
+from bbops.base.render import one_line
 from bbops.cli._examples import examples
 from bbops.cli._family import Family
 from bbops.cli._listing import say_list
 from bbops.cli._server import as_json_option, of_project, of_server, open_remote
-from bbops.console import say
-from bbops.errors import ServerError
 from bbops.remote import Remote
-from bbops.render import one_line
 
 T = TypeVar("T")
 

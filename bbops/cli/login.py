@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bbops.base.console import say
+from bbops.base.errors import ServerError
 from bbops.cli._credentials import store
 from bbops.cli._examples import examples
 from bbops.cli._server import DEFAULT_SERVER
-from bbops.console import say
-from bbops.errors import ServerError
 
 if TYPE_CHECKING:
     from bbops.answers import Login

@@ -6,11 +6,11 @@ import json
 
 import click
 
+from bbops.base.console import say
+from bbops.base.errors import ServerError
 from bbops.cli._credentials import forget, read_all
 from bbops.cli._examples import examples
 from bbops.cli._server import of_server
-from bbops.console import say
-from bbops.errors import ServerError
 
 
 @examples("bbops logout", "bbops logout --server https://bbops.example.com")

@@ -9,12 +9,12 @@ from urllib.parse import quote
 
 import click
 
+from bbops.base.console import say
+from bbops.base.render import printable
 from bbops.cli._examples import examples
 from bbops.cli._family import Family
 from bbops.cli._history import find_here
 from bbops.cli._server import as_json_option, of_server, open_remote
-from bbops.console import say
-from bbops.render import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,7 @@ def init(
 
     Without --yes nothing is written: what is printed are the steps, for an agent to carry out.
     """
-    from bbops.addresses import check_address  # noqa: PLC0415 - not for the help
+    from bbops.base.addresses import check_address  # noqa: PLC0415 - not for the help
 
     url = f"{check_address(server)}/mcp"
     _install(workspace, names, url, name, yes=yes, as_json=as_json, is_bound=False)

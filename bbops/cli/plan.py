@@ -14,14 +14,14 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from bbops.base.console import say, wants_color
+from bbops.base.diagnostics import has_errors
+from bbops.base.errors import BbopsError, GitError, ProjectError
 from bbops.cli._comparing import CHANGES, Comparing
 from bbops.cli._examples import examples
 from bbops.cli._history import Here, find_here, read_own_versions
 from bbops.cli._server import of_server, open_remote
 from bbops.cli.validate import require_project
-from bbops.console import say, wants_color
-from bbops.diagnostics import has_errors
-from bbops.errors import BbopsError, GitError, ProjectError
 
 if TYPE_CHECKING:
     from bbops.check import Cache

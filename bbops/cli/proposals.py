@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from bbops.base.console import say
+from bbops.base.render import one_line, printable, render
 from bbops.cli._comparing import NOTHING_KEPT
 from bbops.cli._examples import examples
 from bbops.cli._family import Family
 from bbops.cli._listing import say_list
 from bbops.cli._server import as_json_option, of_project, of_server, open_remote
-from bbops.console import say
-from bbops.render import one_line, printable, render
 
 if TYPE_CHECKING:
     from bbops.answers import Finding, OtherProject, Proposal, Replayed, Standing

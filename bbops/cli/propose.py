@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bbops.base.console import say
+from bbops.base.errors import BbopsError, GitError
+from bbops.base.render import printable
 from bbops.cli._credentials import find_token
 from bbops.cli._examples import examples
 from bbops.cli._server import of_server, open_remote
-from bbops.console import say
-from bbops.errors import BbopsError, GitError
-from bbops.render import printable
 
 if TYPE_CHECKING:
     from bbops.git.command import Answer

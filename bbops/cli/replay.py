@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bbops.base.console import say
+from bbops.base.errors import ServerError
+from bbops.base.render import printable
 from bbops.cli._comparing import CHANGES, NOTHING_KEPT, Comparing
 from bbops.cli._examples import examples
 from bbops.cli._server import as_json_option, named_project, of_server, open_remote
-from bbops.console import say
-from bbops.errors import ServerError
-from bbops.render import printable
 
 if TYPE_CHECKING:
     from bbops.remote import Remote

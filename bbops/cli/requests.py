@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
+from bbops.base.console import say
+from bbops.base.render import printable
 from bbops.cli._examples import examples
 from bbops.cli._server import named_project, of_server, open_remote
-from bbops.console import say
-from bbops.render import printable
 from bbops.runtime.durations import seconds
 from bbops.runtime.failures import FlowError
 from bbops.runtime.times import parse_datetime

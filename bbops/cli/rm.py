@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from bbops.base.render import plural
 from bbops.cli._change import as_json_option, finish, open_change, path_option
 from bbops.cli._examples import examples
-from bbops.render import plural
 
 
 @examples("bbops rm endpoints/notes/delete", "bbops rm functions/notes/list --force")

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bbops.base.console import say
+from bbops.base.errors import BbopsError, GitError, ServerError
+from bbops.base.render import printable
 from bbops.cli import plan
 from bbops.cli._examples import examples
 from bbops.cli._history import Here, find_here, path_option, read_own_versions
 from bbops.cli._server import of_server, open_remote
-from bbops.console import say
-from bbops.errors import BbopsError, GitError, ServerError
-from bbops.render import printable
 
 if TYPE_CHECKING:
     from bbops.answers import RolledBack

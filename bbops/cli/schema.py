@@ -9,11 +9,11 @@ from pathlib import Path
 
 import click
 
+from bbops.base.console import say
+from bbops.base.errors import BbopsError
+from bbops.base.render import plural
 from bbops.cli._examples import examples
 from bbops.cli.validate import require_project
-from bbops.console import say
-from bbops.errors import BbopsError
-from bbops.render import plural
 
 OWN_FOLDER = ".bbops/schemas"
 """Where the schemas of one project lie; git ignores it, and the template's editor settings read

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
+from bbops.base.errors import BbopsError
 from bbops.cli._change import as_json_option, finish, open_change, path_option
 from bbops.cli._examples import examples
-from bbops.errors import BbopsError
 
 
 @examples(

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bbops.base.console import say, show, wants_color
+from bbops.base.render import one_line, printable, render
 from bbops.cli._examples import examples
 from bbops.cli._server import named_project, of_server, open_remote
-from bbops.console import say, show, wants_color
-from bbops.render import one_line, printable, render
 
 if TYPE_CHECKING:
     from rich.table import Table

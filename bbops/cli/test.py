@@ -13,12 +13,12 @@ from pathlib import Path
 
 import click
 
+from bbops.base.console import say, wants_color
+from bbops.base.diagnostics import has_errors
+from bbops.base.errors import BbopsError, ProjectError
+from bbops.base.render import render
 from bbops.cli._examples import examples
 from bbops.cli.validate import require_project
-from bbops.console import say, wants_color
-from bbops.diagnostics import has_errors
-from bbops.errors import BbopsError, ProjectError
-from bbops.render import render
 
 _LOOK_SECONDS = 0.3
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import click
 
+from bbops.base.console import say, wants_color
+from bbops.base.diagnostics import has_errors
+from bbops.base.errors import BbopsError
+from bbops.base.render import FORMS, Form, plural, render
 from bbops.cli._examples import examples
 from bbops.cli._remembered import Checked, keep, name_of, recall
-from bbops.console import say, wants_color
-from bbops.diagnostics import has_errors
-from bbops.errors import BbopsError
-from bbops.render import FORMS, Form, plural, render
 from bbops.tree import FolderTree
 
 

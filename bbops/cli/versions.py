@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
+from bbops.base.console import say
+from bbops.base.render import printable
 from bbops.cli._examples import examples
 from bbops.cli._history import find_here, path_option, project_option, read_own_versions
-from bbops.console import say
-from bbops.render import printable
 
 _FACTS = ("Author", "Proposal", "Plan")
 

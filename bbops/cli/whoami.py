@@ -6,10 +6,10 @@ import json
 
 import click
 
+from bbops.base.console import say
+from bbops.base.render import printable
 from bbops.cli._examples import examples
 from bbops.cli._server import of_server, open_remote
-from bbops.console import say
-from bbops.render import printable
 
 
 @examples("bbops whoami", "bbops whoami --server https://bbops.example.com")

@@ -12,15 +12,15 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from bbops.base.diagnostics import Diagnostic
+from bbops.base.model import Model
+from bbops.base.names import env_name
 from bbops.check import Cache as CheckCache
 from bbops.check import validate
 from bbops.check._features import check_features
 from bbops.check.flows import check_flow
 from bbops.compile.function import code_key, compile_function
 from bbops.compile.wording import compile_wording
-from bbops.diagnostics import Diagnostic
-from bbops.model import Model
-from bbops.names import env_name
 from bbops.project import Project, Route
 from bbops.resources.addon import Addon
 from bbops.resources.endpoint import Upload

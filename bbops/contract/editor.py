@@ -16,8 +16,8 @@ from pydantic_core import core_schema
 
 from bbops.addons._base import kinds as addon_kinds
 from bbops.addons._base import step_keys
+from bbops.base.model import Model
 from bbops.load import kinds
-from bbops.model import Model
 from bbops.resources.addon import addon_model
 from bbops.shape import TYPES
 from bbops.steps._base import Step, find_step_kind, step_kinds

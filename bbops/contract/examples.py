@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from bbops.base.model import plain
 from bbops.contract.automatic import ERROR, error_sample
 from bbops.contract.contract import Answer, Body, Example, Parameter
 from bbops.contract.outputs import JSON
 from bbops.contract.schema import Schema
 from bbops.expressions.values import Constant, ListValue, MapValue, Value
-from bbops.model import plain
 from bbops.project import Project, Route
 from bbops.resources.test import Case
 from bbops.runtime.failures import NOTHING

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
+from bbops.base.model import plain
 from bbops.expressions.types import Type
-from bbops.model import plain
 from bbops.shape import Field, Shape
 
 Schema = dict[str, Any]

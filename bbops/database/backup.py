@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from bbops.base.errors import DatabaseDamaged, DatabaseError
 from bbops.database.connection import add_functions, connect
 from bbops.database.files import beside, written_whole
 from bbops.database.gate import Gate
-from bbops.errors import DatabaseDamaged, DatabaseError
 from bbops.runtime.identifiers import quote
 
 Tell = Callable[[int, int], None]

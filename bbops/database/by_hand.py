@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from bbops.base.errors import DatabaseError
 from bbops.database.connection import connect
 from bbops.database.gate import Gate
 from bbops.database.violations import ERRORS
-from bbops.errors import DatabaseError
 
 _READS: Final = {
     sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE,

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from bbops.base.render import counted_rows
 from bbops.database.preflight import Rows
-from bbops.render import counted_rows
 
 Risk = Literal["safe", "depends", "destructive", "impossible"]
 When = Literal["", "before", "at", "after", "hidden"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
+from bbops.base.errors import MigrationRefused
 from bbops.database import shape
-from bbops.errors import MigrationRefused
 from bbops.expressions.values import Expression
 from bbops.resources.table import Table
 from bbops.sql.checks import check_sql

@@ -9,12 +9,12 @@ from decimal import Context, Decimal
 from pathlib import Path
 from typing import Any, Literal
 
+from bbops.base.disk import make_private
+from bbops.base.errors import DatabaseError
 from bbops.database.limits import set_limits
 from bbops.database.quota import set_quota
 from bbops.database.text_functions import find_text, replace_text
 from bbops.database.values import Stored
-from bbops.disk import make_private
-from bbops.errors import DatabaseError
 
 OLDEST = (3, 38, 0)
 """RETURNING, STRICT and the JSON operators are there from this version on."""

@@ -14,11 +14,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from bbops.base.errors import BbopsError, MigrationRefused
 from bbops.database.live_tables import LiveTables
 from bbops.database.opened import read_tables, write_tables
 from bbops.database.place import Place
 from bbops.database.values import Stored, stored_datetime
-from bbops.errors import BbopsError, MigrationRefused
 from bbops.resources.table import Column, Table
 
 MOST_ROWS: Final = 100_000

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from bbops import disk
-from bbops.errors import DatabaseError
+from bbops.base import disk
+from bbops.base.errors import DatabaseError
 
 PARTIAL: Final = ".partial"
 """How the name of a file ends that is still being written."""

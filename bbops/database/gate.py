@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from types import TracebackType
 
-from bbops.errors import DatabaseError
+from bbops.base.errors import DatabaseError
 
 if sys.platform == "win32":
     import msvcrt

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from bbops.base.errors import DatabaseError, MigrationRefused
 from bbops.database.carry import Carrier
 from bbops.database.changes import Change, hash_changes
 from bbops.database.checks import texts_of, write_checks
@@ -21,7 +22,6 @@ from bbops.database.renames import Renames, Types, find_renames, with_kinds, wit
 from bbops.database.seed import seed
 from bbops.database.shape import Difference, Shape, differ
 from bbops.database.words import Words
-from bbops.errors import DatabaseError, MigrationRefused
 from bbops.resources.table import Table
 from bbops.sql.sqlite import SQLITE_CHECK
 

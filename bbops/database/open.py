@@ -10,21 +10,21 @@ from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from bbops.base.errors import DatabaseError
 from bbops.database.place import Place
 from bbops.database.sqlite import Sqlite
-from bbops.errors import DatabaseError
 
 if TYPE_CHECKING:
     from bbops.database.postgres.driver import Postgres
 
 Opened: TypeAlias = "Sqlite | Postgres"
-"""Both are the door `bbops.host.Database`, and know `prepare` and `close`."""
+"""Both are the door `bbops.base.host.Database`, and know `prepare` and `close`."""
 
 
 async def open_database(
     place: Place, *, durability: Literal["normal", "full"] = "normal"
 ) -> Opened:
-    """Open a file or a schema; both are the door `bbops.host.Database`.
+    """Open a file or a schema; both are the door `bbops.base.host.Database`.
 
     Args:
         durability: `full`: what was committed survives a power cut.

@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from bbops.base.errors import DatabaseError
 from bbops.database import shape
 from bbops.database.changes import Change
 from bbops.database.connection import connect
@@ -18,7 +19,6 @@ from bbops.database.live_tables import LiveTables
 from bbops.database.place import Place
 from bbops.database.shape import Difference
 from bbops.database.sqlite_tables import SqliteTables
-from bbops.errors import DatabaseError
 
 T = TypeVar("T")
 

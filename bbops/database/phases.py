@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar
 
+from bbops.base.model import Model
 from bbops.database.changes import Change
 from bbops.database.checks import texts_of
 from bbops.database.renames import Renames, find_renames
 from bbops.database.values import stamp
-from bbops.model import Model
 from bbops.resources.table import Column, Index, Table
 
 Tables = Mapping[str, Table]

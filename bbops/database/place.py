@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
-from bbops.errors import DatabaseError
+from bbops.base.errors import DatabaseError
 
 _SCHEMES = frozenset({"postgresql", "postgres"})
 _NAME_LENGTH: Final = 63

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from bbops.base.errors import DatabaseDamaged, DatabaseError
 from bbops.database.backup import DAMAGE, Contents, Tell, copy, open_still
 from bbops.database.files import PARTIAL, beside, remove, with_logs, written_whole
 from bbops.database.gate import Gate
-from bbops.errors import DatabaseDamaged, DatabaseError
 
 _DAMAGED: Final = "take another backup; nothing has changed"
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 
+from bbops.base.errors import DatabaseError, MigrationRefused
 from bbops.database import migrate
 from bbops.database.changes import Change
 from bbops.database.live_tables import LiveTables
@@ -34,7 +35,6 @@ from bbops.database.phases import (
 from bbops.database.place import Place
 from bbops.database.progress import Progress, read_progress, write_progress
 from bbops.database.rollout_plan import Plan, known_tables, plan_rollout, recorded_tables
-from bbops.errors import DatabaseError, MigrationRefused
 from bbops.resources.table import Table
 
 

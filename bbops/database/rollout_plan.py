@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+from bbops.base.errors import MigrationRefused
 from bbops.database import migrate
 from bbops.database.changes import Change, When
 from bbops.database.live_tables import LiveTables
@@ -23,7 +24,6 @@ from bbops.database.phases import (
     without,
 )
 from bbops.database.progress import Progress, read_progress
-from bbops.errors import MigrationRefused
 from bbops.resources.table import Table
 
 

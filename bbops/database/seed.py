@@ -6,9 +6,9 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
+from bbops.base.errors import MigrationRefused
 from bbops.database.live_tables import LiveTables
 from bbops.database.values import Stored, encode, stamp
-from bbops.errors import MigrationRefused
 from bbops.resources.table import Column, Table
 
 

@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, Literal
 
+from bbops.base.errors import DatabaseError
 from bbops.database.connection import connect
 from bbops.database.gate import Gate
 from bbops.database.limits import INLINE_SECONDS, OPERATIONS_PER_LOOK, Deadline
@@ -30,7 +31,6 @@ from bbops.database.violations import (
     is_undecodable,
 )
 from bbops.database.writer import Statements, Writer, run_alone
-from bbops.errors import DatabaseError
 from bbops.runtime.failures import FlowError
 from bbops.runtime.rows import MOST_ROWS
 

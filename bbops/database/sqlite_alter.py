@@ -13,11 +13,11 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
+from bbops.base.errors import DatabaseError
 from bbops.database import shape
 from bbops.database.carry import Carry
 from bbops.database.shape import Difference
 from bbops.database.sqlite_words import create_index, create_indexes, create_table, write_column
-from bbops.errors import DatabaseError
 
 _NEW: Final = "_bbops_rebuilt"
 _BY_ALTER: Final = frozenset({

@@ -8,6 +8,8 @@ from collections.abc import Collection, Mapping
 from time import monotonic
 from typing import Final
 
+from bbops.base.errors import MigrationRefused
+from bbops.base.render import plural
 from bbops.database import shape
 from bbops.database.adopt import Rest
 from bbops.database.carry import Carry
@@ -21,8 +23,6 @@ from bbops.database.sqlite_rest import read_rest
 from bbops.database.sqlite_words import SqliteConversions, SqliteWords, add_conversions
 from bbops.database.values import Stored
 from bbops.database.violations import failure_of
-from bbops.errors import MigrationRefused
-from bbops.render import plural
 from bbops.runtime.failures import Failure
 
 OPERATIONS_PER_LOOK: Final = 1_000

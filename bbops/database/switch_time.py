@@ -10,6 +10,8 @@ from contextlib import suppress
 from time import monotonic
 from typing import Final
 
+from bbops.base.errors import DatabaseError, MigrationRefused, SwitchTooLong
+from bbops.base.render import plural
 from bbops.database import migrate
 from bbops.database.live_tables import LiveTables
 from bbops.database.opened import read_tables
@@ -17,8 +19,6 @@ from bbops.database.phases import Tables, find_phases
 from bbops.database.place import Place
 from bbops.database.progress import read_progress
 from bbops.database.rollout_plan import known_tables
-from bbops.errors import DatabaseError, MigrationRefused, SwitchTooLong
-from bbops.render import plural
 
 LONGEST_SWITCH_SECONDS: Final = 2.0
 """For how long requests may have to wait by the estimate, which is a rough one."""

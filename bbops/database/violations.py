@@ -10,9 +10,9 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from bbops.base.errors import DatabaseError
 from bbops.database.connection import Connection
 from bbops.database.limits import LONGEST_STATEMENT_SECONDS
-from bbops.errors import DatabaseError
 from bbops.runtime.failures import (
     BadValue,
     DatabaseFailure,

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from bbops.base.errors import MigrationRefused
 from bbops.database import shape
 from bbops.database.checks import write_checks
 from bbops.database.values import Stored, encode, literal
-from bbops.errors import MigrationRefused
 from bbops.resources.table import Column, Table
 from bbops.sql.dialect import Dialect
 

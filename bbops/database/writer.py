@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from bbops.base.render import plural
 from bbops.database.connection import connect
 from bbops.database.gate import Gate
 from bbops.database.limits import LONGEST_STATEMENT_SECONDS, OPERATIONS_PER_LOOK, Deadline
 from bbops.database.results import Rows
 from bbops.database.violations import ERRORS, failure_of, is_interrupted, is_passing
-from bbops.render import plural
 from bbops.runtime.failures import FlowError, StatementTimeout
 
 Statements = Sequence[tuple[str, Sequence[object]]]

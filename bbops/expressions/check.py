@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from bbops.diagnostics import article
+from bbops.base.diagnostics import article
 from bbops.expressions import nodes as s
 from bbops.expressions import types as t
 from bbops.expressions.doubts import DOUBTS

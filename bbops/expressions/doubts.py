@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bbops.diagnostics import suggest
+from bbops.base.diagnostics import suggest
 from bbops.expressions import nodes as s
 from bbops.expressions.checks import Checks
 from bbops.expressions.narrow import path_of, spelt

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bbops.diagnostics import article, suggest
+from bbops.base.diagnostics import article, suggest
 from bbops.expressions import nodes as s
 from bbops.expressions import types as t
 from bbops.expressions.checks import Checks

@@ -14,9 +14,9 @@ from typing import Annotated, Any
 
 from pydantic import PlainValidator
 
+from bbops.base.model import NULL_IS_A_VALUE
 from bbops.expressions.nodes import Literal, Node
 from bbops.expressions.syntax import SyntaxProblem, parse
-from bbops.model import NULL_IS_A_VALUE
 from bbops.yaml.document import Map, Mark, Seq, Text
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import SplitResult
 
-from bbops.addresses import split
-from bbops.errors import GitError
+from bbops.base.addresses import split
+from bbops.base.errors import GitError
 
 SCHEMES = ("https", "ssh", "file")
 OPEN_SCHEMES = ("http", "git")

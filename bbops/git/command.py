@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from bbops.errors import GitError
+from bbops.base.errors import GitError
 from bbops.git.environment import Limits, bounded, create_environment, without_foreign
 from bbops.git.place import Place
 

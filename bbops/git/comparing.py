@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from bbops.errors import GitError
+from bbops.base.errors import GitError
 from bbops.git.command import Answer, run
 from bbops.git.environment import Limits
 from bbops.git.place import Place

@@ -14,7 +14,7 @@ from math import inf
 from time import monotonic
 from typing import Final
 
-from bbops.errors import GitError
+from bbops.base.errors import GitError
 from bbops.git.command import failure, run
 from bbops.git.numbered_tags import RELEASE, read_numbered
 from bbops.git.place import Place

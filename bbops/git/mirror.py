@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from bbops.errors import GitError
+from bbops.base.errors import GitError
 from bbops.git.address import Address, is_branch, require_branch
 from bbops.git.command import failure, run
 from bbops.git.environment import Limits

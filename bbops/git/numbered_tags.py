@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from bbops.errors import GitError
+from bbops.base.errors import GitError
 from bbops.git.command import failure, run
 from bbops.git.environment import Limits
 from bbops.git.place import Place

@@ -7,7 +7,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from bbops.errors import GitError
+from bbops.base.errors import GitError
 
 _LINE_BYTES = 4096
 

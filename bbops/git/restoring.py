@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from bbops.diagnostics import suggest
-from bbops.errors import GitError
+from bbops.base.diagnostics import suggest
+from bbops.base.errors import GitError
 from bbops.git.command import failure, run
 from bbops.git.place import Place
 from bbops.git.series import Version

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from bbops.errors import GitError
+from bbops.base.errors import GitError
 from bbops.git.address import is_branch
 from bbops.git.revisions import commit_of, read_revision
 

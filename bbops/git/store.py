@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from bbops.errors import GitError
+from bbops.base.errors import GitError
 from bbops.git.command import INSTALL, Answer, failure, run
 from bbops.git.environment import Limits
 from bbops.git.place import Place, Stamp, find_repository, stamp_branch

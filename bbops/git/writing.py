@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bbops.errors import GitError
+from bbops.base.errors import GitError
 from bbops.git.checkout import find_work_tree, has_changes, is_checked_out
 from bbops.git.command import Answer, failure, run
 from bbops.git.place import Place

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
+from bbops.base.names import env_name
 from bbops.expressions.inside import expressions, nodes
 from bbops.expressions.nodes import Member, Name, Node
 from bbops.lsp.folder import Folder, kind_of
@@ -14,7 +15,6 @@ from bbops.lsp.pointed import Pointed, point
 from bbops.lsp.slots import Path
 from bbops.lsp.spots import start_of
 from bbops.lsp.text import Lines
-from bbops.names import env_name
 from bbops.project import Project, Resource
 from bbops.resources.function import Function
 from bbops.yaml.document import Map, Mark

@@ -7,8 +7,8 @@ from typing import Any
 
 from lsprotocol import types as lsp
 
+from bbops.base.diagnostics import Diagnostic
 from bbops.cures import find_edit
-from bbops.diagnostics import Diagnostic
 from bbops.lsp.text import Lines
 from bbops.yaml.document import Document, Map, Mark, Text
 

@@ -12,7 +12,7 @@ from pygls import uris
 from pygls.lsp.server import LanguageServer
 
 from bbops import __version__
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops.lsp.diagnostics import to_lsp
 from bbops.lsp.folder import Folder
 from bbops.lsp.text import UTF16, Lines

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bbops.base.diagnostics import Diagnostic
+from bbops.base.model import Model
 from bbops.check import Cache, validate
 from bbops.check._supported import needs_base
-from bbops.diagnostics import Diagnostic
 from bbops.git.base import find_base
 from bbops.load import kinds
 from bbops.lsp.documents import Overlay
-from bbops.model import Model
 from bbops.project import Project
 from bbops.resources.addon import addon_model
 from bbops.tree import BlobId, Tree

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from bbops.base.model import Model
 from bbops.lsp.slots import Path, node_at, slot_at
-from bbops.model import Model
 
 M = TypeVar("M", bound=Model)
 _TRIES = 25

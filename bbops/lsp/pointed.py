@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bbops.base.model import Model
 from bbops.check.flows import check_flow
 from bbops.expressions.infer import Inference
 from bbops.expressions.inside import Found, expressions, nodes
@@ -17,7 +18,6 @@ from bbops.lsp.names import Named, in_table, named_at
 from bbops.lsp.outside import scope_outside
 from bbops.lsp.spots import offset_in
 from bbops.lsp.text import Lines
-from bbops.model import Model
 from bbops.project import Project, Resource
 from bbops.yaml.document import Document
 from bbops.yaml.spots import Spot, spot_at

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from bbops.base.model import plain
 from bbops.expressions.values import read_bare, read_value
-from bbops.model import plain
 from bbops.shape import TYPES, Field
 from bbops.steps._base import Step, find_step_kind, read_step
 

@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from bbops.addons._base import check_setting
+from bbops.base.model import plain
 from bbops.contract.editor import REFERENCES
 from bbops.explain import text_like
 from bbops.expressions.values import read_bare, read_value
 from bbops.lsp.slots import is_model
-from bbops.model import plain
 from bbops.resources._schedule import check_cron, check_timezone
 from bbops.shape import Field, FieldName, check_type
 from bbops.steps._base import Step, read_static

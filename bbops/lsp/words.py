@@ -7,10 +7,10 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from bbops.base.model import Model
 from bbops.lsp.key_words import KEYS
 from bbops.lsp.slots import field_slot, fields
 from bbops.lsp.takes import takes
-from bbops.model import Model
 from bbops.runtime.filters import FILTERS, FUNCTIONS
 from bbops.steps._base import Step, find_step_kind
 

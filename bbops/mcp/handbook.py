@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from bbops.assets import asset_folder
+from bbops.base.assets import asset_folder
 from bbops.tree import FolderTree
 
 _LEFT_OUT: Final = ("decisions/", "example/")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import msgspec
 
-from bbops.errors import GitError
+from bbops.base.errors import GitError
 from bbops.mcp.tool import Refused
 from bbops.mcp.work import Work
 from bbops.mcp.workplace import (

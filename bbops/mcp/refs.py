@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple, cast, get_args
 
-from bbops.diagnostics import suggest
+from bbops.base.diagnostics import suggest
 from bbops.mcp.tool import Refused
 from bbops.mcp.words import Kind
 

@@ -12,10 +12,10 @@ from typing import Any, Final, Generic, Literal, TypeVar, cast
 
 import msgspec
 
-from bbops.diagnostics import suggest
-from bbops.errors import BbopsError
+from bbops.base.diagnostics import suggest
+from bbops.base.errors import BbopsError
+from bbops.base.registry import members
 from bbops.mcp.shape import describe, find_wanted
-from bbops.registry import members
 
 Place = TypeVar("Place")
 Scope = Literal["", "api", "builder", "ai", "project", "data"]

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from bbops.base.names import env_name
 from bbops.check.flows import check_flow
 from bbops.expressions.nodes import Literal
-from bbops.names import env_name
 from bbops.plan.breaking import authentication_place, webhook_paths
 from bbops.plan.changes import cors, rate_limit
 from bbops.plan.finding import Finding, finding, sort_findings

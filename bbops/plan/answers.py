@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from bbops.base.diagnostics import Place
 from bbops.check.flows import check_flow
 from bbops.contract.outputs import Output, outputs
 from bbops.contract.schema import Schema
-from bbops.diagnostics import Place
 from bbops.expressions.values import Constant
 from bbops.plan.finding import Finding, finding
 from bbops.plan.pairs import title

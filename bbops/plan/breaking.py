@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from bbops.base.diagnostics import Place
 from bbops.contract.schema import shape_schema
-from bbops.diagnostics import Place
 from bbops.plan.answers import find_answer_breaks, schema_breaks
 from bbops.plan.finding import Finding, finding, sort_findings
 from bbops.plan.pairs import Pairs, RoutePair, address, title

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from bbops.model import plain
+from bbops.base.model import plain
 from bbops.plan.pairs import FOLDERS, Pairs, RoutePair, of, run_by, title
 from bbops.project import Project, Resource, Route
 

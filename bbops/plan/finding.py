@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bbops.diagnostics import Place
+from bbops.base.diagnostics import Place
 from bbops.plan.codes import CODES
 
 

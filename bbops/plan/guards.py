@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import NamedTuple
 
-from bbops.diagnostics import Place
+from bbops.base.diagnostics import Place
 from bbops.expressions.inside import conjuncts
 from bbops.expressions.values import Constant, Expression
 from bbops.plan.finding import Finding, finding

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bbops.addons._base import kind as addon_kind
-from bbops.names import env_name
+from bbops.base.names import env_name
 from bbops.plan.reach import Server, host_of, server_of
 from bbops.project import Project
 from bbops.steps.http import Http

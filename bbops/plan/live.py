@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops.plan.needs import Needs
 from bbops.plan.plan import Plan
 from bbops.plan.review import judge

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Final
 
+from bbops.base.diagnostics import Place
 from bbops.check.flows import check_flows
-from bbops.diagnostics import Place
 from bbops.expressions.inside import conjuncts, nodes
 from bbops.expressions.nodes import Literal, Name, Node
 from bbops.expressions.values import Expression

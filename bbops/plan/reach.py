@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from bbops.addons._base import kind as addon_kind
+from bbops.base.diagnostics import Place
 from bbops.contract.reads import ANY_MEMBER, members
-from bbops.diagnostics import Place
 from bbops.expressions.inside import expressions
 from bbops.expressions.nodes import Index, Member
 from bbops.expressions.values import Constant, Template, Value

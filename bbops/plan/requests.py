@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from bbops.base.diagnostics import Place
 from bbops.contract.requests import PARTS, declared_fields, declaring
-from bbops.diagnostics import Place
 from bbops.plan.finding import Finding, finding
 from bbops.plan.pairs import title
 from bbops.project import Project, Resource, Route

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from bbops.base.render import counted_rows
 from bbops.plan.changes import ResourceChange
 from bbops.plan.finding import Finding
 from bbops.plan.tables import Risk, TableChange
 from bbops.project import Project
-from bbops.render import counted_rows
 
 
 @dataclass(frozen=True, slots=True)

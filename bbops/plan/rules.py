@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bbops.names import env_name
+from bbops.base.names import env_name
 from bbops.plan.finding import Finding, finding
 from bbops.project import Resource
 from bbops.resources.project import Cookie, Project, Review, VerifyingKey

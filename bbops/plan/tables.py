@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from bbops.base.diagnostics import Place
 from bbops.database.carry import Carrier
 from bbops.database.changes import Change
 from bbops.database.compare import Comparison
@@ -17,7 +18,6 @@ from bbops.database.preflight import Preflight, Rows
 from bbops.database.renames import find_renames, with_renames
 from bbops.database.shape import Reference, differ
 from bbops.database.sqlite_words import SqliteConversions, SqliteWords
-from bbops.diagnostics import Place
 from bbops.plan.pairs import Pairs
 
 Risk = Literal["safe", "depends", "destructive", "impossible"]

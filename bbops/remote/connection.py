@@ -10,10 +10,10 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
-from bbops.addresses import check_address, is_here, is_https
 from bbops.answers import ProjectLine, error_text
-from bbops.diagnostics import suggest
-from bbops.errors import ServerError
+from bbops.base.addresses import check_address, is_here, is_https
+from bbops.base.diagnostics import suggest
+from bbops.base.errors import ServerError
 from bbops.project_api import TIMEOUT_SECONDS, reason_of
 
 T = TypeVar("T")

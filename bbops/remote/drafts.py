@@ -6,8 +6,8 @@ from typing import Final
 from urllib.parse import quote
 
 from bbops.answers import Draft, Preview
-from bbops.diagnostics import suggest
-from bbops.errors import ServerError
+from bbops.base.diagnostics import suggest
+from bbops.base.errors import ServerError
 from bbops.remote.connection import Connection
 
 ROWS_SECONDS: Final = 650.0

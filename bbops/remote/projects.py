@@ -8,7 +8,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from bbops.answers import ServerStatus, Status
-from bbops.errors import ServerError
+from bbops.base.errors import ServerError
 from bbops.remote.connection import Connection, write_query
 
 PLAN_SECONDS: Final = 130.0

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 import httpx
 
-from bbops.addresses import is_https
-from bbops.errors import ServerError
+from bbops.base.addresses import is_https
+from bbops.base.errors import ServerError
 from bbops.replay.comparing import Difference, Sent, compare
 from bbops.replay.recorded import Recorded
 from bbops.runtime.exchanges import MOST_READ_BYTES

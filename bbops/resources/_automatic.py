@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from bbops.base.model import Model
 from bbops.expressions.values import Value, ValueField
-from bbops.model import Model
 
 
 class AutomaticAnswer(Model):

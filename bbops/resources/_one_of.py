@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic_core import PydanticCustomError
 
-from bbops.diagnostics import suggest
-from bbops.model import Model
+from bbops.base.diagnostics import suggest
+from bbops.base.model import Model
 
 
 def need_one_of(model: type[Model], data: Any, *keys: str) -> Any:

@@ -11,8 +11,8 @@ from cronsim import CronSim, CronSimError
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
-from bbops.diagnostics import suggest
-from bbops.names import Duration
+from bbops.base.diagnostics import suggest
+from bbops.base.names import Duration
 
 _FIELDS = "minute hour day-of-month month day-of-week"
 _AT = datetime(2024, 1, 1, tzinfo=UTC)  # from a leap year on, so that 29 February comes soon

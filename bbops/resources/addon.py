@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from pydantic import create_model
 
 from bbops.addons._base import kind
-from bbops.model import Model, Plain
+from bbops.base.model import Model, Plain
 from bbops.runtime.vendors import module_of
 
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from bbops.model import Model
-from bbops.names import Duration, EventName
+from bbops.base.model import Model
+from bbops.base.names import Duration, EventName
 from bbops.resources._schedule import Cron
 from bbops.resources.trigger import DatabaseTrigger, Webhook
 

@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
-from bbops.model import Model
-from bbops.names import Duration, Size
+from bbops.base.model import Model
+from bbops.base.names import Duration, Size
 from bbops.shape import FieldName
 
 RoutePath = Annotated[

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import StringConstraints
 
-from bbops.model import Model, RunBy
+from bbops.base.model import Model, RunBy
 from bbops.shape import Field, Shape
 from bbops.steps._base import Step, Steps, every_step
 

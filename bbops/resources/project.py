@@ -6,8 +6,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from bbops.model import Model
-from bbops.names import Duration, EnvName, EnvReference, VariableName, env_name
+from bbops.base.model import Model
+from bbops.base.names import Duration, EnvName, EnvReference, VariableName, env_name
 from bbops.resources._automatic import Errors
 from bbops.resources._one_of import need_one_of
 from bbops.resources.channel import HeaderName

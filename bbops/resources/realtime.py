@@ -6,9 +6,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import StringConstraints
 
+from bbops.base.model import Model
 from bbops.expressions.nodes import Literal as Constant
 from bbops.expressions.values import BareField, Expression
-from bbops.model import Model
 from bbops.shape import Shape
 
 _SEGMENT = r"(?::[a-z][A-Za-z0-9_]*|[A-Za-z0-9_.~-]+)"

@@ -6,9 +6,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
+from bbops.base.model import Model, Plain
+from bbops.base.names import ColumnName
 from bbops.expressions.values import BareField
-from bbops.model import Model, Plain
-from bbops.names import ColumnName
 
 ColumnType = Literal[
     "string", "text", "integer", "bigint", "number", "decimal", "boolean",

@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import model_validator
 
-from bbops.model import Model
-from bbops.names import Duration
+from bbops.base.model import Model
+from bbops.base.names import Duration
 from bbops.resources._one_of import need_one_of
 from bbops.resources._schedule import Cron, Every, TimeZone
 

@@ -6,9 +6,9 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator, model_validator
 
+from bbops.base.model import Model
+from bbops.base.names import ColumnName
 from bbops.expressions.values import BareField, ValueField
-from bbops.model import Model
-from bbops.names import ColumnName
 from bbops.resources._one_of import need_one_of
 
 Row = dict[ColumnName, ValueField]

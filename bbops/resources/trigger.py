@@ -6,9 +6,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
+from bbops.base.model import Model
+from bbops.base.names import Duration, EnvReference, EventName
 from bbops.expressions.values import BareField
-from bbops.model import Model
-from bbops.names import Duration, EnvReference, EventName
 from bbops.resources._one_of import need_one_of
 from bbops.resources.channel import HeaderName
 

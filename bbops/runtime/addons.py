@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bbops.host import Folder
+from bbops.base.host import Folder
 from bbops.runtime.fields import Spec
 from bbops.runtime.flow import Run
 from bbops.runtime.shapes import compile_shape

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from bbops.host import Folder
+from bbops.base.host import Folder
 from bbops.runtime.api_keys import ApiKeys
 from bbops.runtime.cors import is_preflight
 from bbops.runtime.credentials import Credentials

@@ -8,7 +8,7 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
-from bbops.host import HttpRequest, HttpResponse
+from bbops.base.host import HttpRequest, HttpResponse
 from bbops.runtime.failures import FlowError, HttpFailure
 from bbops.runtime.operators import kind, text
 from bbops.runtime.values import check_size, spend

@@ -11,7 +11,7 @@ from hashlib import sha256
 from mimetypes import MimeTypes
 from typing import Any, Final
 
-from bbops.host import Folder
+from bbops.base.host import Folder
 from bbops.runtime.answering import BODYLESS, Answering
 from bbops.runtime.failures import FlowError
 from bbops.runtime.flow import Answer

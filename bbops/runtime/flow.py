@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, NoReturn
 
-from bbops.host import Folder
+from bbops.base.host import Folder
 from bbops.runtime.caching import Cache
 from bbops.runtime.durations import seconds
 from bbops.runtime.failures import NOTHING, BadValue, FlowError, OutOfFuel, Thrown

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from bbops.host import Clock, Http, HttpRequest, Log
+from bbops.base.host import Clock, Http, HttpRequest, Log
 from bbops.runtime.failures import Failure
 from bbops.runtime.keys import VerifyingKey, check_strength
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any, Final
 
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops.runtime.failures import Failure
 
 _WRITE: Final = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
-from bbops.host import Clock
+from bbops.base.host import Clock
 from bbops.runtime.flights import Flights
 from bbops.runtime.key_uses import KeyUses
 from bbops.runtime.lanes import Lanes

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple, Protocol
 
-from bbops.host import Clock
+from bbops.base.host import Clock
 from bbops.runtime.lanes import Lanes
 
 _WINDOW_SECONDS: Final = 60.0

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from bbops.host import Files
+from bbops.base.host import Files
 from bbops.runtime.admission import Admission, check_name
 from bbops.runtime.answering import MAX_ANSWER, Answering
 from bbops.runtime.cors import Cors

@@ -11,7 +11,7 @@ from time import perf_counter
 from types import FunctionType
 from typing import Any, Required, TypedDict, Unpack
 
-from bbops.host import Clock
+from bbops.base.host import Clock
 from bbops.runtime.answering import Answering, Record, SendWhole
 from bbops.runtime.auth import link_credentials, link_session, link_tokens
 from bbops.runtime.cors import Cors

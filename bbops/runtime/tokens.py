@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from bbops.host import Clock
+from bbops.base.host import Clock
 from bbops.runtime.failures import BadValue, FlowError
 from bbops.runtime.key_sets import KeySet
 from bbops.runtime.keys import VerifyingKey, name_key, read_key

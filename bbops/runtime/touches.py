@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from bbops.host import Addons, Database, Events, Host, Http, HttpRequest, HttpResponse
+from bbops.base.host import Addons, Database, Events, Host, Http, HttpRequest, HttpResponse
 from bbops.runtime.failures import DatabaseFailure, Unavailable
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any
 
-from bbops.host import Events, Host
+from bbops.base.host import Events, Host
 from bbops.runtime.failures import FlowError
 from bbops.runtime.flow import WITHIN, Run
 

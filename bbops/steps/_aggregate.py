@@ -8,12 +8,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from bbops.diagnostics import suggest
+from bbops.base.diagnostics import suggest
+from bbops.base.model import Model
+from bbops.base.names import VariableName
 from bbops.expressions import nodes as s
 from bbops.expressions.types import INTEGER, NEVER, NUMBER, Type, map_of
 from bbops.expressions.values import Bare, BareField, Expression
-from bbops.model import Model
-from bbops.names import VariableName
 from bbops.runtime.identifiers import quote
 from bbops.sql.query import Query
 from bbops.sql.related import total

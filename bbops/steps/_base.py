@@ -12,11 +12,11 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import Field, PlainValidator, PrivateAttr, SerializeAsAny, model_validator
 from pydantic_core import PydanticCustomError
 
-from bbops.diagnostics import suggest
+from bbops.base.diagnostics import suggest
+from bbops.base.model import Model
+from bbops.base.names import Duration, VariableName
+from bbops.base.registry import members
 from bbops.expressions.types import Type
-from bbops.model import Model
-from bbops.names import Duration, VariableName
-from bbops.registry import members
 from bbops.runtime.durations import seconds
 from bbops.steps._checking import Checking, mark_of
 from bbops.steps._flow import Flow

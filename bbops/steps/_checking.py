@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Protocol
 
-from bbops.diagnostics import suggest_resource
+from bbops.base.diagnostics import suggest_resource
 from bbops.expressions.check import check_condition, check_value, refuse_null
 from bbops.expressions.known import Facts, Known, rejoined
 from bbops.expressions.narrow import Outcomes

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from bbops.diagnostics import suggest
+from bbops.base.diagnostics import suggest
 from bbops.expressions import nodes as s
 from bbops.expressions.known import Facts
 from bbops.expressions.types import Type

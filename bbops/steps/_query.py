@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
 
-from bbops.diagnostics import suggest
+from bbops.base.diagnostics import suggest
 from bbops.expressions import nodes as s
 from bbops.expressions.check import braces_hint
 from bbops.expressions.conversions import conversion

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bbops.diagnostics import suggest
+from bbops.base.diagnostics import suggest
 from bbops.expressions.conversions import conversion
 from bbops.expressions.types import Type, find_misfit
 from bbops.expressions.values import MapValue, Value

@@ -8,13 +8,13 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from bbops.base.model import Model
+from bbops.base.names import Duration
 from bbops.expressions.narrow import path_of, spelt
 from bbops.expressions.nodes import Node
 from bbops.expressions.scope import SIGNED_IN, Scope, Watch
 from bbops.expressions.types import Type
 from bbops.expressions.values import Constant, ValueField
-from bbops.model import Model
-from bbops.names import Duration
 from bbops.runtime.durations import seconds
 from bbops.steps._base import Checking, Example, Step, Steps, refuse_return, variables
 from bbops.steps._flow import Flow

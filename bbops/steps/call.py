@@ -6,11 +6,11 @@ import ast
 from collections.abc import Sequence
 from typing import ClassVar
 
-from bbops.diagnostics import suggest
+from bbops.base.diagnostics import suggest
+from bbops.base.model import Model
 from bbops.expressions.conversions import conversion
 from bbops.expressions.types import NEVER, Type, find_misfit, map_of
 from bbops.expressions.values import MapValue, Value, ValueField
-from bbops.model import Model
 from bbops.steps._base import Checking, Example, Static, Step, mark_of
 from bbops.steps._checking import Signature
 from bbops.steps._flow import Flow

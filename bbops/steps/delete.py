@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import ClassVar
 
+from bbops.base.model import Model
 from bbops.expressions.types import ANY, Type
 from bbops.expressions.values import BareField
-from bbops.model import Model
 from bbops.runtime.identifiers import quote
 from bbops.steps._base import Checking, Example, Static, Step
 from bbops.steps._flow import Flow

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from typing import ClassVar
 
-from bbops.diagnostics import suggest
+from bbops.base.diagnostics import suggest
+from bbops.base.model import Model
+from bbops.base.names import EventName
 from bbops.expressions.types import NULL, Type
 from bbops.expressions.values import ValueField
-from bbops.model import Model
-from bbops.names import EventName
 from bbops.steps._base import Checking, Example, Step
 from bbops.steps._flow import Flow
 from bbops.steps._told import check_payload

@@ -7,11 +7,11 @@ from typing import Annotated, ClassVar
 
 from pydantic import PlainValidator
 
+from bbops.base.model import Model
 from bbops.expressions.known import Facts
 from bbops.expressions.nodes import request_field
 from bbops.expressions.types import ANY, INTEGER, TEXT, Type, list_of, map_of
 from bbops.expressions.values import BareField, Constant, Expression, Value, ValueField
-from bbops.model import Model
 from bbops.runtime.orders import OrderBy
 from bbops.sql.query import Query
 from bbops.sql.template import Template, commas, seq

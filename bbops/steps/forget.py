@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import ClassVar
 
+from bbops.base.model import Model
 from bbops.expressions.types import NULL, Type
 from bbops.expressions.values import ValueField
-from bbops.model import Model
 from bbops.steps._base import Checking, Example, Step
 from bbops.steps._flow import Flow
 

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 from typing import ClassVar
 
+from bbops.base.model import Model
 from bbops.expressions import nodes as s
 from bbops.expressions.types import TEXT, Type, map_of
 from bbops.expressions.values import Expression, ListValue, MapValue, Value, ValueField
-from bbops.model import Model
 from bbops.runtime.tokens import MAX_BYTES
 from bbops.steps._base import Checking, Example, Step, mark_of
 from bbops.steps._flow import Flow

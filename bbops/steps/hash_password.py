@@ -7,9 +7,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from bbops.base.model import Model
 from bbops.expressions.types import TEXT, Type
 from bbops.expressions.values import ValueField
-from bbops.model import Model
 from bbops.steps._base import Checking, Example, Step
 from bbops.steps._flow import Flow
 

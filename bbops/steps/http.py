@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import ClassVar, Literal
 
+from bbops.base.model import Model
 from bbops.expressions.types import ANY, INTEGER, TEXT, Type, list_of, map_of
 from bbops.expressions.values import Constant, MapValue, Value, ValueField
-from bbops.model import Model
 from bbops.runtime.asking import OURS
 from bbops.steps._base import Checking, Example, Step, mark_of
 from bbops.steps._flow import Flow

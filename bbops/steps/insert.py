@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from bbops.base.model import Model
 from bbops.expressions.types import ANY, Type, concealed, list_of
 from bbops.expressions.values import (
     Constant,
@@ -16,7 +17,6 @@ from bbops.expressions.values import (
     Value,
     ValueField,
 )
-from bbops.model import Model
 from bbops.runtime.identifiers import quote
 from bbops.runtime.writes import conflict_clause
 from bbops.sql.query import Query

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Sequence
 from typing import ClassVar
 
+from bbops.base.model import Model
+from bbops.base.names import VariableName
 from bbops.expressions.types import ANY, INTEGER, NEVER, NULL, Type, concealed, list_of
 from bbops.expressions.values import BareField, ValueField
-from bbops.model import Model
-from bbops.names import VariableName
 from bbops.steps._base import Checking, Example, Step, Steps, variables
 from bbops.steps._flow import Flow
 

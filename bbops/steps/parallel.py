@@ -9,9 +9,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from bbops.base.names import VariableName
 from bbops.expressions.known import Known
 from bbops.expressions.types import NULL, Type, map_of
-from bbops.names import VariableName
 from bbops.steps._base import Checking, Example, Step, Steps, refuse_return, variables
 from bbops.steps._flow import Flow
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from typing import ClassVar
 
-from bbops.diagnostics import suggest
+from bbops.base.diagnostics import suggest
+from bbops.base.model import Model
 from bbops.expressions.types import NULL, Type, map_of
 from bbops.expressions.values import MapValue, ValueField
-from bbops.model import Model
 from bbops.steps._base import Checking, Example, Static, Step, mark_of
 from bbops.steps._checking import Topic
 from bbops.steps._flow import Flow

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from bbops.base.model import Model
 from bbops.expressions.types import NULL, Type, fits
 from bbops.expressions.values import Constant, Expression, Value, ValueField
-from bbops.model import Model
 from bbops.steps._base import Checking, Example, Static, Step
 from bbops.steps._flow import Flow
 

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from bbops.base.names import VariableName
 from bbops.expressions.types import NULL, Type
 from bbops.expressions.values import ValueField
-from bbops.names import VariableName
 from bbops.steps._base import Checking, Example, Step
 from bbops.steps._flow import Flow
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import ClassVar, Literal
 
-from bbops.diagnostics import suggest
+from bbops.base.diagnostics import suggest
+from bbops.base.model import Model
+from bbops.base.names import VariableName
 from bbops.expressions.emit import load
 from bbops.expressions.types import ANY, Type, list_of
 from bbops.expressions.values import ValueField
-from bbops.model import Model
-from bbops.names import VariableName
 from bbops.sql.own import READS, WRITES, OwnStatement, read_statement
 from bbops.sql.types import Column, Table
 from bbops.steps._base import Checking, Example, Static, Step, mark_of

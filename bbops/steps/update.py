@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import ClassVar
 
+from bbops.base.model import Model
 from bbops.expressions.types import ANY, Type
 from bbops.expressions.values import BareField, MapValue, ValueField
-from bbops.model import Model
 from bbops.runtime.identifiers import quote
 from bbops.sql.query import Query
 from bbops.sql.template import Template, seq

@@ -7,9 +7,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from bbops.base.model import Model
 from bbops.expressions.types import Type, concealed, map_of
 from bbops.expressions.values import ValueField
-from bbops.model import Model
 from bbops.shape import Shape, shape_spec, shape_types
 from bbops.steps._base import Checking, Example, Step, mark_of
 from bbops.steps._flow import Flow

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops.project import Route
 from bbops.resources.test import Case, SentFile
 from bbops.runtime.failures import InvalidInput

@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
+from bbops.base.errors import ProjectError
+from bbops.base.host import Database, Files, Http
 from bbops.compile.release import build
 from bbops.database.migrate import apply
 from bbops.database.sqlite import Sqlite
-from bbops.errors import ProjectError
-from bbops.host import Database, Files, Http
 from bbops.runtime.release import Release, link
 from bbops.testing.host import fake_host
 from bbops.tree import Tree

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from bbops.host import Addons, Database, Files, Host, Http, HttpRequest, HttpResponse
+from bbops.base.host import Addons, Database, Files, Host, Http, HttpRequest, HttpResponse
 from bbops.runtime.failures import Failure
 
 

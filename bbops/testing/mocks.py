@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from bbops.host import HttpRequest, HttpResponse
+from bbops.base.host import HttpRequest, HttpResponse
 from bbops.runtime.addons import AddonFailure
 from bbops.runtime.failures import HttpFailure
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bbops.diagnostics import Place
+from bbops.base.diagnostics import Place
 from bbops.testing.tracing import Traced
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from bbops.diagnostics import Diagnostic
-from bbops.render import plural, printable
+from bbops.base.diagnostics import Diagnostic
+from bbops.base.render import plural, printable
 from bbops.testing.outcome import Outcome
 
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bbops.base.errors import BbopsError
+from bbops.base.host import Host
 from bbops.database.connection import connect
 from bbops.database.values import Stored, encode, stamp, stored_datetime
 from bbops.database.violations import failure_of
-from bbops.errors import BbopsError
-from bbops.host import Host
 from bbops.resources.table import Column, Table
 from bbops.runtime.failures import Failure
 

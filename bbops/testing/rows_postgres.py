@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bbops.base.host import Database, Host
 from bbops.database.place import fit_name
-from bbops.host import Database, Host
 from bbops.resources.table import Table
 from bbops.runtime.failures import DatabaseFailure, Failure, FlowError
 from bbops.sql.postgres import POSTGRES

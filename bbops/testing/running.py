@@ -15,12 +15,12 @@ from time import perf_counter
 from types import TracebackType
 from typing import Any, Self
 
+from bbops.base.diagnostics import Place
+from bbops.base.errors import BbopsError
+from bbops.base.host import Host
+from bbops.base.model import Model
+from bbops.base.names import env_name
 from bbops.compile.release import Built
-from bbops.diagnostics import Place
-from bbops.errors import BbopsError
-from bbops.host import Host
-from bbops.model import Model
-from bbops.names import env_name
 from bbops.project import Project, Resource
 from bbops.resources.test import Case, Test
 from bbops.runtime.failures import Failure

@@ -10,6 +10,7 @@ from typing import Any
 
 import bcrypt
 
+from bbops.base.host import Host
 from bbops.check.cases import plain_hash
 from bbops.expressions.check import check_value
 from bbops.expressions.emit import Emitter, load
@@ -17,7 +18,6 @@ from bbops.expressions.nodes import Filter, Node
 from bbops.expressions.scope import Scope
 from bbops.expressions.types import ANY
 from bbops.expressions.values import Value
-from bbops.host import Host
 from bbops.runtime.release import resolve
 from bbops.steps._flow import Flow
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bbops.disk import replace_file
-from bbops.errors import ServerError
+from bbops.base.disk import replace_file
+from bbops.base.errors import ServerError
 
 if TYPE_CHECKING:
     from bbops.database.migrate import Migration

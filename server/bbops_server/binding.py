@@ -9,7 +9,7 @@ import socket
 from collections.abc import Sequence
 from typing import Any
 
-from bbops.errors import ServerError
+from bbops.base.errors import ServerError
 from bbops_server.settings import Settings, is_loopback
 
 BACKLOG = 2048

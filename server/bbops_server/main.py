@@ -10,7 +10,7 @@ from dataclasses import replace
 from time import monotonic
 from typing import Final
 
-from bbops.errors import ServerError
+from bbops.base.errors import ServerError
 from bbops_server.accounts.kept import must_hold_accounts, note_fresh
 from bbops_server.binding import find_sockets, require_https
 from bbops_server.handover import place

@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-import bbops.errors
-from bbops.errors import BbopsError, ServerError
+import bbops.base.errors
+from bbops.base.errors import BbopsError, ServerError
 
 MAX_FRAME_BYTES = 64 << 20
 
@@ -149,7 +149,7 @@ def pack_error(error: Exception) -> list[str]:
 def unpack_error(packed: list[str]) -> BbopsError:
     """Return the error that `pack_error` took apart; kinds it does not know become the base."""
     name, message, hint = packed
-    kind = getattr(bbops.errors, name, BbopsError)
-    if not issubclass(kind, BbopsError) or kind is bbops.errors.ProjectError:
+    kind = getattr(bbops.base.errors, name, BbopsError)
+    if not issubclass(kind, BbopsError) or kind is bbops.base.errors.ProjectError:
         kind = BbopsError
     return kind(message, hint=hint)

@@ -14,7 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import Protocol
 
-from bbops.errors import BbopsError, ServerError
+from bbops.base.errors import BbopsError, ServerError
 from bbops_server.host.secrets import KEY_VARIABLE
 from bbops_server.messages import Channel, Frame, unpack_error
 

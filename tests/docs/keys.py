@@ -9,12 +9,12 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from bbops.base.model import Model
 from bbops.expressions.nodes import Literal
 from bbops.expressions.values import Constant, Expression
 from bbops.lsp.slots import Slot, fields, slot_of
 from bbops.lsp.takes import takes
 from bbops.lsp.words import NOT_YET, about_key
-from bbops.model import Model
 from bbops.shape import Field
 from bbops.steps._base import Retry, Step
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lsprotocol import types as lsp
 
-from bbops.diagnostics import Diagnostic, Place
+from bbops.base.diagnostics import Diagnostic, Place
 from bbops.lsp.completion import complete
 from bbops.lsp.definition import define, uses
 from bbops.lsp.diagnostics import to_lsp

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from bbops.base.diagnostics import Diagnostic
 from bbops.check import Cache, check, validate
-from bbops.diagnostics import Diagnostic
 from bbops.load import Cache as LoadCache
 from bbops.load import load
 from bbops.tree import MemoryTree

@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import PlainValidator, StringConstraints
 
 from bbops.addons._base import AddonStep
+from bbops.base.model import Model, plain
 from bbops.expressions.values import read_bare, read_value
-from bbops.model import Model, plain
 from bbops.shape import Field
 from bbops.steps._base import find_step_kind, read_static, read_step
 from bbops.steps._shape import read_select

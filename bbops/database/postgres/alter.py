@@ -14,6 +14,8 @@ from typing import Any
 
 import psycopg
 
+from bbops.base.errors import DatabaseError, MigrationRefused
+from bbops.base.render import plural
 from bbops.database import shape
 from bbops.database.carry import Carry
 from bbops.database.postgres.reading import read_key_name, read_shape
@@ -28,8 +30,6 @@ from bbops.database.postgres.words import (
     write_type,
 )
 from bbops.database.shape import Difference
-from bbops.errors import DatabaseError, MigrationRefused
-from bbops.render import plural
 
 
 class Alteration:

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import psycopg
 
+from bbops.base.errors import DatabaseError
 from bbops.database.conversions import Conversions, convert_or_null, is_kept
 from bbops.database.postgres.words import PostgresWords, stored_of, text_of
 from bbops.database.values import literal
-from bbops.errors import DatabaseError
 
 _TABLE: Final = """
 CREATE TEMP TABLE IF NOT EXISTS _bbops_converted (

@@ -1,4 +1,4 @@
-"""Run statements on a PostgreSQL server: the door `bbops.host.Database`, as `Sqlite` is one."""
+"""Run statements on a PostgreSQL server: the door `bbops.base.host.Database`, as `Sqlite` is one."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Final, Literal, TypeVar
 
 import asyncpg
 
+from bbops.base.errors import DatabaseError
 from bbops.database.place import PostgresPlace
 from bbops.database.postgres.connection import Connection, case_collation, connect
 from bbops.database.postgres.pool import Pool
@@ -24,7 +25,6 @@ from bbops.database.postgres.violations import (
 )
 from bbops.database.results import Maps, Rows, bounded_rows
 from bbops.database.writer import Statements
-from bbops.errors import DatabaseError
 from bbops.runtime.failures import Failure, FlowError
 from bbops.runtime.identifiers import quote
 

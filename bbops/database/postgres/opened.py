@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 
 import psycopg
 
+from bbops.base.errors import DatabaseError, MigrationRefused
 from bbops.database import shape
 from bbops.database.changes import Change
 from bbops.database.live_tables import LiveTables
@@ -19,7 +20,6 @@ from bbops.database.postgres.tables import PostgresTables
 from bbops.database.postgres.validate import clean, forbid_null, validate
 from bbops.database.postgres.words import create_index
 from bbops.database.shape import Difference
-from bbops.errors import DatabaseError, MigrationRefused
 
 _LOCK_SECONDS: Final = 5.0
 _TRIES: Final = 6

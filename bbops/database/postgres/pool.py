@@ -9,9 +9,9 @@ from typing import Final
 
 import asyncpg
 
+from bbops.base.errors import DatabaseError
 from bbops.database.postgres.connection import Connection
 from bbops.database.postgres.violations import unreachable
-from bbops.errors import DatabaseError
 
 _FIRST_WAIT_SECONDS: Final = 0.1
 _LONGEST_WAIT_SECONDS: Final = 5.0

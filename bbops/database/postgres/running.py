@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeVar
 
+from bbops.base.render import plural
 from bbops.database import limits
 from bbops.database.postgres.connection import LONGEST_STATEMENT_SECONDS, Connection
 from bbops.database.postgres.parameters import fit
 from bbops.database.postgres.text import Text
 from bbops.database.results import Maps, Rows, Taken
-from bbops.render import plural
 from bbops.runtime.failures import FlowError
 
 T = TypeVar("T")

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import psycopg
 
+from bbops.base.errors import MigrationRefused
 from bbops.database import shape
 from bbops.database.adopt import Rest
 from bbops.database.carry import Carry
@@ -25,7 +26,6 @@ from bbops.database.postgres.words import PostgresWords
 from bbops.database.renames import Renames
 from bbops.database.shape import Difference
 from bbops.database.values import Stored, stored_datetime
-from bbops.errors import MigrationRefused
 
 _COUNT_ON: Final = (
     "SELECT setval(pg_get_serial_sequence(%s, %s), m.most) FROM (SELECT max({column}) AS most"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from bbops.registry import members
+from bbops.base.registry import members
 
 HOME = "~/"
 """Begins the files that belong to a person, not to a workspace."""

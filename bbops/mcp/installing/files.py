@@ -11,8 +11,8 @@ from typing import Any, Final
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from bbops.disk import replace_file
-from bbops.errors import BbopsError
+from bbops.base.disk import replace_file
+from bbops.base.errors import BbopsError
 from bbops.mcp.clients._base import Client
 from bbops.mcp.installing import jsonc
 from bbops.mcp.installing.guide import BEGIN, END

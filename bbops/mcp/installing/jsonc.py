@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 
 MOST_CHARACTERS: Final = 2_000_000
 _MOST_DEPTH: Final = 100

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops.mcp.clients._base import Client
 from bbops.mcp.installing.files import read_content, read_entry
 from bbops.mcp.installing.reaching import Reached, reach

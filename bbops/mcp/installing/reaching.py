@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import httpx
 import msgspec
 
-from bbops.addresses import check_address, is_here, is_https
+from bbops.base.addresses import check_address, is_here, is_https
 from bbops.project_api import reason_of
 
 _SECONDS: Final = 10.0

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops.mcp.clients._base import Client, find_clients
 from bbops.mcp.installing.files import put, read_content, read_entry, with_block, with_entry
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bbops.errors import GitError
+from bbops.base.errors import GitError
 from bbops.git.command import run
 from bbops.git.writing import NOTHING, make_commit, move_branch
 from bbops.mcp.project.apply_changes import Applied, Applying

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from bbops.base.diagnostics import Diagnostic, suggest
+from bbops.base.errors import GitError
 from bbops.compile.release import Cache, check
-from bbops.diagnostics import Diagnostic, suggest
-from bbops.errors import GitError
 from bbops.git.address import require_branch
 from bbops.git.command import run
 from bbops.git.comparing import read_patch

@@ -14,7 +14,7 @@ from bbops.authoring.folder import Folder
 from bbops.authoring.formatting import order_in
 from bbops.authoring.moving import move
 from bbops.authoring.naming import Name
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops.mcp.refs import DOC, SETTINGS, Ref, near, parse_ref
 from bbops.mcp.tool import Call, Refused
 from bbops.mcp.words import Change

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bbops.base.diagnostics import has_errors
 from bbops.compile.release import build
-from bbops.diagnostics import has_errors
 from bbops.load import load
 from bbops.mcp.project.validate_draft import Checked, Checking
 from bbops.mcp.workshop.bench import Bench

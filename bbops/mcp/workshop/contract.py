@@ -8,11 +8,11 @@ from typing import Final
 
 import msgspec
 
+from bbops.base.diagnostics import suggest
 from bbops.contract.contract import Contract as Whole
 from bbops.contract.contract import Operation
 from bbops.contract.describe import describe, read_pages
 from bbops.contract.export import FORMATS
-from bbops.diagnostics import suggest
 from bbops.mcp.project.review_contract import Contract, Wanted
 from bbops.mcp.tool import Call, Refused
 from bbops.mcp.words import MOST_RESULT

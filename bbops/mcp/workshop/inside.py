@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bbops.diagnostics import suggest
-from bbops.errors import BbopsError
+from bbops.base.diagnostics import suggest
+from bbops.base.errors import BbopsError
 
 Path = Sequence[str | int]
 

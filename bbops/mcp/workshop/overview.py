@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from bbops.diagnostics import has_errors
+from bbops.base.diagnostics import has_errors
 from bbops.git.command import run
 from bbops.mcp.project.context_get import Branch, Nothing, Overview, Rules
 from bbops.mcp.workshop.bench import Bench

@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from bbops.errors import ServerError
+from bbops.base.errors import ServerError
+from bbops.base.registry import members
 from bbops.mcp.work import Work
 from bbops.mcp.workshop.bench import Bench
-from bbops.registry import members
 
 
 @cache

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from bbops.authoring.changing import ChangedTree
-from bbops.errors import DatabaseError
+from bbops.base.errors import DatabaseError
 from bbops.git.writing import NOTHING, put_files, write_blobs
 from bbops.mcp.project.preview_changes import Consequence, Migration, Preview, Wanted
 from bbops.mcp.tool import Call, Refused

@@ -16,8 +16,8 @@ from bbops.authoring.changing import Change
 from bbops.authoring.folder import Folder
 from bbops.authoring.making import make
 from bbops.authoring.naming import Name
+from bbops.base.diagnostics import suggest
 from bbops.contract.editor import schemas
-from bbops.diagnostics import suggest
 from bbops.load import kinds
 from bbops.mcp.project.context_schema import Asking, Said
 from bbops.mcp.refs import DOC, FOLDERS, SETTINGS, Ref

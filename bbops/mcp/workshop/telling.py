@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from msgspec import UNSET, UnsetType
 
-from bbops.diagnostics import Diagnostic
+from bbops.base.diagnostics import Diagnostic
 from bbops.mcp.refs import ref_of
 from bbops.mcp.words import Change, Found
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from bbops.base.render import printable
 from bbops.plan.document import Document
 from bbops.plan.finding import Finding
 from bbops.plan.plan import Plan
 from bbops.plan.render import words
-from bbops.render import printable
 
 MARK = "<!-- bbops plan -->"
 """Begins the comment, so that the next plan of a proposal can take its place."""

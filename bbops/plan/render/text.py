@@ -8,12 +8,12 @@ from itertools import groupby
 
 import click
 
+from bbops.base.render import printable
 from bbops.plan.codes import CODES
 from bbops.plan.document import Document
 from bbops.plan.finding import Finding
 from bbops.plan.plan import Plan
 from bbops.plan.render import words
-from bbops.render import printable
 
 WIDTH = 100
 

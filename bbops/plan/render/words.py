@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from bbops.base.render import counted_rows, plural
 from bbops.plan.changes import ResourceChange, RouteChange
 from bbops.plan.document import Document
 from bbops.plan.plan import Plan
 from bbops.plan.tables import TableChange
-from bbops.render import counted_rows, plural
 
 BREAKS = "Breaks for clients"
 ACCESS = "Access that is loosened"

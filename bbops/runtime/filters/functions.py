@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Final
 
-from bbops.host import Doors
+from bbops.base.host import Doors
 from bbops.runtime.failures import BadValue
 from bbops.runtime.filters._registry import add_function, need_integer
 from bbops.runtime.values import check_count

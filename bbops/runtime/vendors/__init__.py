@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from bbops.registry import file_name
+from bbops.base.registry import file_name
 from bbops.runtime.vendors._work import Addon, Do
 
 

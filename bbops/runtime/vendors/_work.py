@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from bbops.host import Folder, Host, HttpRequest, HttpResponse
+from bbops.base.host import Folder, Host, HttpRequest, HttpResponse
 from bbops.runtime.failures import Failure, FlowError, HttpFailure
 from bbops.runtime.values import check_size, spend
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
-from bbops.host import HttpResponse
+from bbops.base.host import HttpResponse
 from bbops.runtime.failures import FlowError
 from bbops.runtime.sniffing import HEAD_BYTES, content_type
 from bbops.runtime.vendors._signing import Signer, query_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Self
 
+from bbops.base.host import Clock
 from bbops.database.place import PostgresPlace
-from bbops.host import Clock
 from bbops_server.accounts.addresses import Addresses
 from bbops_server.accounts.audit import Audit
 from bbops_server.accounts.clients import Clients

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bbops.errors import BbopsError, DatabaseError
+from bbops.base.errors import BbopsError, DatabaseError
 
 
 class AccountError(BbopsError):

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from bbops.disk import make_private
-from bbops.errors import DatabaseError
+from bbops.base.disk import make_private
+from bbops.base.errors import DatabaseError
 
 FILE: Final = "control.sqlite"
 WRITES: Final = "is_writing"

@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from bbops.disk import make_private, remove_file
-from bbops.errors import DatabaseError
+from bbops.base.disk import make_private, remove_file
+from bbops.base.errors import DatabaseError
 from bbops_server.host.files import CONTROL_FILE
 
 MARK: Final = "accounts-exist"

@@ -14,9 +14,9 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from bbops.base.errors import DatabaseError
+from bbops.base.host import Clock
 from bbops.database.place import PostgresPlace
-from bbops.errors import DatabaseError
-from bbops.host import Clock
 from bbops_server.accounts.errors import ControlAway
 from bbops_server.accounts.file import FILE, WRITES, cannot_open, open_file
 from bbops_server.accounts.grant_tables import TABLES as GRANT_TABLES

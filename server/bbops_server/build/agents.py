@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import msgspec
 
+from bbops.base.errors import DatabaseError
 from bbops.compile.release import Cache
 from bbops.database.place import Place, read_place
 from bbops.database.told import as_json
-from bbops.errors import DatabaseError
 from bbops.git.store import Store
 from bbops.git.writing import Identity
 from bbops.mcp.tool import Refused

@@ -8,10 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
+from bbops.base.disk import replace_file
+from bbops.base.errors import ProjectError, ServerError
 from bbops.check._supported import needs_base
 from bbops.compile.release import Built, build, check, declared_env
-from bbops.disk import replace_file
-from bbops.errors import ProjectError, ServerError
 from bbops.plan.hosts import find_hosts
 from bbops.project import Project
 from bbops.tree import Tree

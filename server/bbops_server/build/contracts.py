@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
+from bbops.base.errors import ProjectError, ServerError
 from bbops.compile.release import check
 from bbops.contract.contract import Contract
 from bbops.contract.describe import describe, read_pages
 from bbops.contract.export import FORMATS
-from bbops.errors import ProjectError, ServerError
 from bbops.resources.project import Engine
 from bbops_server.build.sources import Source, Sources
 from bbops_server.messages import Frame

@@ -19,9 +19,9 @@ from typing import Any, Final
 
 import msgspec
 
+from bbops.base.disk import replace_file
+from bbops.base.errors import ServerError
 from bbops.check._frontend import find_files
-from bbops.disk import replace_file
-from bbops.errors import ServerError
 from bbops.project import Project
 from bbops.tree import Entry, Tree
 from bbops_server.build.frontend_config import describe_config, find_api

@@ -15,8 +15,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Final
 
-from bbops.diagnostics import Diagnostic, Place
-from bbops.errors import BbopsError, ServerError
+from bbops.base.diagnostics import Diagnostic, Place
+from bbops.base.errors import BbopsError, ServerError
 from bbops_server.build.handed import Handed
 from bbops_server.build.telling import describe
 from bbops_server.build.turns import Verb

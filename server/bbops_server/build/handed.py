@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from bbops.base.errors import ServerError
 from bbops.compile.release import Built, build
-from bbops.errors import ServerError
 from bbops.load import MAX_FILE_BYTES
 from bbops.resources.project import Engine
 from bbops.tree import BlobId, Entry, Tree

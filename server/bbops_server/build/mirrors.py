@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bbops.errors import GitError
+from bbops.base.errors import GitError
 from bbops.git.address import Address
 from bbops.git.mirror import Mirror
 

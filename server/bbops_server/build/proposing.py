@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bbops.base.diagnostics import Diagnostic
 from bbops.compile.release import check
 from bbops.database.migrate import Migration, refusal
 from bbops.database.told import as_json
-from bbops.diagnostics import Diagnostic
 from bbops.plan.changes import find_resources
 from bbops.plan.document import Document, describe, encode, tree_id
 from bbops.plan.live import complete, read_answer

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bbops.base.errors import GitError, ServerError
 from bbops.compile.release import Cache
-from bbops.errors import GitError, ServerError
 from bbops.git.base import find_base
 from bbops.git.numbered_tags import add_numbered, read_numbered
 from bbops.git.place import frontend_scope

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bbops.base.errors import MigrationRefused, ServerError
 from bbops.database import rollout
 from bbops.database.looking import Looked, look
 from bbops.database.migrate import refusal
@@ -16,7 +17,6 @@ from bbops.database.open import throw_away
 from bbops.database.place import Place, read_place
 from bbops.database.rollout_plan import Plan
 from bbops.database.switch_time import refuse_long_switch
-from bbops.errors import MigrationRefused, ServerError
 from bbops.resources.table import Table
 from bbops_server.approvals import close_approval, keep_waiting, read_approved
 from bbops_server.build.smoke import try_release

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from bbops.base.errors import ServerError
 from bbops.check._frontend import check_published, find_files
 from bbops.compile.release import Built
-from bbops.errors import ServerError
 from bbops.project import Project
 from bbops.tree import Tree
 from bbops_server.build.sources import Source, Sources

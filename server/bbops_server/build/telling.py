@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bbops.diagnostics import Diagnostic
+from bbops.base.diagnostics import Diagnostic
 from bbops_server.messages import Frame
 
 

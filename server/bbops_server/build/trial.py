@@ -15,8 +15,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
+from bbops.base.diagnostics import Diagnostic, Place
 from bbops.compile.release import Built, build
-from bbops.diagnostics import Diagnostic, Place
 from bbops.testing.report import as_diagnostics
 from bbops.testing.running import Chosen, Runner, choose
 from bbops.tree import MemoryTree

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+from bbops.base.errors import ServerError
 from bbops.compile.release import Cache, check
 from bbops.database.copying import copy_rows
 from bbops.database.place import read_place
 from bbops.database.told import as_json
-from bbops.errors import ServerError
 from bbops.plan.asking import Question, make_tree
 from bbops_server.build.compiling import Compiling
 from bbops_server.build.gate import Gate

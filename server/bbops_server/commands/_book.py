@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bbops.errors import ServerError
+from bbops.base.errors import ServerError
 from bbops_server.commands._projects import read_note, require_project, state_of
 from bbops_server.host.files import CONTROL_FILE
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bbops.base.console import say
+from bbops.base.errors import BbopsError, ProjectError, ServerError
+from bbops.base.render import printable
 from bbops.cli._examples import examples
-from bbops.console import say
-from bbops.errors import BbopsError, ProjectError, ServerError
-from bbops.render import printable
 from bbops_server.commands._projects import of_project, place_of, where_state
 
 if TYPE_CHECKING:
@@ -117,9 +117,9 @@ def declared_tables(folder: Path) -> Mapping[str, Table]:
     Raises:
         ProjectError: it has mistakes.
     """
+    from bbops.base.diagnostics import has_errors  # noqa: PLC0415
     from bbops.check import validate  # noqa: PLC0415 - after --help
     from bbops.cli.validate import require_project  # noqa: PLC0415
-    from bbops.diagnostics import has_errors  # noqa: PLC0415
     from bbops.tree import FolderTree  # noqa: PLC0415
 
     require_project(folder)

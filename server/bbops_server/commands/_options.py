@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import click
 
-from bbops.addresses import split
-from bbops.errors import ServerError
+from bbops.base.addresses import split
+from bbops.base.errors import ServerError
 
 F = TypeVar("F", bound=Callable[..., Any])
 

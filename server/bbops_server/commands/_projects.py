@@ -10,8 +10,8 @@ from typing import Final
 
 import click
 
+from bbops.base.errors import ServerError
 from bbops.database.place import Place, PostgresPlace
-from bbops.errors import ServerError
 from bbops_server.commands._options import require_platform
 from bbops_server.host.files import PLACE_FILE, note_holder
 

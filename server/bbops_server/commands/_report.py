@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from bbops.console import say, wants_color
-from bbops.render import from_json, one_line, plural, printable, render
+from bbops.base.console import say, wants_color
+from bbops.base.render import from_json, one_line, plural, printable, render
 from bbops_server.reconciler.events import (
     Answered,
     Applied,

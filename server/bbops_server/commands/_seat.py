@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from bbops.errors import ServerError
+from bbops.base.errors import ServerError
 from bbops_server.commands._projects import hold_state, lock_state, read_holder
 from bbops_server.handover import place
 from bbops_server.handover.peer import end_process, has_open

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from bbops.errors import ProjectError
+from bbops.base.errors import ProjectError
 
 if TYPE_CHECKING:
     from bbops_server.reconciler.following import Options

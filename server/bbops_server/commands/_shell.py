@@ -11,10 +11,10 @@ from typing import Any, TextIO
 
 import click
 
-from bbops.console import say, show
+from bbops.base.console import say, show
+from bbops.base.errors import BbopsError
+from bbops.base.render import printable
 from bbops.database.by_hand import Answer, ByHand
-from bbops.errors import BbopsError
-from bbops.render import printable
 
 TABLES = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND name NOT LIKE 'sqlite%'"
 """The statement behind `.tables`."""

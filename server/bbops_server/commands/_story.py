@@ -14,9 +14,9 @@ from typing import IO, Any
 import click
 
 from bbops.answers import Reply
+from bbops.base.console import say
+from bbops.base.errors import ServerError
 from bbops.cli.init import MESSAGE, template_files
-from bbops.console import say
-from bbops.errors import ServerError
 from bbops.git.store import commit, init
 from bbops.project_api import Api
 

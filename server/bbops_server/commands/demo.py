@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from bbops.assets import asset_folder
+from bbops.base.assets import asset_folder
 from bbops.cli._examples import examples
 from bbops_server.commands._options import address_options, require_platform, state_folder
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bbops.base.errors import BbopsError
+from bbops.base.render import printable
 from bbops.cli._examples import examples
 from bbops.cli._family import Family
-from bbops.errors import BbopsError
-from bbops.render import printable
 from bbops_server.commands._book import (
     LOCAL,
     as_json,

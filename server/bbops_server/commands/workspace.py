@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bbops.base.errors import ServerError
+from bbops.base.render import printable
 from bbops.cli._examples import examples
 from bbops.cli._family import Family
-from bbops.errors import ServerError
-from bbops.render import printable
 from bbops_server.commands._book import LOCAL, as_json, open_book, read_running
 from bbops_server.commands._projects import where_state
 

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import Final
 
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import ControlAway
 from bbops_server.live.draft_keys import Marks, mark_of

@@ -8,7 +8,7 @@ from litestar import Response
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath, QueryParameter
 
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.refusals import refuse
 from bbops_server.control.routes import read

@@ -11,7 +11,7 @@ from litestar import Response
 from litestar.exceptions import NotFoundException
 from litestar.params import Body, FromPath, FromQuery
 
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.guard import POLICY
 from bbops_server.control.refusals import refuse

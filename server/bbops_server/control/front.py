@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from litestar import MediaType, Response
 from litestar.response import Template
 
-from bbops.render import from_json, render
+from bbops.base.render import from_json, render
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.routes import page
 from bbops_server.control.visit import Here

@@ -16,7 +16,7 @@ from litestar.exceptions import ClientException, NotFoundException
 from litestar.params import FromPath, QueryParameter
 
 from bbops.answers import PublishedFrontend
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops.tree import is_safe
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.refusals import refuse

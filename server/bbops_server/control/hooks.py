@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 from litestar.params import Body, FromPath, QueryParameter
 
-from bbops.errors import BbopsError, ServerError
+from bbops.base.errors import BbopsError, ServerError
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.refusals import refuse
 from bbops_server.control.routes import change, read

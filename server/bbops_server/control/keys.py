@@ -11,7 +11,7 @@ from litestar.exceptions import NotFoundException
 from litestar.params import Body, FromPath
 
 from bbops.answers import ApiKey, IssuedKey
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.refusals import refuse
 from bbops_server.control.routes import change, page, read

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from bbops.disk import replace_file
+from bbops.base.disk import replace_file
 from bbops_server.accounts.keys import make_key
 
 FILE: Final = "control.json"

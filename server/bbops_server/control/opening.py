@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
+from bbops.base.errors import DatabaseError, ServerError
 from bbops.database.place import PostgresPlace
-from bbops.errors import DatabaseError, ServerError
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import ControlAway
 from bbops_server.accounts.kept import note_accounts, note_opened, refuse_nobody

@@ -11,8 +11,8 @@ from litestar import Response
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath
 
-from bbops.errors import BbopsError
-from bbops.render import from_json, render
+from bbops.base.errors import BbopsError
+from bbops.base.render import from_json, render
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.front import find_state
 from bbops_server.control.routes import form, page

@@ -18,7 +18,7 @@ from litestar.params import FromPath, QueryParameter
 from litestar.response import Template
 from markupsafe import Markup
 
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.contracts import find_live
 from bbops_server.control.refusals import refuse

@@ -9,7 +9,7 @@ from typing import Any, Final
 from litestar.enums import ParamType
 from litestar.exceptions import ClientException, HTTPException
 
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 
 CONFLICT = 409
 _WHOLE_BODY: Final = "data"

@@ -11,7 +11,7 @@ from litestar.exceptions import ClientException, NotFoundException
 from litestar.params import FromPath
 
 from bbops.answers import Replayed
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops.git.proposals import Proposal
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.refusals import refuse

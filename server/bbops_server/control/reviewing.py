@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from litestar.exceptions import ClientException, NotFoundException, PermissionDeniedException
 
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops.git.proposals import Proposal, State, Verdict, Wish
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.refusals import refuse

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from time import monotonic
 from typing import Any, Final
 
-from bbops.host import Log
+from bbops.base.host import Log
 from bbops_server.host.log import render
 
 _WINDOW_SECONDS: Final = 60.0
 
 
 class BoundedLog:
-    """The door `bbops.host.Log`, with so many bytes a minute; what is above is left out."""
+    """The door `bbops.base.host.Log`, with so many bytes a minute; what is above is left out."""
 
     def __init__(self, log: Log, most_bytes: int) -> None:
         self._log, self._most = log, most_bytes

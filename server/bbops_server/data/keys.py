@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bbops.errors import ServerError
+from bbops.base.errors import ServerError
 from bbops.runtime.durations import seconds
 from bbops.runtime.failures import Failure
 from bbops.runtime.issued_keys import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bbops.errors import ServerError
+from bbops.base.errors import ServerError
 from bbops.runtime.failures import Failure
 from bbops.runtime.identifiers import quote
 from bbops_server.live.swap import Live

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from bbops.errors import GitError
+from bbops.base.errors import GitError
 from bbops.git.address import require_branch
 from bbops.git.arriving import find_between, find_new
 from bbops.git.command import failure, run

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bbops.errors import GitError, ServerError
+from bbops.base.errors import GitError, ServerError
 from bbops.git.proposals import PREVIEW, Proposal, Wish
 from bbops_server.forge.kept import encode, end, read
 from bbops_server.forge.rules import find_missing_person

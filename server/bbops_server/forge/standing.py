@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops.git.proposals import Candidate, Forge, Proposal
 from bbops_server.forge.parts import Answer, Part, Parts, Served, of_project
 from bbops_server.forge.rules import (

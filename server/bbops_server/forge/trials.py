@@ -8,7 +8,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops_server.processes import LivingChild
 
 TEST_SECONDS: Final = 150.0

@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from bbops.errors import BbopsError, ServerError
+from bbops.base.errors import BbopsError, ServerError
 from bbops_server.host.niceness import stand_back
 from bbops_server.messages import Channel, Frame
 from bbops_server.processes import Child

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
-from bbops.diagnostics import Diagnostic
-from bbops.errors import BbopsError
-from bbops.render import from_json, printable, render
+from bbops.base.diagnostics import Diagnostic
+from bbops.base.errors import BbopsError
+from bbops.base.render import from_json, printable, render
 from bbops_server.accounts.features import read_features_off
 from bbops_server.githttp.hooks import Say
 from bbops_server.githttp.reach import Asking

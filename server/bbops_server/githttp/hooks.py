@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops_server.accounts.keys import make_id
 from bbops_server.githttp.asked import Refusal
 

@@ -6,7 +6,7 @@ import asyncio
 from time import perf_counter
 from typing import Final
 
-from bbops.render import printable
+from bbops.base.render import printable
 from bbops_server.githttp.checking import render_found
 from bbops_server.githttp.hooks import Say
 from bbops_server.reconciler.loop import Reconciler

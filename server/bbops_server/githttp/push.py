@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from bbops.errors import BbopsError, GitError
+from bbops.base.errors import BbopsError, GitError
+from bbops.base.render import printable
 from bbops.git.proposals import Wish
-from bbops.render import printable
 from bbops_server.accounts.rules import Caller, Permission
 from bbops_server.forge.proposing import Proposing, propose
 from bbops_server.githttp.checking import Check

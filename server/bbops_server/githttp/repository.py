@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from bbops.errors import GitError
+from bbops.base.errors import GitError
 from bbops.git.place import Place
 from bbops_server.accounts.rules import Caller, Permission, may
 from bbops_server.githttp.asked import Refusal

@@ -9,7 +9,7 @@ import socket
 from pathlib import Path
 from typing import Any, Final, Self
 
-from bbops.errors import ServerError
+from bbops.base.errors import ServerError
 from bbops_server.handover.peer import end_process
 from bbops_server.handover.place import connect
 from bbops_server.handover.words import PROTOCOL, Handed, hear, hear_descriptors, say

@@ -1,1 +1,1 @@
-"""The real doors of `bbops.host`, one file each."""
+"""The real doors of `bbops.base.host`, one file each."""

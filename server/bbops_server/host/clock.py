@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 
 class SystemClock:
-    """The door `bbops.host.Clock`."""
+    """The door `bbops.base.host.Clock`."""
 
     __slots__ = ()
 

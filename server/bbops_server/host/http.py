@@ -11,8 +11,8 @@ from urllib.parse import quote, urljoin, urlsplit
 
 import httpcore
 
-from bbops.addresses import split
-from bbops.host import HttpRequest, HttpResponse
+from bbops.base.addresses import split
+from bbops.base.host import HttpRequest, HttpResponse
 from bbops.runtime.failures import HttpFailure
 from bbops_server.host.egress import Egress
 
@@ -70,7 +70,7 @@ class _Guarded(httpcore.AsyncNetworkBackend):
 
 
 class OutsideHttp:
-    """The door `bbops.host.Http`. Each address is checked as it is connected to."""
+    """The door `bbops.base.host.Http`. Each address is checked as it is connected to."""
 
     def __init__(
         self, egress: Egress | None = None, *, max_body_bytes: int = MAX_BODY_BYTES,

@@ -16,7 +16,7 @@ _encode = msgspec.json.Encoder(enc_hook=repr).encode
 
 
 class JsonLog:
-    """The door `bbops.host.Log`. A line that cannot be written never fails a request."""
+    """The door `bbops.base.host.Log`. A line that cannot be written never fails a request."""
 
     def __init__(self, stream: BinaryIO | None = None) -> None:
         self._stream = stream or sys.stderr.buffer

@@ -10,7 +10,7 @@ _SIGNS = string.ascii_lowercase + string.digits
 
 
 class SystemRandom:
-    """The door `bbops.host.Random`."""
+    """The door `bbops.base.host.Random`."""
 
     __slots__ = ()
 

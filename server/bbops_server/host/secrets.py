@@ -20,8 +20,8 @@ import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from bbops.disk import replace_file
-from bbops.errors import BbopsError
+from bbops.base.disk import replace_file
+from bbops.base.errors import BbopsError
 from bbops.runtime.keys import make_key
 
 KEY_VARIABLE = "BBOPS_KEY"

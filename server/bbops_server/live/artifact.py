@@ -6,7 +6,7 @@ import hashlib
 import marshal
 from pathlib import Path
 
-from bbops.errors import ServerError
+from bbops.base.errors import ServerError
 
 
 def read_artifact(path: Path) -> tuple[bytes, str]:

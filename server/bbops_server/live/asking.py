@@ -7,7 +7,7 @@ import socket
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from bbops.errors import ServerError
+from bbops.base.errors import ServerError
 from bbops_server.live.link import Link
 from bbops_server.live.shared import Shared
 from bbops_server.messages import Frame

@@ -15,7 +15,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
-from bbops.errors import BbopsError, ServerError
+from bbops.base.errors import BbopsError, ServerError
 from bbops_server.forks.keeper import Zygotes
 from bbops_server.forks.limits import (
     BACKOFF_SECONDS,

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from bbops.errors import BbopsError, ServerError
+from bbops.base.errors import BbopsError, ServerError
 from bbops_server.forks.keeper import scrubbed_environment
 from bbops_server.forks.limits import DRAFT_BUILD, DRAFT_BUILD_SECONDS
 from bbops_server.host.niceness import stand_back

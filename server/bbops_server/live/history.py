@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import msgspec
 
-from bbops.disk import make_private
+from bbops.base.disk import make_private
 from bbops.runtime.answering import ANSWERED, Answered
 
 RING: Final = 50_000

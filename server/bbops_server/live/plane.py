@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bbops.errors import BbopsError, ServerError
+from bbops.base.errors import BbopsError, ServerError
 from bbops_server.live.asking import (
     LINK_SECONDS,
     WORD_SECONDS,

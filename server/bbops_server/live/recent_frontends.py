@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from bbops.disk import replace_file
+from bbops.base.disk import replace_file
 from bbops_server.live.assets import folder_of
 
 MOST: Final = 10

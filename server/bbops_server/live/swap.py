@@ -12,11 +12,11 @@ from weakref import WeakSet
 
 import msgspec
 
+from bbops.base.errors import ServerError
+from bbops.base.host import Clock, Host, Http, Log, Random
 from bbops.database.open import Opened, open_database
 from bbops.database.place import Place
 from bbops.database.quota import limit_size
-from bbops.errors import ServerError
-from bbops.host import Clock, Host, Http, Log, Random
 from bbops.runtime.answering import Record
 from bbops.runtime.failures import Failure
 from bbops.runtime.flights import Flights

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, ParamSpec, TypeVar
 
-from bbops.diagnostics import suggest
+from bbops.base.diagnostics import suggest
 from bbops.mcp.tool import Call, Refused
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.grants import Granted

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops.git.address import is_branch
 from bbops.git.proposals import Wish
 from bbops.git.revisions import commit_of

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
-from bbops.addresses import split
-from bbops.host import HttpRequest
+from bbops.base.addresses import split
+from bbops.base.host import HttpRequest
 from bbops.runtime.failures import HttpFailure
 from bbops_server.accounts.grant_tables import CLIENT_LENGTH
 from bbops_server.host.egress import Egress

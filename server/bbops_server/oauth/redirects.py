@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
-from bbops.addresses import split
+from bbops.base.addresses import split
 
 MOST_LENGTH: Final = 2_000
 _PLAIN: Final = re.compile(r"[!#-)+-;=?-\[\]_a-z~%]+", re.IGNORECASE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from bbops.errors import ServerError
+from bbops.base.errors import ServerError
 from bbops.git.revisions import commit_of
 from bbops_server.processes import LivingChild
 from bbops_server.reconciler.attempt import Workshop

@@ -7,7 +7,7 @@ import logging
 from dataclasses import dataclass
 from pathlib import Path
 
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops_server.host.secrets import Secrets
 from bbops_server.reconciler.draft_status import State
 from bbops_server.reconciler.loop import Reconciler

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import msgspec
 
-from bbops.addresses import split
-from bbops.disk import replace_file
-from bbops.errors import ServerError
+from bbops.base.addresses import split
+from bbops.base.disk import replace_file
+from bbops.base.errors import ServerError
 from bbops_server.reconciler.attempt import Workshop
 from bbops_server.reconciler.record import read_record
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import msgspec
 
-from bbops.disk import replace_file
+from bbops.base.disk import replace_file
 from bbops_server.approvals import stamp_approvals
 from bbops_server.reconciler.attempt import Attempt, Workshop
 from bbops_server.reconciler.status import Stalled

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from bbops.diagnostics import Diagnostic
-from bbops.errors import BbopsError
+from bbops.base.diagnostics import Diagnostic
+from bbops.base.errors import BbopsError
+from bbops.base.render import as_json
 from bbops.git.address import Address
-from bbops.render import as_json
 from bbops_server.host.secrets import Secrets
 from bbops_server.live.place import EVERYWHERE, Place
 from bbops_server.live.plane import Arrangement, Plane

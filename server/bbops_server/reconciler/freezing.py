@@ -6,8 +6,8 @@ from datetime import datetime
 
 import msgspec
 
-from bbops.disk import replace_file
-from bbops.errors import ServerError
+from bbops.base.disk import replace_file
+from bbops.base.errors import ServerError
 from bbops_server.freezes import Frozen, find_frozen
 from bbops_server.reconciler.attempt import Attempt, Workshop
 from bbops_server.reconciler.record import read_record

@@ -8,7 +8,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
-from bbops.errors import ServerError
+from bbops.base.errors import ServerError
 from bbops_server.reconciler.contracts import live_source
 from bbops_server.reconciler.events import Published
 from bbops_server.reconciler.loop import Reconciler

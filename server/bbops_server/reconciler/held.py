@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import msgspec
 
-from bbops.disk import replace_file
-from bbops.errors import ServerError
+from bbops.base.disk import replace_file
+from bbops.base.errors import ServerError
 from bbops_server.reconciler.attempt import Workshop
 from bbops_server.reconciler.status import Stalled
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
-from bbops.errors import BbopsError, GitError
+from bbops.base.errors import BbopsError, GitError
 from bbops_server.approvals import stamp_approvals
 from bbops_server.freezes import Frozen
 from bbops_server.live.draft_build import DraftTooLong

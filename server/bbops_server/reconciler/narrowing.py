@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops_server.reconciler.attempt import Workshop
 from bbops_server.reconciler.stages import MIGRATE_SECONDS
 from bbops_server.reconciler.status import Stalled, StatusBoard

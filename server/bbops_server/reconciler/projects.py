@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from bbops.errors import BbopsError, ServerError
+from bbops.base.errors import BbopsError, ServerError
 from bbops_server.host.files import note_schema
 from bbops_server.host.secrets import Secrets
 from bbops_server.reconciler.api_keys import ApiKeys

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from bbops.disk import replace_file
+from bbops.base.disk import replace_file
 from bbops_server.reconciler.status import Publication
 
 MOST_KEPT: Final = 10_000

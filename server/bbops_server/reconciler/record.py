@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from bbops.disk import replace_file
-from bbops.errors import ServerError
+from bbops.base.disk import replace_file
+from bbops.base.errors import ServerError
 from bbops.git.revisions import commit_of, read_revision
 from bbops_server.live.recent_frontends import note_live
 from bbops_server.reconciler.attempt import Attempt, Workshop

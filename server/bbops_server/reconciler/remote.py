@@ -9,7 +9,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops.git.address import Address
 from bbops.git.series import TAG, find_refs
 from bbops_server.host.random import SystemRandom

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from bbops.errors import BbopsError, GitError
+from bbops.base.errors import BbopsError, GitError
 from bbops.git.place import Place, find_repository, stamp_branch, stamp_branches, stamp_frontends
 from bbops.git.revisions import Revision
 from bbops.tree import FolderTree

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from bbops.errors import BbopsError, DatabaseError, MigrationRefused, SwitchTooLong
+from bbops.base.errors import BbopsError, DatabaseError, MigrationRefused, SwitchTooLong
 from bbops_server.accounts.features import read_features_off
 from bbops_server.approvals import read_waiting
 from bbops_server.live.assets import folder_of

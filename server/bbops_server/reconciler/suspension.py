@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from bbops.disk import replace_file
-from bbops.errors import ServerError
+from bbops.base.disk import replace_file
+from bbops.base.errors import ServerError
 from bbops_server.reconciler.status import Stalled
 
 _FILE = "suspended.json"

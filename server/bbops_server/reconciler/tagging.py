@@ -6,7 +6,7 @@ import asyncio
 import logging
 from dataclasses import asdict
 
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops.git.revisions import read_revision
 from bbops_server.reconciler.attempt import Attempt, Workshop
 from bbops_server.reconciler.record import read_record, record

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from bbops.errors import ServerError
+from bbops.base.errors import ServerError
 from bbops.git.series import Version, find_version
 from bbops_server.reconciler.freezing import find_freeze
 from bbops_server.reconciler.loop import Reconciler

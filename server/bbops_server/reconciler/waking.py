@@ -6,7 +6,7 @@ import asyncio
 from time import monotonic
 from typing import Final
 
-from bbops.errors import ServerError
+from bbops.base.errors import ServerError
 from bbops_server.reconciler.asked import DraftSource
 from bbops_server.reconciler.draft_status import DraftStatus
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 from bbops_server.reconciler.attempt import Attempt, Workshop
 from bbops_server.reconciler.contracts import live_source
 from bbops_server.reconciler.stages import RESTORING, build

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
-from bbops.model import Model
+from bbops.base.model import Model
 from bbops_server.freezes import Freeze, Once, Weekly
 
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
-from bbops.diagnostics import Diagnostic, has_errors
-from bbops.diagnostics import Place as FilePlace
+from bbops.base.diagnostics import Diagnostic, has_errors
+from bbops.base.diagnostics import Place as FilePlace
 from bbops.yaml.document import Document
 from bbops.yaml.document import load as load_document
 from bbops_server.server_file.model import ServedProject, ServerFile, split_listen

@@ -17,12 +17,12 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from bbops.addresses import split
+from bbops.base.addresses import split
+from bbops.base.errors import DatabaseError, GitError
+from bbops.base.model import Model
 from bbops.database.place import read_url
-from bbops.errors import DatabaseError, GitError
 from bbops.git.address import Address, require_branch
 from bbops.git.series import TAG, find_tag_mistake, names_project
-from bbops.model import Model
 from bbops_server.server_file.freeze import CheckedFreeze
 from bbops_server.server_file.webhook import WrittenWebhook, check_receivers
 from bbops_server.settings import MAX_WORKERS, is_loopback

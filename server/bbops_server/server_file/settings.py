@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bbops.base.diagnostics import Diagnostic
 from bbops.database.place import read_url
-from bbops.diagnostics import Diagnostic
 from bbops.yaml.document import Document
 from bbops_server.freezes import Freeze
 from bbops_server.server_file.freeze import read_freeze

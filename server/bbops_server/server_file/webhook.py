@@ -8,8 +8,8 @@ from urllib.parse import SplitResult
 from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
-from bbops.addresses import split
-from bbops.model import Model
+from bbops.base.addresses import split
+from bbops.base.model import Model
 from bbops_server.settings import ATTEMPTED, Webhook, WebhookEvent, is_loopback
 
 

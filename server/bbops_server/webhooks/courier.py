@@ -10,8 +10,8 @@ from typing import Final
 
 import msgspec
 
-from bbops.errors import BbopsError, ServerError
-from bbops.host import HttpRequest
+from bbops.base.errors import BbopsError, ServerError
+from bbops.base.host import HttpRequest
 from bbops_server.host.egress import Egress
 from bbops_server.host.http import OutsideHttp
 from bbops_server.host.secrets import Secrets

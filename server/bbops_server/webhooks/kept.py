@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from bbops.disk import replace_file
+from bbops.base.disk import replace_file
 
 T = TypeVar("T")
 

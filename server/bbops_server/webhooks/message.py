@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from bbops.errors import ServerError
+from bbops.base.errors import ServerError
 
 SHORTEST_BYTES: Final = 24
 _PREFIX: Final = "whsec_"

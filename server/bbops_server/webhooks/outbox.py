@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from bbops.errors import ServerError
+from bbops.base.errors import ServerError
 from bbops_server.settings import Settings, Webhook
 from bbops_server.webhooks.courier import Courier, now
 from bbops_server.webhooks.deliveries import Delivery, show_receiver

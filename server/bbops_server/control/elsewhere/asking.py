@@ -10,7 +10,7 @@ from urllib.parse import quote_plus, urlencode, urlsplit
 
 import msgspec
 
-from bbops.host import HttpRequest
+from bbops.base.host import HttpRequest
 from bbops.runtime.failures import HttpFailure
 from bbops_server.accounts.errors import AccountError
 from bbops_server.host.egress import Egress

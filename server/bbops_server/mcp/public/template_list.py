@@ -7,7 +7,7 @@ from functools import cache
 
 import msgspec
 
-from bbops.assets import asset_folder
+from bbops.base.assets import asset_folder
 from bbops.mcp.handbook import read_pages
 from bbops.mcp.tool import Call, Gives, Tool
 from bbops.tree import FolderTree

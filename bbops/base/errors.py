@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bbops.diagnostics import Diagnostic
+from bbops.base.diagnostics import Diagnostic
 
 
 class BbopsError(Exception):

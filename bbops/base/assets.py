@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bbops.errors import BbopsError
+from bbops.base.errors import BbopsError
 
-_PACKAGE = Path(__file__).parent
+_PACKAGE = Path(__file__).parent.parent
 
 
 def asset_folder(name: str) -> Path:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, PlainValidator, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from bbops.registry import is_there
+from bbops.base.registry import is_there
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from urllib.parse import quote
 
 from bbops import __version__
-from bbops.diagnostics import Diagnostic, Place
+from bbops.base.diagnostics import Diagnostic, Place
 
 Form = Literal["text", "json", "github", "sarif"]
 FORMS: tuple[Form, ...] = get_args(Form)

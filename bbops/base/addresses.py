@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from urllib.parse import SplitResult, urlsplit
 
-from bbops.errors import ServerError
+from bbops.base.errors import ServerError
 
 
 def split(url: str) -> SplitResult | None:
