@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bbops.base.diagnostics import Diagnostic, Place
-from bbops.yaml.document import Document, load
-from bbops.yaml.edit import Edit, Path, splice
-from bbops.yaml.spots import Spot, spot_at
+from bbops.source.yaml.document import Document, load
+from bbops.source.yaml.edit import Edit, Path, splice
+from bbops.source.yaml.spots import Spot, spot_at
 
 _NEAREST: Final = re.compile(r"did you mean '([^']+)'\?")
 _WORDS: Final[Mapping[str, re.Pattern[str]]] = {

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ValidationError
 from bbops.base.diagnostics import Diagnostic, Place, suggest
 from bbops.project import place
 from bbops.shape import USUAL_TYPES
+from bbops.source.yaml.document import Document
 from bbops.steps._base import find_step_kind
-from bbops.yaml.document import Document
 
 KeyPath = tuple[str | int, ...]
 

@@ -21,9 +21,9 @@ from bbops.explain import explain
 from bbops.mend import mended
 from bbops.project import Project, Resource
 from bbops.resources.addon import addon_model
-from bbops.tree import BlobId, Entry, FilePath, Tree
-from bbops.yaml.document import Document, Map, Problem
-from bbops.yaml.document import load as load_document
+from bbops.source.tree import BlobId, Entry, FilePath, Tree
+from bbops.source.yaml.document import Document, Map, Problem
+from bbops.source.yaml.document import load as load_document
 
 MAX_FILE_BYTES = 1 << 20
 MAX_FILES = 20_000

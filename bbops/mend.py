@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from bbops.base.model import Model
 from bbops.explain import KeyPath, meant_key, nearest, options_in, path_in
-from bbops.yaml.document import Map, Seq
-from bbops.yaml.scalars import resolve
+from bbops.source.yaml.document import Map, Seq
+from bbops.source.yaml.scalars import resolve
 
 _ROUNDS = 4
 """A mended key may show mistakes inside of it that were not looked for before."""

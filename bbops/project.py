@@ -20,11 +20,11 @@ from bbops.resources.table import Table
 from bbops.resources.task import Task
 from bbops.resources.test import Test
 from bbops.resources.trigger import Trigger
+from bbops.source.tree import BlobId, FilePath
+from bbops.source.yaml.document import Document, Map, Mark
 from bbops.sql.types import Children, Relation
 from bbops.sql.types import Column as SqlColumn
 from bbops.sql.types import Table as SqlTable
-from bbops.tree import BlobId, FilePath
-from bbops.yaml.document import Document, Map, Mark
 
 M = TypeVar("M", bound=Model)
 Authentication = Literal["None", "JWT", "API Key"]

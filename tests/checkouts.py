@@ -11,10 +11,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from bbops.git.store import Store
 from bbops.mcp.local import Checkout
 from bbops.mcp.tool import Refused, call, find_tool, find_tools
 from bbops.mcp.workshop.bench import Bench
+from bbops.source.git.store import Store
 from tests.served import git
 from tests.small_project import write_project
 

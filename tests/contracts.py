@@ -8,7 +8,7 @@ from pathlib import Path
 from bbops.check import validate
 from bbops.contract.contract import Contract, Operation
 from bbops.contract.describe import describe, read_pages
-from bbops.tree import FolderTree, MemoryTree, Tree
+from bbops.source.tree import FolderTree, MemoryTree, Tree
 from tests.conftest import ROOT, TEMPLATE, sample
 
 PROJECTS: tuple[Path, ...] = (

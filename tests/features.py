@@ -39,10 +39,10 @@ from bbops.lsp.words import about_key
 from bbops.project import Project
 from bbops.resources.addon import Addon, addon_model
 from bbops.runtime.vendors import link_addons
+from bbops.source.tree import FolderTree, MemoryTree, Tree
 from bbops.sql.sqlite import SQLITE
 from bbops.steps._base import Example, Step, find_step_kind, step_kinds
 from bbops.testing.running import Runner, choose
-from bbops.tree import FolderTree, MemoryTree, Tree
 from bbops_server.build.worker import Builder
 from bbops_server.live import swap
 from tests.conftest import BOARD, ROOT, TEMPLATE, sample, with_function

@@ -15,7 +15,7 @@ from bbops.check import Cache, validate
 from bbops.plan.document import Document, describe
 from bbops.plan.plan import plan
 from bbops.project import Project
-from bbops.tree import FolderTree, MemoryTree
+from bbops.source.tree import FolderTree, MemoryTree
 from tests.conftest import ROOT, Files
 
 FOLDER = ROOT / "tests/plans"

@@ -20,12 +20,12 @@ from bbops.answers import Status
 from bbops.compile.release import build
 from bbops.database import rollout
 from bbops.database.rollout_plan import Plan
-from bbops.git.place import find_repository
-from bbops.git.series import Version
-from bbops.git.store import Store
-from bbops.git.tree import GitTree
-from bbops.git.versions import read_versions
 from bbops.remote import Remote
+from bbops.source.git.place import find_repository
+from bbops.source.git.series import Version
+from bbops.source.git.store import Store
+from bbops.source.git.tree import GitTree
+from bbops.source.git.versions import read_versions
 from bbops_server.approvals import read_waiting
 from tests.pushing import BAD
 from tests.reading import Reader

@@ -16,7 +16,7 @@ from typing import Any, Self
 import httpx
 
 from bbops.cli.init import template_files
-from bbops.git import store
+from bbops.source.git import store
 
 LIST = "functions/notes/list.yaml"
 PAGE = "page: ${ query.page }"

@@ -18,9 +18,9 @@ from bbops.expressions.types import ANY, INTEGER, TEXT, list_of, map_of
 from bbops.runtime.addons import AddonFailure, make_reader
 from bbops.runtime.release import link
 from bbops.runtime.vendors import link_addons
+from bbops.source.tree import MemoryTree
 from bbops.testing.client import Client
 from bbops.testing.host import fake_host
-from bbops.tree import MemoryTree
 from tests.conftest import FRAGMENTS, Files, run, with_function
 from tests.unsupported import CODE, files_with_unsupported, told_of
 

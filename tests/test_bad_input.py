@@ -17,8 +17,8 @@ from bbops.base.diagnostics import LONGEST
 from bbops.check import Cache, validate
 from bbops.compile.release import build
 from bbops.runtime.release import link
+from bbops.source.tree import MemoryTree
 from bbops.testing.host import fake_host
-from bbops.tree import MemoryTree
 from tests.conftest import ENV, ROOT, sample, with_function
 
 MOST_SECONDS = 5.0

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bbops.check import validate
-from bbops.tree import MemoryTree
+from bbops.source.tree import MemoryTree
 from tests.conftest import with_function
 from tests.postgres import DATABASES, place_of
 from tests.workbench import Bench

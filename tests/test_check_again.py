@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bbops.compile.release import Built, Cache, build
-from bbops.tree import FolderTree, MemoryTree
+from bbops.source.tree import FolderTree, MemoryTree
 from tests.conftest import ROOT, TEMPLATE, Files
 
 PROJECTS = [TEMPLATE, ROOT / "tests/samples/blog", ROOT / "tests/samples/saas"]

@@ -19,9 +19,9 @@ from bbops.authoring.setting import as_yaml
 from bbops.check import validate
 from bbops.check._language import find_unsupported_parts
 from bbops.cli._group import Commands
-from bbops.tree import FolderTree
-from bbops.yaml.document import load
-from bbops.yaml.edit import CannotEdit, remove_key, set_value, splice
+from bbops.source.tree import FolderTree
+from bbops.source.yaml.document import load
+from bbops.source.yaml.edit import CannotEdit, remove_key, set_value, splice
 from tests.conftest import FRAGMENTS, ROOT, TEMPLATE
 from tests.unsupported import others, told_of
 

@@ -20,8 +20,8 @@ from bbops.authoring.describing import MAX_LENGTH, MAX_QUESTION, Draft, describe
 from bbops.authoring.naming import Name
 from bbops.check import validate
 from bbops.cli._group import Commands
-from bbops.tree import FolderTree
-from bbops.yaml.document import load
+from bbops.source.tree import FolderTree
+from bbops.source.yaml.document import load
 from tests.conftest import TEMPLATE
 
 KEY = "sk-of-the-test"

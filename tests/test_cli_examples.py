@@ -16,7 +16,7 @@ from bbops.cli._comparing import CHANGES, Comparing
 from bbops.cli._examples import examples_of
 from bbops.cli._group import Commands
 from bbops.cli.init import template_files
-from bbops.git import store
+from bbops.source.git import store
 from tests.served import git
 
 ELSEWHERE = {"server", "state", "no_browser", "writes", "stdio"}

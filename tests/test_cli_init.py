@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bbops.cli._group import Commands
 from bbops.cli.init import rename, slug
-from bbops.yaml.document import load
+from bbops.source.yaml.document import load
 from tests.test_cli import ROOT, bbops, environment
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bbops.git.place import Place, find_repository
-from bbops.git.proposals import Wish
+from bbops.source.git.place import Place, find_repository
+from bbops.source.git.proposals import Wish
 from bbops_server.accounts import arrivals
 from bbops_server.accounts.arrivals import Arrivals
 from bbops_server.accounts.book import Book

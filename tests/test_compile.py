@@ -14,7 +14,7 @@ import pytest
 from bbops.compile.release import Cache, build
 from bbops.runtime.failures import FlowError
 from bbops.runtime.release import link
-from bbops.tree import FolderTree, MemoryTree
+from bbops.source.tree import FolderTree, MemoryTree
 from tests.asking import Ask, talk
 from tests.conftest import FRAGMENTS, TEMPLATE, Files, Serving, with_function
 from tests.workbench import Bench

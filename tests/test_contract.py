@@ -12,7 +12,7 @@ from bbops.contract.schema import field_schema, shape_schema, type_schema
 from bbops.expressions.types import ANY, INTEGER, TEXT, Type, list_of, map_of
 from bbops.load import load
 from bbops.shape import Field
-from bbops.tree import FolderTree, MemoryTree
+from bbops.source.tree import FolderTree, MemoryTree
 from tests.conftest import ROOT, TEMPLATE, with_function
 
 FIELDS: dict[str, tuple[Any, Any]] = {

@@ -17,7 +17,7 @@ from bbops.contract.examples import sample_of
 from bbops.contract.export import FORMATS, schema_file
 from bbops.contract.openapi import openapi
 from bbops.runtime.failures import NOTHING
-from bbops.tree import FolderTree
+from bbops.source.tree import FolderTree
 from tests.conftest import ROOT, sample
 from tests.contracts import PROJECTS, contract_of
 from tests.planning import FOLDER as PLANS

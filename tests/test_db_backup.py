@@ -23,7 +23,7 @@ import pytest
 from bbops.base.errors import DatabaseDamaged, DatabaseError
 from bbops.database.backup import back_up
 from bbops.database.gate import Gate
-from bbops.git import store
+from bbops.source.git import store
 from tests.database_commands import Commands, titles
 from tests.served import Served, wait_for
 from tests.small_project import FILES

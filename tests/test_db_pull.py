@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from bbops.check import validate
 from bbops.database import migrate
 from bbops.database.place import PostgresPlace
-from bbops.tree import FolderTree
+from bbops.source.tree import FolderTree
 from bbops_server.commands.db import command
 
 SQLITE = """

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bbops.git import store
+from bbops.source.git import store
 from tests.database_commands import Commands
 from tests.served import Served
 from tests.small_project import FILES

@@ -12,7 +12,7 @@ from bbops.authoring.codes import read_codes
 from bbops.base.diagnostics import Diagnostic
 from bbops.load import MAX_FILE_BYTES, MAX_FILES, MAX_PROJECT_BYTES, load
 from bbops.runtime.filters import FILTERS
-from bbops.tree import Entry, MemoryTree
+from bbops.source.tree import Entry, MemoryTree
 from tests.conftest import ROOT
 
 LISTED = set(read_codes())

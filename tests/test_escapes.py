@@ -13,8 +13,8 @@ import pytest
 from bbops.check import validate
 from bbops.compile.release import build
 from bbops.runtime.release import link, resolve
+from bbops.source.tree import FolderTree, MemoryTree
 from bbops.testing.host import fake_host
-from bbops.tree import FolderTree, MemoryTree
 from tests.asking import SENT, Ask, returning
 from tests.conftest import ENV, TEMPLATE, with_function
 

@@ -11,7 +11,7 @@ from bbops.authoring.codes import Code, read_codes
 from bbops.base.diagnostics import Diagnostic
 from bbops.check import validate
 from bbops.cli._group import Commands
-from bbops.tree import MemoryTree
+from bbops.source.tree import MemoryTree
 from bbops_server.server_file.load import load as load_server
 from tests.conftest import FRAGMENTS, ROOT
 from tests.docs.codes import FOLDER, SECTIONS, Shown, index, read_examples

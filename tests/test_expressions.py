@@ -13,7 +13,7 @@ from bbops.base.errors import ProjectError
 from bbops.check import validate
 from bbops.expressions.syntax import Node, SyntaxProblem, parse
 from bbops.expressions.values import Broken, read_bare, read_value
-from bbops.tree import MemoryTree
+from bbops.source.tree import MemoryTree
 from tests.conftest import with_function
 from tests.oracle import GIVEN, Part, conditions, numbers, texts
 from tests.workbench import Bench

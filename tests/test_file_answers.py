@@ -13,8 +13,8 @@ import pytest
 
 from bbops.check import validate
 from bbops.runtime.file_answers import MOST_TAGGED_BYTES
+from bbops.source.tree import MemoryTree
 from bbops.testing.client import Client, Reply
-from bbops.tree import MemoryTree
 from bbops_server.host.run_folders import RunFolder, RunFolders
 from tests.conftest import Serving, run, with_function
 from tests.contracts import contract_of

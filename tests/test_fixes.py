@@ -18,9 +18,9 @@ from bbops.mcp.words import Change
 from bbops.mcp.workshop.changing import change_files
 from bbops.mcp.workshop.fixing import Fixes
 from bbops.mcp.workshop.inside import delete_in, put_in, rename_in
-from bbops.tree import MemoryTree
-from bbops.yaml.document import load
-from bbops.yaml.edit import splice
+from bbops.source.tree import MemoryTree
+from bbops.source.yaml.document import load
+from bbops.source.yaml.edit import splice
 from tests.checkouts import Agent, agent, small_repository
 from tests.conftest import FRAGMENTS, with_function
 from tests.docs.codes import Shown, read_examples

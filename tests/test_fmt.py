@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from bbops.authoring.formatting import format_file
 from bbops.cli._group import Commands
-from bbops.yaml.document import load
-from bbops.yaml.format import format_document, read_source
-from bbops.yaml.quotes import may_be_plain, quoted
+from bbops.source.yaml.document import load
+from bbops.source.yaml.format import format_document, read_source
+from bbops.source.yaml.quotes import may_be_plain, quoted
 from tests.conftest import ROOT, TEMPLATE
 
 SAMPLES = [TEMPLATE, *sorted((ROOT / "tests/samples").glob("*"))]

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from bbops.check._frontend import MOST_FILES
-from bbops.git.address import Address
-from bbops.git.frontend_tags import LARGEST_BYTES, Taken
-from bbops.git.mirror import Mirror
-from bbops.git.series import TAG, find_refs
+from bbops.source.git.address import Address
+from bbops.source.git.frontend_tags import LARGEST_BYTES, Taken
+from bbops.source.git.mirror import Mirror
+from bbops.source.git.series import TAG, find_refs
 from tests.served import Served, git, wait_for
 from tests.small_project import FILES, write_project
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from bbops.compile.release import build
-from bbops.git import store
-from bbops.tree import MemoryTree
+from bbops.source.git import store
+from bbops.source.tree import MemoryTree
 from bbops_server.build.trial import Trial
 from tests.served import Served, git, wait_for
 from tests.small_project import FILES, hello

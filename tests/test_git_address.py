@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bbops.base.errors import GitError
-from bbops.git.address import Address, require_branch
+from bbops.source.git.address import Address, require_branch
 
 
 @pytest.mark.parametrize(

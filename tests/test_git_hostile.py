@@ -12,18 +12,18 @@ from pathlib import Path
 import pytest
 
 from bbops.base.errors import GitError
-from bbops.git import command as command_module
-from bbops.git.address import Address
-from bbops.git.command import run
-from bbops.git.comparing import read_patch
-from bbops.git.environment import Limits
-from bbops.git.mirror import Mirror
-from bbops.git.place import find_repository
-from bbops.git.reach import find_changed
-from bbops.git.store import Store
-from bbops.git.tree import GitTree
 from bbops.load import load
-from bbops.tree import BlobId
+from bbops.source.git import command as command_module
+from bbops.source.git.address import Address
+from bbops.source.git.command import run
+from bbops.source.git.comparing import read_patch
+from bbops.source.git.environment import Limits
+from bbops.source.git.mirror import Mirror
+from bbops.source.git.place import find_repository
+from bbops.source.git.reach import find_changed
+from bbops.source.git.store import Store
+from bbops.source.git.tree import GitTree
+from bbops.source.tree import BlobId
 from tests.test_git_store import Git, clean_environment, git, head, repository
 
 __all__ = ["clean_environment", "git", "repository"]
@@ -225,13 +225,13 @@ def test_a_pack_that_fills_the_disk_is_cut_off(
     (repository / "huge").write_bytes(os.urandom(3 << 20))
     git(repository, "add", "-A")
     git(repository, "commit", "-q", "-m", "Add")
-    monkeypatch.setattr("bbops.git.mirror.MAX_FILE_BYTES", 1 << 20)
+    monkeypatch.setattr("bbops.source.git.mirror.MAX_FILE_BYTES", 1 << 20)
     mirror = Mirror(tmp_path / "mirror", Address.parse(f"file://{repository}"))  # type: ignore[arg-type]
     with pytest.raises(GitError, match="git fetch failed"):
         mirror.update("main")
     left = sum(path.stat().st_size for path in (tmp_path / "mirror").rglob("*") if path.is_file())
     assert left < 2 << 20
-    monkeypatch.setattr("bbops.git.mirror.MAX_FILE_BYTES", 1 << 30)
+    monkeypatch.setattr("bbops.source.git.mirror.MAX_FILE_BYTES", 1 << 30)
     assert mirror.update("main").commit == git(repository, "rev-parse", "HEAD")
 
 
@@ -318,7 +318,7 @@ def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Mirr
 def test_a_host_that_hangs_is_ended_with_all_it_started(
     ssh: Callable[[str], Mirror], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bbops.git.mirror.ASK_SECONDS", 0.5)
+    monkeypatch.setattr("bbops.source.git.mirror.ASK_SECONDS", 0.5)
     mirror = ssh(f"sleep 60 & echo $! > {tmp_path}/pid; wait")
     with pytest.raises(GitError, match="git ls-remote did not end within"):
         mirror.update("main")
@@ -342,7 +342,7 @@ def is_running(process: int) -> bool:
 def test_a_host_that_never_stops_talking_is_ended(
     ssh: Callable[[str], Mirror], monkeypatch: pytest.MonkeyPatch, stream: int
 ) -> None:
-    monkeypatch.setattr("bbops.git.mirror.ASK_SECONDS", 1.0)
+    monkeypatch.setattr("bbops.source.git.mirror.ASK_SECONDS", 1.0)
     with pytest.raises(GitError):
         ssh(f"exec yes 0032want >&{stream}").update("main")
 

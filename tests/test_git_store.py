@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from bbops.base.errors import GitError
-from bbops.git import command as command_module
-from bbops.git import store as store_module
-from bbops.git.store import Store, commit, init
-from bbops.git.tree import GitTree
-from bbops.tree import BlobId, FolderTree, blob_id
+from bbops.source.git import command as command_module
+from bbops.source.git import store as store_module
+from bbops.source.git.store import Store, commit, init
+from bbops.source.git.tree import GitTree
+from bbops.source.tree import BlobId, FolderTree, blob_id
 
 Git = Callable[..., str]
 

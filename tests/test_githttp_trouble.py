@@ -18,7 +18,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bbops.git.environment import bounded
+from bbops.source.git.environment import bounded
 from bbops_server.accounts.rules import Role
 from bbops_server.githttp.backend import PUSH_LIMITS
 from bbops_server.reconciler.suspension import Suspension, resume, suspend

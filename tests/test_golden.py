@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bbops.check import validate
-from bbops.tree import FolderTree
+from bbops.source.tree import FolderTree
 from tests.conftest import ROOT
 
 CASES = sorted(path.parent for path in (ROOT / "tests/golden/check").glob("*/project"))

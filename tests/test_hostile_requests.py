@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from bbops.runtime.uploads import clean_name
+from bbops.source.tree import MemoryTree
 from bbops.testing.client import Client, serve
-from bbops.tree import MemoryTree
 from bbops_server.host.run_folders import RunFolders
 from tests.conftest import ENV, Serving, run, sample
 from tests.hostile import FAMILIES, MANY, hostile_texts

@@ -21,7 +21,7 @@ import pytest
 
 from bbops.compile.release import build
 from bbops.database import migrate
-from bbops.tree import FolderTree
+from bbops.source.tree import FolderTree
 from tests.served import ADA, Served, make_project
 
 KILLS = int(os.environ.get("BBOPS_KILLS", "30"))

@@ -17,8 +17,8 @@ from bbops.compile.release import Cache, build
 from bbops.database.migrate import apply
 from bbops.resources._schedule import check_cron
 from bbops.runtime.release import link
+from bbops.source.tree import FolderTree, MemoryTree
 from bbops.testing.host import fake_host
-from bbops.tree import FolderTree, MemoryTree
 from tests.conftest import FRAGMENTS, NOTES, ROOT, Files, Serving, run, sample
 from tests.unsupported import CODE
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from bbops.runtime.lasting import Lasting
+from bbops.source.tree import MemoryTree
 from bbops.testing.client import Client, serve
-from bbops.tree import MemoryTree
 from tests.conftest import ENV, Serving, run, sample
 
 HELLO = "steps:\n  - return: { value: hello }\n"

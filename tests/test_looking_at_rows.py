@@ -14,7 +14,7 @@ from bbops.base.errors import DatabaseError
 from bbops.check import validate
 from bbops.database import rollout
 from bbops.resources.table import Table
-from bbops.tree import MemoryTree
+from bbops.source.tree import MemoryTree
 
 TEXTS = """
 columns:

@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from bbops.git.proposals import PREVIEW
-from bbops.git.writing import NOTHING, make_commit, put_files, write_blobs
 from bbops.mcp.refs import FOLDERS, parse_ref, ref_of
 from bbops.mcp.tool import Refused
 from bbops.mcp.workshop.bench import Bench
+from bbops.source.git.proposals import PREVIEW
+from bbops.source.git.writing import NOTHING, make_commit, put_files, write_blobs
 from tests.checkouts import TOOLS, Agent, agent, make_repository, small_repository
 from tests.served import git
 from tests.small_project import FILES

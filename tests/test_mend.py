@@ -6,7 +6,7 @@ import pytest
 
 from bbops.check import validate
 from bbops.load import load
-from bbops.tree import MemoryTree
+from bbops.source.tree import MemoryTree
 from tests.conftest import NOTES, with_function
 
 READ = """

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bbops.check import validate
-from bbops.tree import MemoryTree
+from bbops.source.tree import MemoryTree
 from tests.mistakes.__main__ import every_verdict
 from tests.mistakes.judging import Judge, Verdict, rate
 from tests.mistakes.known import KNOWN

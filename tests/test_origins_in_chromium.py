@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bbops.git import store
+from bbops.source.git import store
 from tests.served import Served
 from tests.session_project import project
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from bbops.check import validate
 from bbops.cli._group import Commands
 from bbops.plan.asking import make_tree, read_question
-from bbops.tree import MemoryTree
+from bbops.source.tree import MemoryTree
 from tests.served import Served, make_project
 
 NOTES = "tables/notes.yaml"

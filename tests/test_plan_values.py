@@ -27,7 +27,7 @@ from bbops.plan.plan import Plan, digest, plan
 from bbops.plan.render.markdown import MOST, escape, render_markdown
 from bbops.plan.render.text import WIDTH, render_text
 from bbops.project import Project
-from bbops.tree import Entry, FolderTree, MemoryTree
+from bbops.source.tree import Entry, FolderTree, MemoryTree
 from bbops_server.commands.db import command as db
 from tests.conftest import ROOT, Files
 from tests.planning import CASES, FOLDER, files_of, project, read_case, starting_files

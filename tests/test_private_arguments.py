@@ -6,7 +6,7 @@ import pytest
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.check import validate
-from bbops.tree import MemoryTree
+from bbops.source.tree import MemoryTree
 from tests.conftest import PROJECT, Files, with_function
 from tests.test_bad_input import in_time
 

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from bbops.database.place import PostgresPlace
-from bbops.git.proposals import Wish
+from bbops.source.git.proposals import Wish
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.people import NewPerson

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbops.database.place import PostgresPlace
-from bbops.git.proposals import VERDICTS, Proposal, Review, Wish
+from bbops.source.git.proposals import VERDICTS, Proposal, Review, Wish
 from bbops_server.accounts import proposals
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import AccountError

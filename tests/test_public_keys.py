@@ -18,9 +18,9 @@ from cryptography.hazmat.primitives import serialization
 from bbops.compile.release import build, declared_env
 from bbops.runtime.failures import FlowError
 from bbops.runtime.keys import MAKING, make_key, name_key, read_key
+from bbops.source.tree import MemoryTree
 from bbops.testing.client import Reply, serve
 from bbops.testing.running import Runner
-from bbops.tree import MemoryTree
 from bbops_server.build.smoke import try_release
 from bbops_server.host.secrets import Secrets
 from bbops_server.live.place import Place

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bbops.check import validate
-from bbops.tree import MemoryTree
+from bbops.source.tree import MemoryTree
 from tests.conftest import ROOT
 from tests.shell import console, try_console
 

@@ -10,8 +10,8 @@ import pytest
 from bbops.check import validate
 from bbops.compile.release import Cache, build
 from bbops.runtime.release import link
+from bbops.source.tree import MemoryTree
 from bbops.testing.host import fake_host
-from bbops.tree import MemoryTree
 from tests.conftest import ENV, with_function
 from tests.related import FILES, Row, bench, find, tables
 from tests.workbench import Bench

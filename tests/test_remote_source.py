@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbops.base.errors import GitError
-from bbops.git.address import Address
+from bbops.source.git.address import Address
 from bbops_server.reconciler.remote import LONGEST_PAUSE_SECONDS, RemoteSource, pause_seconds
 from bbops_server.reconciler.status import Stalled
 

@@ -12,7 +12,7 @@ from bbops.cli._group import Commands
 from bbops.database.migrate import apply
 from bbops.mcp.words import Change
 from bbops.mcp.workshop.changing import change_files
-from bbops.tree import FolderTree, MemoryTree
+from bbops.source.tree import FolderTree, MemoryTree
 from tests.checkouts import Agent, make_repository
 from tests.conftest import PROJECT
 from tests.planning import project

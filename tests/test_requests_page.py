@@ -8,7 +8,7 @@ from bbops.check import validate
 from bbops.runtime.forms import MAX_FIELDS
 from bbops.runtime.sparing import SMALL_BYTES
 from bbops.runtime.uploads import MANY, MAX_FILES
-from bbops.tree import MemoryTree
+from bbops.source.tree import MemoryTree
 from tests.conftest import ROOT, sample
 
 PAGE = (ROOT / "docs/requests.md").read_text()

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from bbops.cli._group import Commands
 from bbops.compile.release import validate
-from bbops.tree import FolderTree
+from bbops.source.tree import FolderTree
 from tests.conftest import ROOT, TEMPLATE
 
 SAMPLES = sorted(path.parent for path in (ROOT / "tests/samples").glob("*/project.yaml"))

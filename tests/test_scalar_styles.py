@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.check import validate
-from bbops.tree import MemoryTree
+from bbops.source.tree import MemoryTree
 from tests.conftest import with_function
 
 FUNCTION = """

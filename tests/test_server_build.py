@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bbops.base.errors import BbopsError, DatabaseError, GitError, MigrationRefused, ServerError
-from bbops.git.store import commit, init
+from bbops.source.git.store import commit, init
 from bbops_server.processes import Child
 from tests.small_project import FILES, hello, write_project
 

@@ -17,7 +17,7 @@ import pytest
 from bbops.base.errors import ServerError
 from bbops.compile.release import build
 from bbops.database import migrate
-from bbops.tree import MemoryTree
+from bbops.source.tree import MemoryTree
 from bbops_server.host.clock import SystemClock
 from bbops_server.host.log import JsonLog
 from bbops_server.host.random import SystemRandom
@@ -288,7 +288,7 @@ def test_a_data_process_loads_no_builder_and_no_git() -> None:
     )
     loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
     unwanted = {
-        "bbops.yaml", "bbops.resources", "bbops.project", "bbops.git", "bbops.compile",
+        "bbops.source.yaml", "bbops.resources", "bbops.project", "bbops.source.git", "bbops.compile",
         "bbops.expressions", "bbops.steps", "git", "sqlalchemy", "alembic", "httpx", "ruamel",
         "cryptography.hazmat.primitives.ciphers.aead", "bbops_server.host.secrets",
         "bbops_server.reconciler", "bbops_server.control", "mcp", "authlib", "pydantic", "attr",

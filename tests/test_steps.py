@@ -10,9 +10,9 @@ import pytest
 
 import bbops.steps
 from bbops.base.errors import ProjectError
+from bbops.source.tree import MemoryTree
 from bbops.steps import _base
 from bbops.steps._base import Example, step_kinds
-from bbops.tree import MemoryTree
 from tests.conftest import BOARD, with_function
 from tests.docs.examples import function_of
 

@@ -19,8 +19,8 @@ from bbops.check._language import find_unsupported_parts
 from bbops.cli._group import Commands
 from bbops.compile.release import build
 from bbops.load import kinds
+from bbops.source.tree import MemoryTree
 from bbops.steps._base import step_kinds
-from bbops.tree import MemoryTree
 from tests.cases import write
 from tests.conftest import Files, sample
 from tests.docs.examples import upcoming_files

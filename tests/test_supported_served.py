@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bbops.tree import MemoryTree
+from bbops.source.tree import MemoryTree
 from bbops_server.build.handed import Handed
 from tests.conftest import sample
 from tests.proposing import Asking, propose, wait_for_tests, world

@@ -18,7 +18,7 @@ from bbops.database import drift, migrate
 from bbops.database.opened import read_tables
 from bbops.database.place import Place, PostgresPlace
 from bbops.database.shape import Rule
-from bbops.tree import MemoryTree
+from bbops.source.tree import MemoryTree
 from tests.conftest import sample, with_function
 from tests.migrating import ID, declare, query
 from tests.postgres import DATABASES, place_of

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from bbops.compile.release import build
+from bbops.source.tree import FolderTree
 from bbops.testing.client import Client, serve
-from bbops.tree import FolderTree
 from tests.conftest import ENV, TEMPLATE, run
 
 ADA = {"email": "Ada@Example.com", "password": "correct horse", "name": " Ada "}

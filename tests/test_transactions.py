@@ -13,7 +13,7 @@ from bbops.base.errors import ProjectError
 from bbops.compile.release import build
 from bbops.database.sqlite import Sqlite
 from bbops.runtime.failures import FlowError
-from bbops.tree import MemoryTree
+from bbops.source.tree import MemoryTree
 from tests.conftest import NOTES, with_function
 from tests.postgres import DATABASES, ON_SQLITE, place_of
 from tests.workbench import Bench

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bbops.base.errors import BbopsError
-from bbops.tree import BlobId, Entry, FolderTree, MemoryTree, blob_id, is_safe
+from bbops.source.tree import BlobId, Entry, FolderTree, MemoryTree, blob_id, is_safe
 
 
 def fill(root: Path, files: dict[str, bytes]) -> Path:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bbops.tree import MemoryTree
+from bbops.source.tree import MemoryTree
 from bbops_server.build.gate import Gate, Run
 from bbops_server.build.handed import Handed
 from tests.draft_processes import TESTS, command, environment, forked, niceness, parent, started

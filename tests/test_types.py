@@ -12,8 +12,8 @@ import pytest
 import bbops.steps
 from bbops.check import validate
 from bbops.compile.release import Cache, build
+from bbops.source.tree import MemoryTree
 from bbops.steps import _base
-from bbops.tree import MemoryTree
 from tests.conftest import Files, with_function
 
 

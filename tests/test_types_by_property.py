@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from bbops.check import validate
-from bbops.tree import MemoryTree
+from bbops.source.tree import MemoryTree
 from tests.conftest import with_function
 from tests.workbench import Bench
 

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from bbops.check import validate
-from bbops.tree import MemoryTree
+from bbops.source.tree import MemoryTree
 from tests.conftest import with_function
 from tests.postgres import SLOW_DATABASES, place_of
 from tests.workbench import Bench

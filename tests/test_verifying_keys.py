@@ -21,8 +21,8 @@ from bbops.base.host import HttpRequest, HttpResponse
 from bbops.check import validate
 from bbops.runtime.failures import FlowError, HttpFailure
 from bbops.runtime.key_sets import MAX_BYTES, MAX_KEYS
+from bbops.source.tree import MemoryTree
 from bbops.testing.client import Client, serve
-from bbops.tree import MemoryTree
 from tests.asking import NOW, routes, token
 from tests.conftest import ENV, Files, run
 from tests.signing_keys import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bbops.check import validate
-from bbops.tree import MemoryTree
+from bbops.source.tree import MemoryTree
 from tests.conftest import PROJECT, Files, with_function
 
 ID = "id: { type: integer, primaryKey: true, auto: increment }"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bbops.compile.release import build
-from bbops.tree import MemoryTree
+from bbops.source.tree import MemoryTree
 from tests.conftest import with_function
 from tests.items import FAR, FILES, steps, stored
 from tests.postgres import DATABASES, place_of

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bbops.yaml.document import MAX_BYTES, Document, Map, Seq, Text, load, load_with
-from bbops.yaml.events import Parse, parse_with_c, parse_with_ruamel
+from bbops.source.yaml.document import MAX_BYTES, Document, Map, Seq, Text, load, load_with
+from bbops.source.yaml.events import Parse, parse_with_c, parse_with_ruamel
 
 PARSERS = [parse_with_c, parse_with_ruamel]
 

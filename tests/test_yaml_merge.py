@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bbops.base.model import plain
-from bbops.yaml.document import load
-from bbops.yaml.format import read_source
-from bbops.yaml.merge import Unwritable, merge
+from bbops.source.yaml.document import load
+from bbops.source.yaml.format import read_source
+from bbops.source.yaml.merge import Unwritable, merge
 
 ODD = ("a\nb", "a\n  b\n", " a\n", "\n", "no", "${ input.a }", "a: b", "- a", "#", "a #b", "1", "")
 texts = st.text(max_size=30) | st.sampled_from(ODD)

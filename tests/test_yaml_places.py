@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bbops.yaml.document import Text, load
+from bbops.source.yaml.document import Text, load
 
 # `q` is neither an escape nor a hexadecimal digit, so it may be changed anywhere.
 WORD = st.sampled_from(["q", "qq", "éq", "q𝄞q", "${q", "q}", "q'q"])

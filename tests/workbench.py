@@ -16,9 +16,9 @@ from bbops.database.place import Place
 from bbops.resources.project import Engine
 from bbops.runtime.postgres_rows import own_rows
 from bbops.runtime.release import link
+from bbops.source.tree import MemoryTree
 from bbops.testing.client import Client, Reply
 from bbops.testing.host import fake_host
-from bbops.tree import MemoryTree
 from tests.conftest import ENV, Files, with_function
 
 

@@ -13,10 +13,10 @@ from bbops.authoring.references import Reference, find_references
 from bbops.base.diagnostics import Diagnostic
 from bbops.base.errors import BbopsError, ProjectError
 from bbops.check import validate
-from bbops.tree import BlobId, Entry, FilePath, Tree, blob_id
-from bbops.yaml.document import Document
-from bbops.yaml.document import load as load_document
-from bbops.yaml.edit import Edit, splice
+from bbops.source.tree import BlobId, Entry, FilePath, Tree, blob_id
+from bbops.source.yaml.document import Document
+from bbops.source.yaml.document import load as load_document
+from bbops.source.yaml.edit import Edit, splice
 
 
 class ChangedTree:

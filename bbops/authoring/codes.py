@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from bbops.base.assets import asset_folder
-from bbops.tree import FolderTree
+from bbops.source.tree import FolderTree
 
 _SECTION = re.compile(r"# (.+)")
 _CODE = re.compile(r"^## ([a-z-]+)$", re.MULTILINE)

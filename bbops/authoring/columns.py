@@ -12,9 +12,9 @@ from bbops.authoring.naming import Name, parse_name
 from bbops.authoring.setting import set_key, unset_key
 from bbops.base.diagnostics import suggest
 from bbops.base.errors import BbopsError
-from bbops.yaml.document import Document
-from bbops.yaml.edit import Edit, replace_scalar
-from bbops.yaml.nodes import Map, Mark, Seq
+from bbops.source.yaml.document import Document
+from bbops.source.yaml.edit import Edit, replace_scalar
+from bbops.source.yaml.nodes import Map, Mark, Seq
 
 _NAME = re.compile("[a-z][a-z0-9_]{0,62}").fullmatch
 

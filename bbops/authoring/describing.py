@@ -17,8 +17,8 @@ from bbops.authoring.moving import missing
 from bbops.authoring.naming import Name
 from bbops.base.errors import BbopsError
 from bbops.project import Project
-from bbops.yaml.edit import CannotEdit, set_value
-from bbops.yaml.quotes import may_be_plain, quoted
+from bbops.source.yaml.edit import CannotEdit, set_value
+from bbops.source.yaml.quotes import may_be_plain, quoted
 
 MAX_LENGTH: Final = 200
 """Characters of a description."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bbops.base.errors import BbopsError
-from bbops.tree import FolderTree, Tree, is_safe
+from bbops.source.tree import FolderTree, Tree, is_safe
 
 Changes = Mapping[str, bytes | None]
 """New bytes by path from the project's root; None takes the file away."""

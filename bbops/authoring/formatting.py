@@ -9,7 +9,7 @@ from bbops.authoring.order import order_of
 from bbops.base.diagnostics import Diagnostic, Place
 from bbops.base.errors import BbopsError
 from bbops.load import kinds
-from bbops.yaml.format import AsWritten, ChangedMeaning, Order, format_document, read_source
+from bbops.source.yaml.format import AsWritten, ChangedMeaning, Order, format_document, read_source
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from bbops.authoring.naming import Name
 from bbops.authoring.setting import set_key
 from bbops.base.diagnostics import suggest
 from bbops.base.errors import BbopsError
-from bbops.yaml.nodes import Map
+from bbops.source.yaml.nodes import Map
 
 _SECRET = re.compile(r"\$\{ *env\.([A-Z0-9_]+) *\}")
 _WORDS = re.compile(r"[-_/]")

@@ -11,8 +11,8 @@ from bbops.authoring.references import Reference
 from bbops.authoring.setting import set_key
 from bbops.base.diagnostics import Place, suggest
 from bbops.base.errors import BbopsError
-from bbops.yaml.document import load as load_document
-from bbops.yaml.edit import Edit, replace_scalar, splice
+from bbops.source.yaml.document import load as load_document
+from bbops.source.yaml.edit import Edit, replace_scalar, splice
 
 _VERSION = re.compile(r"-v[0-9]+$")
 

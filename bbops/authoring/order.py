@@ -12,10 +12,10 @@ from bbops.resources.agent import RunsOn
 from bbops.resources.endpoint import Endpoint
 from bbops.resources.function import Function
 from bbops.resources.table import Column
+from bbops.source.yaml.format import AsWritten, Order
 from bbops.steps._base import Step, find_step_kind
 from bbops.steps.find import FindParameters
 from bbops.steps.log import LogParameters
-from bbops.yaml.format import AsWritten, Order
 
 _FIRST: dict[type[BaseModel], tuple[str, ...]] = {
     Column: (

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from bbops.authoring.naming import Name
-from bbops.yaml.document import Document
-from bbops.yaml.nodes import Map, Mark, Seq
+from bbops.source.yaml.document import Document
+from bbops.source.yaml.nodes import Map, Mark, Seq
 
 
 class Reference(NamedTuple):

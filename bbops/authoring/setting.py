@@ -7,9 +7,9 @@ from typing import Any
 from bbops.authoring.changing import Change
 from bbops.authoring.naming import Name
 from bbops.base.errors import BbopsError
-from bbops.yaml.document import load
-from bbops.yaml.edit import CannotEdit, remove_key, set_value
-from bbops.yaml.quotes import may_be_plain, quoted
+from bbops.source.yaml.document import load
+from bbops.source.yaml.edit import CannotEdit, remove_key, set_value
+from bbops.source.yaml.quotes import may_be_plain, quoted
 
 
 def set_key(change: Change, name: Name, key: str, text: str) -> None:

@@ -16,7 +16,7 @@ from bbops.check._supported import check_supported
 from bbops.load import Cache as LoadCache
 from bbops.load import Loaded, load
 from bbops.project import Project
-from bbops.tree import Tree
+from bbops.source.tree import Tree
 
 
 @dataclass(slots=True)

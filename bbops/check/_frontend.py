@@ -7,7 +7,7 @@ from typing import Final
 
 from bbops.base.diagnostics import Diagnostic, Place
 from bbops.project import Project
-from bbops.tree import Entry, Tree
+from bbops.source.tree import Entry, Tree
 
 MOST_FILES: Final = 10_000
 MOST_BYTES: Final = 256 << 20

@@ -14,7 +14,7 @@ from bbops.expressions.scope import Scope
 from bbops.expressions.types import ANY, Type
 from bbops.expressions.values import Bare, Expression, Value
 from bbops.project import Resource
-from bbops.yaml.document import Mark
+from bbops.source.yaml.document import Mark
 
 
 @dataclass(slots=True)

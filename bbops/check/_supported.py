@@ -18,7 +18,7 @@ from bbops.base.model import plain
 from bbops.check._known_folders import is_stray
 from bbops.project import Project, Resource
 from bbops.resources.function import Function
-from bbops.yaml.document import Map, Mark
+from bbops.source.yaml.document import Map, Mark
 
 CODE = "not-supported"
 _WAS_THERE = "it was here before, so it keeps nothing from publishing; nothing runs it"

@@ -20,8 +20,8 @@ from bbops.expressions.scope import Scope, Watch
 from bbops.expressions.types import ANY, NEVER, NULL, SECRET, Type, concealed, join
 from bbops.project import Project, Resource
 from bbops.resources.function import Function
+from bbops.source.yaml.document import Mark
 from bbops.steps._checking import MOST_TRIES, Checking, Hidden, Leak, Signature
-from bbops.yaml.document import Mark
 
 WARNINGS = frozenset({
     "unused-variable", "unreachable", "missing-return", "forgotten-braces", "undeclared-query",

@@ -11,8 +11,8 @@ import click
 from bbops.base.errors import GitError
 
 if TYPE_CHECKING:
-    from bbops.git.series import Version
-    from bbops.git.store import Store
+    from bbops.source.git.series import Version
+    from bbops.source.git.store import Store
 
 project_option = click.option(
     "--project",
@@ -49,9 +49,9 @@ def read_own_versions(here: Here, project: str = "") -> tuple[Version, ...]:
     Raises:
         GitError: several may be meant, or the repository cannot be read.
     """
-    from bbops.git.place import read_head  # noqa: PLC0415 - after --help
-    from bbops.git.series import choose_versions  # noqa: PLC0415
-    from bbops.git.versions import read_versions  # noqa: PLC0415
+    from bbops.source.git.place import read_head  # noqa: PLC0415 - after --help
+    from bbops.source.git.series import choose_versions  # noqa: PLC0415
+    from bbops.source.git.versions import read_versions  # noqa: PLC0415
 
     place = here.store.place
     return choose_versions(
@@ -73,8 +73,8 @@ def find_here(
     Raises:
         GitError: there is none.
     """
-    from bbops.git.base import find_around  # noqa: PLC0415 - after --help
-    from bbops.git.store import Store  # noqa: PLC0415
+    from bbops.source.git.base import find_around  # noqa: PLC0415 - after --help
+    from bbops.source.git.store import Store  # noqa: PLC0415
 
     found = find_around(folder)
     if found is not None:

@@ -19,7 +19,7 @@ import bbops
 from bbops.base.diagnostics import Diagnostic, Place, Severity
 from bbops.base.disk import replace_file
 from bbops.base.render import as_json
-from bbops.tree import Entry
+from bbops.source.tree import Entry
 
 KEPT = 50
 """Results; the oldest make room."""

@@ -16,7 +16,7 @@ from bbops.base.errors import BbopsError, ProjectError
 from bbops.cli._examples import examples
 from bbops.cli._family import Family
 from bbops.cli.validate import require_project
-from bbops.tree import FolderTree
+from bbops.source.tree import FolderTree
 
 if TYPE_CHECKING:
     from bbops.contract.contract import Contract

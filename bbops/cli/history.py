@@ -27,7 +27,7 @@ def command(resource: str, folder: Path, project: str, limit: int, *, as_json: b
 
     Each names the version it went live in first, if it did. It follows a file that was renamed.
     """
-    from bbops.git.past import read_past  # noqa: PLC0415 - after --help
+    from bbops.source.git.past import read_past  # noqa: PLC0415 - after --help
 
     here = find_here(folder)
     versions = read_own_versions(here, project)

@@ -38,7 +38,7 @@ def command(folder: Path, name: str | None, *, as_json: bool) -> None:
     require_empty(folder)
     chosen = slug(folder.resolve().name) if name is None else _checked(name)
     files = template_files(chosen)
-    from bbops.git.store import init  # noqa: PLC0415 - git only where it is needed
+    from bbops.source.git.store import init  # noqa: PLC0415 - git only where it is needed
 
     commit = init(folder, files, message=MESSAGE)
     made = {"path": str(folder.resolve()), "name": chosen, "branch": "main", "commit": commit}
@@ -61,7 +61,7 @@ def require_empty(folder: Path) -> None:
 
 def template_files(name: str) -> dict[str, bytes]:
     """Return the files of a new project, with its name in project.yaml."""
-    from bbops.tree import FolderTree  # noqa: PLC0415 - pydantic; the checks above answer faster
+    from bbops.source.tree import FolderTree  # noqa: PLC0415 - pydantic; the checks above answer faster
 
     tree = FolderTree(asset_folder("project-template"))
     # In a checkout someone may have run the template itself.

@@ -25,10 +25,10 @@ from bbops.cli.validate import require_project
 
 if TYPE_CHECKING:
     from bbops.check import Cache
-    from bbops.git.store import Store
     from bbops.plan.document import Document
     from bbops.project import Project
-    from bbops.tree import Tree
+    from bbops.source.git.store import Store
+    from bbops.source.tree import Tree
 
 MAIN = "main"
 _MOST_BYTES = 16 << 20
@@ -164,7 +164,7 @@ def _project(tree: Tree, cache: Cache, base: Tree) -> Project:
 
 # ---- what is compared
 def _trees(folder: Path, revisions: str, against: str, project: str) -> tuple[Tree, Tree]:
-    from bbops.tree import FolderTree  # noqa: PLC0415 - after --help
+    from bbops.source.tree import FolderTree  # noqa: PLC0415 - after --help
 
     base, dots, head = revisions.partition("..")
     if revisions and (not dots or against or not base or not head or head.startswith(".")):
@@ -187,7 +187,7 @@ def _main(store: Store) -> str:
 
 
 def _tree(here: Here, revision: str, project: str) -> Tree:
-    from bbops.git.tree import GitTree  # noqa: PLC0415 - after --help
+    from bbops.source.git.tree import GitTree  # noqa: PLC0415 - after --help
 
     store, version = here.store, _find_version(here, revision, project)
     commit = version or store.resolve(revision) or store.find_commit(revision)

@@ -18,7 +18,7 @@ from bbops.cli._examples import examples
 from bbops.cli._server import of_server, open_remote
 
 if TYPE_CHECKING:
-    from bbops.git.command import Answer
+    from bbops.source.git.command import Answer
 
 PUSH_SECONDS = 300.0
 _NUMBER = re.compile(r"(?:opened|updated) proposal #(\d+)")
@@ -49,7 +49,7 @@ def command(
     It is pushed, checked, previewed and planned; a second time with the same topic updates it. The
     token needs the scope 'git', too: bbops login --scope deploy --scope git.
     """
-    from bbops.git.place import find_repository, read_head  # noqa: PLC0415 - after --help
+    from bbops.source.git.place import find_repository, read_head  # noqa: PLC0415 - after --help
 
     place = find_repository(Path())
     with open_remote(server) as remote:
@@ -83,9 +83,9 @@ def _push(url: str, arguments: Sequence[str], token: str) -> list[str]:
     Raises:
         GitError: it was refused; what was printed is its message.
     """
-    from bbops.git.command import failure, run  # noqa: PLC0415 - after --help
-    from bbops.git.environment import Limits  # noqa: PLC0415
-    from bbops.git.place import find_repository  # noqa: PLC0415
+    from bbops.source.git.command import failure, run  # noqa: PLC0415 - after --help
+    from bbops.source.git.environment import Limits  # noqa: PLC0415
+    from bbops.source.git.place import find_repository  # noqa: PLC0415
 
     header = {"http.extraHeader": f"Authorization: Bearer {token}"} if token else {}
     answer = run(

@@ -83,7 +83,7 @@ def command(
 def _cure(folder: Path, before: str) -> str:
     """Return what brings the commit to a server, by the rules that it is judged by there."""
     from bbops.check import validate  # noqa: PLC0415 - after --help
-    from bbops.git.tree import GitTree  # noqa: PLC0415
+    from bbops.source.git.tree import GitTree  # noqa: PLC0415
 
     here = find_here(folder)
     base = here.store.find_commit(before) or ""
@@ -98,10 +98,10 @@ def _make(
     here: Here, version: str, only: tuple[str, ...], project: str, *, keeps: bool
 ) -> tuple[str, str]:
     """Write the commit, and move the branch that is checked out to it."""
-    from bbops.git.place import read_head  # noqa: PLC0415 - after --help
-    from bbops.git.restoring import describe_restoring, restore_tree  # noqa: PLC0415
-    from bbops.git.series import find_version  # noqa: PLC0415
-    from bbops.git.writing import make_commit, move_branch  # noqa: PLC0415
+    from bbops.source.git.place import read_head  # noqa: PLC0415 - after --help
+    from bbops.source.git.restoring import describe_restoring, restore_tree  # noqa: PLC0415
+    from bbops.source.git.series import find_version  # noqa: PLC0415
+    from bbops.source.git.writing import make_commit, move_branch  # noqa: PLC0415
 
     place = here.store.place
     branch, head = read_head(place), here.store.find_commit("HEAD")

@@ -93,7 +93,7 @@ def _painted(text: str) -> str:
 
 def _repeat(folder: Path, once: Callable[[], int]) -> int:
     """Run again after each change, until it is interrupted."""
-    from bbops.tree import FolderTree  # noqa: PLC0415
+    from bbops.source.tree import FolderTree  # noqa: PLC0415
 
     tree, seen = FolderTree(folder), None
     while True:

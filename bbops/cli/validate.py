@@ -17,7 +17,7 @@ from bbops.base.errors import BbopsError
 from bbops.base.render import FORMS, Form, plural, render
 from bbops.cli._examples import examples
 from bbops.cli._remembered import Checked, keep, name_of, recall
-from bbops.tree import FolderTree
+from bbops.source.tree import FolderTree
 
 
 @examples("bbops validate", "bbops validate --format github")
@@ -57,7 +57,7 @@ def _check(folder: Path) -> Checked:
     project, found = validate(tree, cache)
     is_all = not needs_base(found)
     if not is_all:
-        from bbops.git.base import find_base  # noqa: PLC0415 - git, for the few who need it
+        from bbops.source.git.base import find_base  # noqa: PLC0415 - git, for the few who need it
 
         project, found = validate(tree, cache, base=find_base(folder))
     checked = Checked(None if project is None else project.size, found)

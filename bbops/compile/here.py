@@ -6,9 +6,9 @@ from pathlib import Path
 
 from bbops.check._supported import needs_base
 from bbops.compile.release import Built, Cache, build
-from bbops.git.base import find_base
 from bbops.resources.project import Engine
-from bbops.tree import FolderTree
+from bbops.source.git.base import find_base
+from bbops.source.tree import FolderTree
 
 
 def build_here(folder: Path, *, database: Engine) -> Built:

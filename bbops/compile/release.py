@@ -31,11 +31,11 @@ from bbops.runtime.flights import TIMEOUT_SECONDS
 from bbops.runtime.keys import MAKING
 from bbops.runtime.release import FORMAT
 from bbops.runtime.sizes import size_bytes
+from bbops.source.tree import Tree
 from bbops.sql.dialect import Dialect
 from bbops.sql.postgres import POSTGRES
 from bbops.sql.sqlite import SQLITE
 from bbops.steps.find import Find
-from bbops.tree import Tree
 
 DIALECTS: Final[dict[Engine, Dialect]] = {"sqlite": SQLITE, "postgres": POSTGRES}
 """What a release is compiled for, by the name of its database."""

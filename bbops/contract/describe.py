@@ -17,7 +17,7 @@ from bbops.contract.requests import body, parameters
 from bbops.contract.sessions import operation_id, schemes, schemes_of, session
 from bbops.contract.shared import share
 from bbops.project import Project, Route
-from bbops.tree import Tree
+from bbops.source.tree import Tree
 
 PROSE: Final = "docs/"
 MOST_PROSE_BYTES: Final = 1 << 20

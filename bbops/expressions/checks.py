@@ -14,7 +14,7 @@ from bbops.expressions.misspelt import find_misspelt
 from bbops.expressions.narrow import outcomes, path_of, spelt
 from bbops.expressions.scope import Scope
 from bbops.expressions.types import Type
-from bbops.yaml.document import Mark
+from bbops.source.yaml.document import Mark
 
 _TRUE_OR_FALSE = "write '== true', or add '| default(false)'"
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from bbops.expressions.nodes import Logic, Node, children
 from bbops.expressions.values import Expression, ListValue, MapValue, Template
-from bbops.yaml.document import Mark
+from bbops.source.yaml.document import Mark
 
 
 @dataclass(frozen=True, slots=True)

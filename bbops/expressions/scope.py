@@ -10,7 +10,7 @@ from typing import Protocol
 from bbops.expressions.known import Facts, Known
 from bbops.expressions.nodes import Node
 from bbops.expressions.types import Type
-from bbops.yaml.document import Mark
+from bbops.source.yaml.document import Mark
 
 Report = Callable[[Mark | None, int, str, str, str], None]
 """(mark, offset in the scalar, code, message, hint); a mark of None means the step."""

@@ -17,7 +17,7 @@ from pydantic import PlainValidator
 from bbops.base.model import NULL_IS_A_VALUE
 from bbops.expressions.nodes import Literal, Node
 from bbops.expressions.syntax import SyntaxProblem, parse
-from bbops.yaml.document import Map, Mark, Seq, Text
+from bbops.source.yaml.document import Map, Mark, Seq, Text
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,8 +17,8 @@ from bbops.lsp.spots import start_of
 from bbops.lsp.text import Lines
 from bbops.project import Project, Resource
 from bbops.resources.function import Function
-from bbops.yaml.document import Map, Mark
-from bbops.yaml.spots import spots
+from bbops.source.yaml.document import Map, Mark
+from bbops.source.yaml.spots import spots
 
 _SHAPES = frozenset({"input", "query", "params"})
 

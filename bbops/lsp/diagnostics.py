@@ -10,7 +10,7 @@ from lsprotocol import types as lsp
 from bbops.base.diagnostics import Diagnostic
 from bbops.cures import find_edit
 from bbops.lsp.text import Lines
-from bbops.yaml.document import Document, Map, Mark, Text
+from bbops.source.yaml.document import Document, Map, Mark, Text
 
 _SEVERITIES = {
     "error": lsp.DiagnosticSeverity.Error,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from bbops.tree import BlobId, Entry, FilePath, FolderTree, blob_id, is_local, is_safe
+from bbops.source.tree import BlobId, Entry, FilePath, FolderTree, blob_id, is_local, is_safe
 
 
 class Overlay:

@@ -9,14 +9,14 @@ from bbops.base.diagnostics import Diagnostic
 from bbops.base.model import Model
 from bbops.check import Cache, validate
 from bbops.check._supported import needs_base
-from bbops.git.base import find_base
 from bbops.load import kinds
 from bbops.lsp.documents import Overlay
 from bbops.project import Project
 from bbops.resources.addon import addon_model
-from bbops.tree import BlobId, Tree
-from bbops.yaml.document import Document
-from bbops.yaml.document import load as load_document
+from bbops.source.git.base import find_base
+from bbops.source.tree import BlobId, Tree
+from bbops.source.yaml.document import Document
+from bbops.source.yaml.document import load as load_document
 
 
 @dataclass(slots=True)

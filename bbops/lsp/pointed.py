@@ -19,8 +19,8 @@ from bbops.lsp.outside import scope_outside
 from bbops.lsp.spots import offset_in
 from bbops.lsp.text import Lines
 from bbops.project import Project, Resource
-from bbops.yaml.document import Document
-from bbops.yaml.spots import Spot, spot_at
+from bbops.source.yaml.document import Document
+from bbops.source.yaml.spots import Spot, spot_at
 
 
 @dataclass(frozen=True, slots=True)

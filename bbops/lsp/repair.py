@@ -13,8 +13,8 @@ from bbops.expressions.inside import nodes
 from bbops.expressions.nodes import Filter, Literal, Member, Name, Node
 from bbops.expressions.syntax import SyntaxProblem, parse
 from bbops.lsp.text import Lines
-from bbops.yaml.document import Document, load
-from bbops.yaml.spots import Spot, spots
+from bbops.source.yaml.document import Document, load
+from bbops.source.yaml.spots import Spot, spots
 
 WORD = "cursorstandsherenow"
 _NAME = re.compile(r"[A-Za-z0-9_]")

@@ -18,8 +18,8 @@ from bbops.lsp.repair import WORD, Repaired, Whole, is_here
 from bbops.lsp.slots import node_at
 from bbops.project import Project, Resource
 from bbops.resources.function import Function
-from bbops.tree import BlobId, FilePath
-from bbops.yaml.document import Text
+from bbops.source.tree import BlobId, FilePath
+from bbops.source.yaml.document import Text
 
 
 @dataclass(slots=True)

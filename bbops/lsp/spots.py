@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bbops.lsp.text import Lines
-from bbops.yaml.document import Document, Mark
+from bbops.source.yaml.document import Document, Mark
 
 
 def offset_in(document: Document, lines: Lines, mark: Mark, at: int) -> int:

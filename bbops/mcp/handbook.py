@@ -9,7 +9,7 @@ from functools import cache
 from typing import Final
 
 from bbops.base.assets import asset_folder
-from bbops.tree import FolderTree
+from bbops.source.tree import FolderTree
 
 _LEFT_OUT: Final = ("decisions/", "example/")
 _HEADING: Final = re.compile(r"^(#{1,3}) (.+)$")

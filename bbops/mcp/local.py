@@ -29,8 +29,8 @@ from bbops.mcp.workplace import (
 )
 
 if TYPE_CHECKING:
-    from bbops.git.store import Store
     from bbops.mcp.workshop.bench import Bench
+    from bbops.source.git.store import Store
 
 T = TypeVar("T", bound=msgspec.Struct)
 G = TypeVar("G", bound=msgspec.Struct)
@@ -153,8 +153,8 @@ def open_checkout(store: Store, under: str = "", live: str = "") -> Checkout:
     Raises:
         GitError: there is no such branch.
     """
-    from bbops.git.place import read_head  # noqa: PLC0415 - as above
     from bbops.mcp.workshop.bench import Bench  # noqa: PLC0415
+    from bbops.source.git.place import read_head  # noqa: PLC0415 - as above
 
     known = (live,) if live else (MAIN, read_head(store.place))
     branch = next((one for one in known if one and store.resolve(one)), None)

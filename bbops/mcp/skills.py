@@ -11,7 +11,7 @@ from typing import Final
 
 import yaml
 
-from bbops.tree import FolderTree
+from bbops.source.tree import FolderTree
 
 FOLDER: Final = Path(__file__).parent.parent / "skills"
 FILE: Final = "SKILL.md"

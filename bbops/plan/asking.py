@@ -13,7 +13,7 @@ from typing import Any, Final
 from bbops.expressions.values import Broken, Expression
 from bbops.project import Project
 from bbops.resources.table import Table
-from bbops.tree import MemoryTree
+from bbops.source.tree import MemoryTree
 
 _UNSEEN: Final[dict[str, Any]] = {
     "seed": True, "description": True, "checks": True, "columns": {"__all__": {"description"}},

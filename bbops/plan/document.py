@@ -10,7 +10,7 @@ import msgspec
 
 from bbops.contract.files import schema_of
 from bbops.plan.plan import Plan, digest
-from bbops.tree import Tree
+from bbops.source.tree import Tree
 
 FILE = "plan.schema.json"
 

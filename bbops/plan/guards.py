@@ -20,11 +20,11 @@ from bbops.plan.finding import Finding, finding
 from bbops.plan.pairs import Pairs, reached, run_by, title
 from bbops.project import Resource
 from bbops.resources.function import Function
+from bbops.source.yaml.document import Mark
 from bbops.steps._base import Step
 from bbops.steps.if_ import If
 from bbops.steps.return_ import Return
 from bbops.steps.throw import Throw
-from bbops.yaml.document import Mark
 
 _ROLE = re.compile(r"\bvars\??\.(auth\??\.(role|claims)|apiKey\??\.claims)\b").search
 _WHO = re.compile(r"\bvars\??\.(auth|apiKey)\b").search

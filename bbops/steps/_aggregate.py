@@ -15,6 +15,7 @@ from bbops.expressions import nodes as s
 from bbops.expressions.types import INTEGER, NEVER, NUMBER, Type, map_of
 from bbops.expressions.values import Bare, BareField, Expression
 from bbops.runtime.identifiers import quote
+from bbops.source.yaml.document import Mark, Text
 from bbops.sql.query import Query
 from bbops.sql.related import total
 from bbops.sql.template import Template, seq
@@ -24,7 +25,6 @@ from bbops.steps._checking import Checking, mark_of
 from bbops.steps._flow import Flow
 from bbops.steps._order import parse_order
 from bbops.steps._query import check_columns, query_scope, try_sql
-from bbops.yaml.document import Mark, Text
 
 _TAKES = {
     "sum": "number", "avg": "number", "min": "number text datetime date",

@@ -18,9 +18,9 @@ from bbops.base.names import Duration, VariableName
 from bbops.base.registry import members
 from bbops.expressions.types import Type
 from bbops.runtime.durations import seconds
+from bbops.source.yaml.document import Map, Mark, Text
 from bbops.steps._checking import Checking, mark_of
 from bbops.steps._flow import Flow
-from bbops.yaml.document import Map, Mark, Text
 
 __all__ = [
     "Checking", "Example", "Retry", "Static", "Step", "Steps", "every_step", "find_step_kind",

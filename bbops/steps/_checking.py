@@ -26,8 +26,8 @@ from bbops.expressions.types import (
 )
 from bbops.expressions.values import Bare, Expression, ListValue, MapValue, Value
 from bbops.runtime.headers import can_set
+from bbops.source.yaml.document import Mark, Text
 from bbops.sql.types import Table
-from bbops.yaml.document import Mark, Text
 
 MOST_TRIES = 4
 """Rounds of a loop after which a variable whose type still changes is `any`."""

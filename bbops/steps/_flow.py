@@ -19,12 +19,12 @@ from bbops.expressions.scope import Scope
 from bbops.expressions.types import Type
 from bbops.expressions.values import Bare, Constant, Expression, Value
 from bbops.runtime.statements import Statement
+from bbops.source.yaml.document import Mark
 from bbops.sql.dialect import Dialect, Slot
 from bbops.sql.query import Query
 from bbops.sql.sqlite import SQLITE
 from bbops.sql.template import Template
 from bbops.sql.types import Column, Table
-from bbops.yaml.document import Mark
 
 FUEL = 100_000
 """Loop rounds and calls that one run may spend, with everything it calls."""

@@ -13,11 +13,11 @@ from bbops.expressions.types import Type
 from bbops.expressions.values import Constant, ListValue, Value
 from bbops.runtime.identifiers import quote
 from bbops.runtime.orders import OrderBy, Sortable
+from bbops.source.yaml.document import Mark
 from bbops.sql.parts import Parts
 from bbops.sql.types import Column, Table
 from bbops.steps._checking import Checking
 from bbops.steps._query import report_column
-from bbops.yaml.document import Mark
 
 Parsed = tuple[tuple[str, ...], str]
 """The names that lead to a column, and a direction."""

@@ -28,6 +28,7 @@ from bbops.expressions.values import Template as ValueTemplate
 from bbops.runtime.failures import FlowError
 from bbops.runtime.identifiers import quote
 from bbops.runtime.rows import ENCODERS, fit
+from bbops.source.yaml.document import Mark
 from bbops.sql.filters import text_of
 from bbops.sql.parts import NotInSql
 from bbops.sql.query import Query, check_nesting, finds_one
@@ -35,7 +36,6 @@ from bbops.sql.template import Template, commas, seq
 from bbops.sql.types import Column, Table
 from bbops.steps._base import Checking, mark_of
 from bbops.steps._flow import Flow
-from bbops.yaml.document import Mark
 
 One = bool | Literal["required"]
 COUNT = map_of({"count": INTEGER}, "the result")

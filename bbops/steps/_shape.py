@@ -9,7 +9,7 @@ from typing import Any
 from pydantic_core import PydanticCustomError
 
 from bbops.expressions.values import Bare, read_bare
-from bbops.yaml.document import Map, Mark
+from bbops.source.yaml.document import Map, Mark
 
 
 @dataclass(frozen=True, slots=True, eq=False)

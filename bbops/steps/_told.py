@@ -6,8 +6,8 @@ from bbops.base.diagnostics import suggest
 from bbops.expressions.conversions import conversion
 from bbops.expressions.types import Type, find_misfit
 from bbops.expressions.values import MapValue, Value
+from bbops.source.yaml.document import Mark
 from bbops.steps._checking import Checking, mark_of
-from bbops.yaml.document import Mark
 
 
 def check_payload(

@@ -16,8 +16,8 @@ from bbops.compile.release import build
 from bbops.database.migrate import apply
 from bbops.database.sqlite import Sqlite
 from bbops.runtime.release import Release, link
+from bbops.source.tree import Tree
 from bbops.testing.host import fake_host
-from bbops.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,7 @@ class Settings:
     `setup_url` makes the first account; empty when there is one. `database_url` is of PostgreSQL;
     empty where projects keep their data in files. `schema` is the name that those begin with.
     `reads_clients` is whether documents that agents' programs publish of themselves are read.
-    `version_tag` is what the tags of versions are called; empty for `bbops.git.series.TAG`.
+    `version_tag` is what the tags of versions are called; empty for `bbops.source.git.series.TAG`.
     """
 
     state: Path

@@ -8,7 +8,7 @@ from time import process_time
 
 from bbops.check import check
 from bbops.load import Cache, load
-from bbops.tree import MemoryTree
+from bbops.source.tree import MemoryTree
 from tests.bench.figures import Figure
 from tests.bench.project import ITEMS, endpoint
 

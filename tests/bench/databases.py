@@ -14,7 +14,7 @@ from bbops.compile.release import build
 from bbops.database import migrate
 from bbops.database.place import Place
 from bbops.resources.project import Engine
-from bbops.tree import MemoryTree
+from bbops.source.tree import MemoryTree
 from tests.bench import processes, project
 from tests.bench.apps.items import FILLED_ROWS
 from tests.postgres import new_schema, passing_server

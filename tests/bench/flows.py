@@ -8,8 +8,8 @@ from typing import Any
 
 from bbops.compile.release import build
 from bbops.runtime.release import link
+from bbops.source.tree import MemoryTree
 from bbops.testing.host import fake_host
-from bbops.tree import MemoryTree
 from tests.bench.figures import Figure
 from tests.bench.order_by_hand import order
 from tests.bench.project import endpoint

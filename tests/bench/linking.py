@@ -11,8 +11,8 @@ from time import thread_time
 from bbops.compile.release import build
 from bbops.database.sqlite import Sqlite
 from bbops.runtime.release import link_in_slices
+from bbops.source.tree import MemoryTree
 from bbops.testing.host import fake_host
-from bbops.tree import MemoryTree
 from tests.bench.figures import Figure
 from tests.bench.project import ENV, large_project
 

@@ -11,7 +11,7 @@ from statistics import median
 
 import httpx
 
-from bbops.git import store
+from bbops.source.git import store
 from tests.bench.again import again
 from tests.bench.figures import Figure
 from tests.bench.load.generator import Latency, keep_rate

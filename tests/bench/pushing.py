@@ -9,7 +9,7 @@ from statistics import median
 
 import httpx
 
-from bbops.git import store
+from bbops.source.git import store
 from bbops_server.build.worker import Builder
 from tests.bench.again import again
 from tests.bench.figures import Figure

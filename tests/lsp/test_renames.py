@@ -9,7 +9,7 @@ from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 
 from bbops.check import validate
-from bbops.tree import FolderTree
+from bbops.source.tree import FolderTree
 from tests.lsp.editing import LIST, LOGIN, NOTES, Client, applied, edit, typed
 
 

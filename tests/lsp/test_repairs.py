@@ -17,7 +17,7 @@ from bbops.lsp.folder import Folder
 from bbops.lsp.hover import explain
 from bbops.lsp.rename import site_of
 from bbops.lsp.text import Lines
-from bbops.yaml.document import load
+from bbops.source.yaml.document import load
 from tests.conftest import TEMPLATE
 from tests.lsp.editing import ENDPOINT, LIST, LOGIN, NOTES, Client, edit
 

@@ -9,7 +9,7 @@ from bbops.base.diagnostics import Diagnostic
 from bbops.check import Cache, check, validate
 from bbops.load import Cache as LoadCache
 from bbops.load import load
-from bbops.tree import MemoryTree
+from bbops.source.tree import MemoryTree
 from tests.mistakes.mutants import Mutant
 from tests.mistakes.sample import Sample
 

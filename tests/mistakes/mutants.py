@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 
 from bbops.expressions import nodes as s
-from bbops.yaml.document import Map, Text
-from bbops.yaml.document import load as load_document
+from bbops.source.yaml.document import Map, Text
+from bbops.source.yaml.document import load as load_document
 from tests.mistakes.meaning import Meaning
 from tests.mistakes.names import REFERENCES, Speakers
 from tests.mistakes.nulls import guards

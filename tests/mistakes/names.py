@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from bbops.expressions.nodes import Member, Node
-from bbops.yaml.document import Map, Seq
+from bbops.source.yaml.document import Map, Seq
 from tests.mistakes.sample import Sample
 from tests.mistakes.spots import Spot
 from tests.mistakes.words import Word, reads, spelt

@@ -11,9 +11,9 @@ from pathlib import Path
 from bbops.load import Cache, kinds, load
 from bbops.project import Project
 from bbops.resources.addon import addon_model
-from bbops.tree import MemoryTree
-from bbops.yaml.document import Document
-from bbops.yaml.document import load as load_document
+from bbops.source.tree import MemoryTree
+from bbops.source.yaml.document import Document
+from bbops.source.yaml.document import load as load_document
 from tests.conftest import ROOT
 from tests.mistakes.spots import Spot, spots
 

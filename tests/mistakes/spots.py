@@ -16,9 +16,9 @@ from bbops.addons._base import AddonStep
 from bbops.base.model import Model, plain
 from bbops.expressions.values import read_bare, read_value
 from bbops.shape import Field
+from bbops.source.yaml.document import Map, Mark, Seq
 from bbops.steps._base import find_step_kind, read_static, read_step
 from bbops.steps._shape import read_select
-from bbops.yaml.document import Map, Mark, Seq
 
 KeyPath = tuple[str | int, ...]
 

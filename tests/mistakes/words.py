@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from bbops.expressions import nodes as s
 from bbops.expressions.nodes import children
 from bbops.expressions.values import Expression, Template, read_bare, read_value
-from bbops.yaml.document import Document, Text
-from bbops.yaml.places import _measure
+from bbops.source.yaml.document import Document, Text
+from bbops.source.yaml.places import _measure
 from tests.mistakes.spots import Spot
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from bbops.compile.release import build
 from bbops.runtime.release import link
+from bbops.source.tree import MemoryTree
 from bbops.testing.client import Client, Reply
 from bbops.testing.host import fake_host
-from bbops.tree import MemoryTree
 from bbops_server.host.clock import SystemClock
 from bbops_server.host.egress import Egress
 from bbops_server.host.http import OutsideHttp

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bbops.base.errors import GitError
-from bbops.git.command import run
-from bbops.git.writing import NOTHING, make_commit, move_branch
 from bbops.mcp.project.apply_changes import Applied, Applying
 from bbops.mcp.tool import Call, Refused
 from bbops.mcp.workshop.bench import Bench
 from bbops.mcp.workshop.plans import Plan, read_plan, require_sound
 from bbops.mcp.workshop.telling import clean_message
+from bbops.source.git.command import run
+from bbops.source.git.writing import NOTHING, make_commit, move_branch
 
 
 def do(bench: Bench, taken: Applying) -> Applied:

@@ -10,19 +10,19 @@ from typing import Any, Final
 from bbops.base.diagnostics import Diagnostic, suggest
 from bbops.base.errors import GitError
 from bbops.compile.release import Cache, check
-from bbops.git.address import require_branch
-from bbops.git.command import run
-from bbops.git.comparing import read_patch
-from bbops.git.proposals import PREVIEW
-from bbops.git.series import Series, Version
-from bbops.git.store import Store
-from bbops.git.tree import GitTree
-from bbops.git.versions import read_series
-from bbops.git.writing import BBOPS, Identity
 from bbops.mcp.tool import Call, Refused
 from bbops.project import Project
 from bbops.resources.project import Engine
-from bbops.tree import Tree
+from bbops.source.git.address import require_branch
+from bbops.source.git.command import run
+from bbops.source.git.comparing import read_patch
+from bbops.source.git.proposals import PREVIEW
+from bbops.source.git.series import Series, Version
+from bbops.source.git.store import Store
+from bbops.source.git.tree import GitTree
+from bbops.source.git.versions import read_series
+from bbops.source.git.writing import BBOPS, Identity
+from bbops.source.tree import Tree
 
 Weigh = Callable[[Project], Mapping[str, Any]]
 """Asks the live data what would become of it: as `bbops db plan --json` says it."""

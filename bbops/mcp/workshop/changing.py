@@ -21,10 +21,10 @@ from bbops.mcp.words import Change
 from bbops.mcp.workshop.files import TEXT, Files
 from bbops.mcp.workshop.inside import delete_in, put_in, rename_in
 from bbops.mcp.workshop.telling import as_json
-from bbops.tree import Tree
-from bbops.yaml.document import MAX_BYTES
-from bbops.yaml.format import read_source
-from bbops.yaml.merge import Unwritable, merge
+from bbops.source.tree import Tree
+from bbops.source.yaml.document import MAX_BYTES
+from bbops.source.yaml.format import read_source
+from bbops.source.yaml.merge import Unwritable, merge
 
 MOST_FILES: Final = 2_000
 MOST_BYTES: Final = 8 << 20

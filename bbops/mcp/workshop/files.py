@@ -7,9 +7,9 @@ from typing import Any
 
 from bbops.mcp.refs import DOC, Ref, ref_of
 from bbops.mcp.workshop.telling import as_json
-from bbops.tree import BlobId, Entry, Tree
-from bbops.yaml.document import MAX_BYTES
-from bbops.yaml.document import load as load_document
+from bbops.source.tree import BlobId, Entry, Tree
+from bbops.source.yaml.document import MAX_BYTES
+from bbops.source.yaml.document import load as load_document
 
 TEXT = "text"
 """The one key of a page of prose."""

@@ -12,8 +12,8 @@ from bbops.mcp.refs import DOC, ref_of
 from bbops.mcp.words import Change
 from bbops.mcp.workshop.files import Files
 from bbops.mcp.workshop.telling import as_json
-from bbops.tree import Tree
-from bbops.yaml.document import Document, load
+from bbops.source.tree import Tree
+from bbops.source.yaml.document import Document, load
 
 
 class Fixes:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bbops.git.command import failure, run
-from bbops.git.past import read_past
 from bbops.mcp.project.recovery_history import Asking, Past, Version
 from bbops.mcp.refs import parse_ref
 from bbops.mcp.workshop.bench import Bench
+from bbops.source.git.command import failure, run
+from bbops.source.git.past import read_past
 
 SNAPSHOT = "snapshot/"
 _MOST_COMMITS = 1_000

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from bbops.git.command import failure, run
-from bbops.git.writing import NOTHING
 from bbops.mcp.refs import ref_of
 from bbops.mcp.tool import Refused
 from bbops.mcp.workshop.bench import Bench
 from bbops.mcp.workshop.changing import MOST_BYTES, MOST_FILES
+from bbops.source.git.command import failure, run
+from bbops.source.git.writing import NOTHING
 
 _FORM: Final = re.compile(r"p1\.([0-9a-f]{40,64})\.([0-9a-f]{40,64})\.([0-9a-f]{40,64})")
 _FILE: Final = "100644"

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from bbops.authoring.changing import ChangedTree
 from bbops.base.errors import DatabaseError
-from bbops.git.writing import NOTHING, put_files, write_blobs
 from bbops.mcp.project.preview_changes import Consequence, Migration, Preview, Wanted
 from bbops.mcp.tool import Call, Refused
 from bbops.mcp.workshop.bench import Bench
@@ -22,7 +21,8 @@ from bbops.plan.plan import plan as compare
 from bbops.plan.render import words
 from bbops.plan.tables import TableChange
 from bbops.project import Project
-from bbops.tree import Tree
+from bbops.source.git.writing import NOTHING, put_files, write_blobs
+from bbops.source.tree import Tree
 
 MOST_DIFF: Final = 12_000
 MOST_TOLD: Final = 25

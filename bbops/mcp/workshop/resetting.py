@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from bbops.git.restoring import restore_tree
-from bbops.git.series import Version
-from bbops.git.writing import NOTHING, delete_branch, keep_ref, make_commit, move_branch
 from bbops.mcp.project.recovery_reset_draft import Reset, Resetting
 from bbops.mcp.refs import parse_ref
 from bbops.mcp.tool import Refused
 from bbops.mcp.workshop.bench import Bench
+from bbops.source.git.restoring import restore_tree
+from bbops.source.git.series import Version
+from bbops.source.git.writing import NOTHING, delete_branch, keep_ref, make_commit, move_branch
 
 KEPT = "refs/bbops/drafts"
 """Where heads stay that drafts had before they were reset; no git client sees them."""

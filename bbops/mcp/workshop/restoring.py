@@ -5,9 +5,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from bbops.git.restoring import describe_restoring, restore_tree
-from bbops.git.series import Version, find_version
-from bbops.git.writing import make_commit
 from bbops.mcp.project.recovery_rollback import Back, Restored
 from bbops.mcp.refs import parse_ref
 from bbops.mcp.tool import Call, Refused
@@ -17,6 +14,9 @@ from bbops.mcp.workshop.previewing import find_consequences, migrations
 from bbops.mcp.workshop.telling import clean_message
 from bbops.plan.plan import Plan
 from bbops.plan.render import words
+from bbops.source.git.restoring import describe_restoring, restore_tree
+from bbops.source.git.series import Version, find_version
+from bbops.source.git.writing import make_commit
 
 _COMMIT: Final = re.compile(r"[0-9a-f]{7,64}")
 _VERSION: Final = re.compile(r"(?:.*/)?v?[0-9]{1,9}")

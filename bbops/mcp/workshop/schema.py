@@ -27,9 +27,9 @@ from bbops.mcp.workshop.bench import Bench
 from bbops.mcp.workshop.files import TEXT
 from bbops.mcp.workshop.telling import as_json
 from bbops.runtime.vendors import find_steps
+from bbops.source.tree import MemoryTree
+from bbops.source.yaml.document import load as load_document
 from bbops.steps._base import find_step_kind, step_kinds
-from bbops.tree import MemoryTree
-from bbops.yaml.document import load as load_document
 
 _NOT_RUN: Final = "this version does not run it yet: a change that adds it is refused"
 _DEFINED: Final = "#/$defs/"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bbops.git.writing import add_tag
 from bbops.mcp.project.recovery_snapshot import Named, Naming
 from bbops.mcp.tool import Call, Refused
 from bbops.mcp.workshop.bench import Bench
 from bbops.mcp.workshop.history import SNAPSHOT, snapshots
 from bbops.mcp.workshop.telling import clean_message
+from bbops.source.git.writing import add_tag
 
 
 def do(bench: Bench, taken: Naming) -> Named:

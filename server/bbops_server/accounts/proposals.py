@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from bbops.git.proposals import Proposal, Review, State, Verdict, Wish
+from bbops.source.git.proposals import Proposal, Review, State, Verdict, Wish
 from bbops_server.accounts.arrivals import Arrivals
 from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.people import People

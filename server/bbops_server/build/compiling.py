@@ -14,7 +14,7 @@ from bbops.check._supported import needs_base
 from bbops.compile.release import Built, build, check, declared_env
 from bbops.plan.hosts import find_hosts
 from bbops.project import Project
-from bbops.tree import Tree
+from bbops.source.tree import Tree
 from bbops_server.build.frontend import keep
 from bbops_server.build.gate import Gate
 from bbops_server.build.handed import Handed

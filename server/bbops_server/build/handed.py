@@ -10,7 +10,7 @@ from bbops.base.errors import ServerError
 from bbops.compile.release import Built, build
 from bbops.load import MAX_FILE_BYTES
 from bbops.resources.project import Engine
-from bbops.tree import BlobId, Entry, Tree
+from bbops.source.tree import BlobId, Entry, Tree
 from bbops_server.messages import Frame
 
 MOST_BYTES: Final = 32 << 20

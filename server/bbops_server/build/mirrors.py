@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from bbops.base.errors import GitError
-from bbops.git.address import Address
-from bbops.git.mirror import Mirror
+from bbops.source.git.address import Address
+from bbops.source.git.mirror import Mirror
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ from bbops.plan.rules import compare_reviews, find_loosened_review
 from bbops.project import Project
 from bbops.resources.project import Engine, Review
 from bbops.resources.table import Table
-from bbops.tree import Tree
+from bbops.source.tree import Tree
 from bbops_server.approvals import approve, keep_waiting, read_approved
 from bbops_server.build.sources import Source, Sources
 from bbops_server.host.clock import SystemClock

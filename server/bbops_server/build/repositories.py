@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from bbops.git.checkout import is_dirty
-from bbops.git.reach import Part, find_touched
+from bbops.source.git.checkout import is_dirty
+from bbops.source.git.reach import Part, find_touched
 from bbops_server.build.mirrors import Mirrors
 from bbops_server.build.sources import Sources
 from bbops_server.build.turns import Work

@@ -12,16 +12,16 @@ from typing import Any
 
 from bbops.base.errors import GitError, ServerError
 from bbops.compile.release import Cache
-from bbops.git.base import find_base
-from bbops.git.numbered_tags import add_numbered, read_numbered
-from bbops.git.place import frontend_scope
-from bbops.git.restoring import describe_restoring, restore_tree
-from bbops.git.series import Series, Version
-from bbops.git.store import Store
-from bbops.git.tree import GitTree
-from bbops.git.versions import add_version, read_versions
-from bbops.git.writing import Identity, make_commit, move_branch, write_tree
-from bbops.tree import FolderTree, Tree
+from bbops.source.git.base import find_base
+from bbops.source.git.numbered_tags import add_numbered, read_numbered
+from bbops.source.git.place import frontend_scope
+from bbops.source.git.restoring import describe_restoring, restore_tree
+from bbops.source.git.series import Series, Version
+from bbops.source.git.store import Store
+from bbops.source.git.tree import GitTree
+from bbops.source.git.versions import add_version, read_versions
+from bbops.source.git.writing import Identity, make_commit, move_branch, write_tree
+from bbops.source.tree import FolderTree, Tree
 
 Source = Mapping[str, Any]
 """{"kind": "git", repository, commit, branch, path} or {"kind": "folder", path}.

@@ -17,9 +17,9 @@ from typing import Final
 
 from bbops.base.diagnostics import Diagnostic, Place
 from bbops.compile.release import Built, build
+from bbops.source.tree import MemoryTree
 from bbops.testing.report import as_diagnostics
 from bbops.testing.running import Chosen, Runner, choose
-from bbops.tree import MemoryTree
 from bbops_server.build.handed import Handed
 from bbops_server.build.telling import describe
 from bbops_server.forks import limits

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from bbops.base.errors import ServerError
 from bbops.database.quota import limit_size
-from bbops.git.command import end_all
+from bbops.source.git.command import end_all
 from bbops_server.build.compiling import Compiling
 from bbops_server.build.gate import Gate
 from bbops_server.build.repositories import Repositories

@@ -120,7 +120,7 @@ def declared_tables(folder: Path) -> Mapping[str, Table]:
     from bbops.base.diagnostics import has_errors  # noqa: PLC0415
     from bbops.check import validate  # noqa: PLC0415 - after --help
     from bbops.cli.validate import require_project  # noqa: PLC0415
-    from bbops.tree import FolderTree  # noqa: PLC0415
+    from bbops.source.tree import FolderTree  # noqa: PLC0415
 
     require_project(folder)
     tree = FolderTree(folder)

@@ -17,8 +17,8 @@ from bbops.answers import Reply
 from bbops.base.console import say
 from bbops.base.errors import ServerError
 from bbops.cli.init import MESSAGE, template_files
-from bbops.git.store import commit, init
 from bbops.project_api import Api
+from bbops.source.git.store import commit, init
 
 ADA = {"email": "ada@example.com", "password": "correct horse", "name": "Ada"}
 LIST = "functions/notes/list.yaml"

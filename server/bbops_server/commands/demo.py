@@ -29,7 +29,7 @@ def command(
     write, change a file, commit, make a mistake. It takes some seconds.
     """
     require_platform()
-    from bbops.git.store import require_git  # noqa: PLC0415 - after --help, which needs no git
+    from bbops.source.git.store import require_git  # noqa: PLC0415 - after --help, which needs no git
 
     require_git()
     if once:
@@ -55,7 +55,7 @@ def make_project(folder: Path) -> None:
     if (folder / ".git").exists():
         return
     from bbops.cli.init import MESSAGE, require_empty, template_files  # noqa: PLC0415
-    from bbops.git.store import init  # noqa: PLC0415
+    from bbops.source.git.store import init  # noqa: PLC0415
 
     asset_folder("project-template")
     require_empty(folder)

@@ -94,8 +94,8 @@ def command(
     """
     require_platform()
     from bbops.database.place import read_url  # noqa: PLC0415 - after --help
-    from bbops.git.address import Address, require_branch  # noqa: PLC0415 - after --help
-    from bbops.git.store import require_git  # noqa: PLC0415 - as all below; --help needs no git
+    from bbops.source.git.address import Address, require_branch  # noqa: PLC0415 - after --help
+    from bbops.source.git.store import require_git  # noqa: PLC0415 - as all below; --help needs no git
     from bbops_server.commands._run import run_project  # noqa: PLC0415
     from bbops_server.reconciler.remote import RemoteSource  # noqa: PLC0415
     from bbops_server.reconciler.sources import BranchSource, Source  # noqa: PLC0415

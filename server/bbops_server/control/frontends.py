@@ -17,7 +17,7 @@ from litestar.params import FromPath, QueryParameter
 
 from bbops.answers import PublishedFrontend
 from bbops.base.errors import BbopsError
-from bbops.tree import is_safe
+from bbops.source.tree import is_safe
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.refusals import refuse
 from bbops_server.control.routes import PERMISSION, read

@@ -9,7 +9,7 @@ from litestar.exceptions import ClientException
 from litestar.params import FromPath, FromQuery
 
 from bbops.base.render import from_json, render
-from bbops.git.proposals import VERDICTS, Verdict
+from bbops.source.git.proposals import VERDICTS, Verdict
 from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.proposals import Detail, OtherProject, describe

@@ -8,7 +8,7 @@ import msgspec
 from litestar.params import Body, FromPath, QueryParameter
 
 from bbops.answers import Replayed
-from bbops.git.proposals import Proposal, State, Verdict
+from bbops.source.git.proposals import Proposal, State, Verdict
 from bbops_server.accounts.reviewers import MOST_ASKED
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.replaying import read_kept

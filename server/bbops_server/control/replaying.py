@@ -12,7 +12,7 @@ from litestar.params import FromPath
 
 from bbops.answers import Replayed
 from bbops.base.errors import BbopsError
-from bbops.git.proposals import Proposal
+from bbops.source.git.proposals import Proposal
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.refusals import refuse
 from bbops_server.control.reviewing import Reviewing

@@ -8,7 +8,7 @@ from typing import Any, Final
 from litestar.exceptions import ClientException, NotFoundException, PermissionDeniedException
 
 from bbops.base.errors import BbopsError
-from bbops.git.proposals import Proposal, State, Verdict, Wish
+from bbops.source.git.proposals import Proposal, State, Verdict, Wish
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.refusals import refuse
 from bbops_server.control.visit import Visit

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from bbops.git.proposals import Proposal
+from bbops.source.git.proposals import Proposal
 from bbops_server.forge.rules import Demands, Voices
 from bbops_server.forge.standing import Standing
 from bbops_server.forge.trials import Tests

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Final
 
 from bbops.base.errors import GitError
-from bbops.git.address import require_branch
-from bbops.git.arriving import find_between, find_new
-from bbops.git.command import failure, run
-from bbops.git.comparing import read_patch
-from bbops.git.place import Place
-from bbops.git.proposals import PREVIEW, Candidate, Proposal, State, Verdict, Wish
-from bbops.git.reach import find_carried
-from bbops.git.store import Store
-from bbops.git.writing import NOTHING, Identity, make_commit, merge_trees, move_branch
+from bbops.source.git.address import require_branch
+from bbops.source.git.arriving import find_between, find_new
+from bbops.source.git.command import failure, run
+from bbops.source.git.comparing import read_patch
+from bbops.source.git.place import Place
+from bbops.source.git.proposals import PREVIEW, Candidate, Proposal, State, Verdict, Wish
+from bbops.source.git.reach import find_carried
+from bbops.source.git.store import Store
+from bbops.source.git.writing import NOTHING, Identity, make_commit, merge_trees, move_branch
 from bbops_server.accounts.proposals import Proposals
 from bbops_server.forge.rules import Eligible
 from bbops_server.settings import WebhookEvent
@@ -48,7 +48,7 @@ Tell = Callable[[Happened], None]
 
 
 class LocalForge:
-    """Keeps the proposals of one project; a `bbops.git.proposals.Forge`."""
+    """Keeps the proposals of one project; a `bbops.source.git.proposals.Forge`."""
 
     def __init__(
         self, place: Place, project: str, records: Proposals, tell: Tell = lambda _: None,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bbops.base.errors import GitError, ServerError
-from bbops.git.proposals import PREVIEW, Proposal, Wish
+from bbops.source.git.proposals import PREVIEW, Proposal, Wish
 from bbops_server.forge.kept import encode, end, read
 from bbops_server.forge.rules import find_missing_person
 from bbops_server.forge.standing import Bench, Standing

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from bbops.git.proposals import Proposal, Review
+from bbops.source.git.proposals import Proposal, Review
 
 _SHOWN: Final = 7
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from bbops.base.errors import BbopsError
-from bbops.git.proposals import Candidate, Forge, Proposal
+from bbops.source.git.proposals import Candidate, Forge, Proposal
 from bbops_server.forge.parts import Answer, Part, Parts, Served, of_project
 from bbops_server.forge.rules import (
     Demands,

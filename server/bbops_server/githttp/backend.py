@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from bbops.git.environment import Limits, bounded
+from bbops.source.git.environment import Limits, bounded
 from bbops_server.githttp.asked import Refusal
 from bbops_server.githttp.unpacking import Unpacking
 

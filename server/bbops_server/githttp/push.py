@@ -9,7 +9,7 @@ from typing import Final
 
 from bbops.base.errors import BbopsError, GitError
 from bbops.base.render import printable
-from bbops.git.proposals import Wish
+from bbops.source.git.proposals import Wish
 from bbops_server.accounts.rules import Caller, Permission
 from bbops_server.forge.proposing import Proposing, propose
 from bbops_server.githttp.checking import Check

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bbops.base.errors import GitError
-from bbops.git.place import Place
+from bbops.source.git.place import Place
 from bbops_server.accounts.rules import Caller, Permission, may
 from bbops_server.githttp.asked import Refusal
 from bbops_server.githttp.refs import Rights

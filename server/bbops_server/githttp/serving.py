@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bbops.git.environment import scrubbed_environment
+from bbops.source.git.environment import scrubbed_environment
 from bbops_server.accounts.proposals import Proposals
 from bbops_server.accounts.rules import Caller
 from bbops_server.forge.parts import Parts, Served

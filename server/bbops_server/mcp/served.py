@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final, ParamSpec, Protocol, TypeVar
 
 from bbops.database.place import write_place
-from bbops.git.revisions import commit_of
 from bbops.mcp.tool import Call, Refused
+from bbops.source.git.revisions import commit_of
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.features import read_features_off
 from bbops_server.accounts.limits import Limit

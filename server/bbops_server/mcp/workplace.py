@@ -12,9 +12,6 @@ import msgspec
 from msgspec.structs import replace
 
 from bbops.base.errors import BbopsError
-from bbops.git.address import is_branch
-from bbops.git.proposals import Wish
-from bbops.git.revisions import commit_of
 from bbops.mcp.project.preview_changes import Preview
 from bbops.mcp.project.preview_request import SIGNING, Users
 from bbops.mcp.tool import Call, Refused
@@ -33,6 +30,9 @@ from bbops.mcp.workplace import (
     Workplace,
 )
 from bbops.replay.sending import send
+from bbops.source.git.address import is_branch
+from bbops.source.git.proposals import Wish
+from bbops.source.git.revisions import commit_of
 from bbops_server.accounts.rules import Caller, Permission
 from bbops_server.forge.trials import TEST_SECONDS, Trial
 from bbops_server.githttp.publishing import Waiting

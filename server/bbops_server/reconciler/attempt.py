@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from bbops.database.place import Place, write_place
-from bbops.git.revisions import commit_of
-from bbops.git.series import TAG, Series
+from bbops.source.git.revisions import commit_of
+from bbops.source.git.series import TAG, Series
 from bbops_server.host.secrets import Secrets
 from bbops_server.live.draft_build import DraftBuild
 from bbops_server.live.link import Link

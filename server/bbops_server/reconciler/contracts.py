@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from bbops.base.errors import ServerError
-from bbops.git.revisions import commit_of
+from bbops.source.git.revisions import commit_of
 from bbops_server.processes import LivingChild
 from bbops_server.reconciler.attempt import Workshop
 from bbops_server.reconciler.sources import Source

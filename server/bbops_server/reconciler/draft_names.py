@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import Final
 
-from bbops.git.proposals import PREVIEW
+from bbops.source.git.proposals import PREVIEW
 from bbops_server.host.files import keep_key
 from bbops_server.live.draft_keys import derive_key
 

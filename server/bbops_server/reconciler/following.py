@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from bbops.base.diagnostics import Diagnostic
 from bbops.base.errors import BbopsError
 from bbops.base.render import as_json
-from bbops.git.address import Address
+from bbops.source.git.address import Address
 from bbops_server.host.secrets import Secrets
 from bbops_server.live.place import EVERYWHERE, Place
 from bbops_server.live.plane import Arrangement, Plane

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from bbops.git.series import Series, Version, read_owner
+from bbops.source.git.series import Series, Version, read_owner
 from bbops_server.reconciler.status import Publication
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from bbops.base.disk import replace_file
 from bbops.base.errors import ServerError
-from bbops.git.revisions import commit_of, read_revision
+from bbops.source.git.revisions import commit_of, read_revision
 from bbops_server.live.recent_frontends import note_live
 from bbops_server.reconciler.attempt import Attempt, Workshop
 from bbops_server.reconciler.status import Stalled, now

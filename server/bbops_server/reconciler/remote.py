@@ -10,8 +10,8 @@ from time import monotonic
 from typing import Any
 
 from bbops.base.errors import BbopsError
-from bbops.git.address import Address
-from bbops.git.series import TAG, find_refs
+from bbops.source.git.address import Address
+from bbops.source.git.series import TAG, find_refs
 from bbops_server.host.random import SystemRandom
 from bbops_server.processes import LivingChild
 from bbops_server.reconciler.sources import Source, describe

@@ -8,9 +8,15 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bbops.base.errors import BbopsError, GitError
-from bbops.git.place import Place, find_repository, stamp_branch, stamp_branches, stamp_frontends
-from bbops.git.revisions import Revision
-from bbops.tree import FolderTree
+from bbops.source.git.place import (
+    Place,
+    find_repository,
+    stamp_branch,
+    stamp_branches,
+    stamp_frontends,
+)
+from bbops.source.git.revisions import Revision
+from bbops.source.tree import FolderTree
 from bbops_server.processes import LivingChild
 from bbops_server.reconciler.status import Stalled
 

@@ -7,7 +7,7 @@ import logging
 from dataclasses import asdict
 
 from bbops.base.errors import BbopsError
-from bbops.git.revisions import read_revision
+from bbops.source.git.revisions import read_revision
 from bbops_server.reconciler.attempt import Attempt, Workshop
 from bbops_server.reconciler.record import read_record, record
 from bbops_server.reconciler.sources import BranchSource, describe

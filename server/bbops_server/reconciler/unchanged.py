@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bbops.git.revisions import Revision
+from bbops.source.git.revisions import Revision
 from bbops_server.reconciler.attempt import Attempt, Workshop
 from bbops_server.reconciler.history import COMPARE_SECONDS
 from bbops_server.reconciler.record import applied_commit

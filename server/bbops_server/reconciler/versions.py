@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from bbops.base.errors import ServerError
-from bbops.git.series import Version, find_version
+from bbops.source.git.series import Version, find_version
 from bbops_server.reconciler.freezing import find_freeze
 from bbops_server.reconciler.loop import Reconciler
 from bbops_server.reconciler.own_versions import find_own

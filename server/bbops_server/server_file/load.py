@@ -18,8 +18,8 @@ from pydantic import ValidationError
 
 from bbops.base.diagnostics import Diagnostic, has_errors
 from bbops.base.diagnostics import Place as FilePlace
-from bbops.yaml.document import Document
-from bbops.yaml.document import load as load_document
+from bbops.source.yaml.document import Document
+from bbops.source.yaml.document import load as load_document
 from bbops_server.server_file.model import ServedProject, ServerFile, split_listen
 from bbops_server.settings import is_loopback
 

@@ -21,8 +21,8 @@ from bbops.base.addresses import split
 from bbops.base.errors import DatabaseError, GitError
 from bbops.base.model import Model
 from bbops.database.place import read_url
-from bbops.git.address import Address, require_branch
-from bbops.git.series import TAG, find_tag_mistake, names_project
+from bbops.source.git.address import Address, require_branch
+from bbops.source.git.series import TAG, find_tag_mistake, names_project
 from bbops_server.server_file.freeze import CheckedFreeze
 from bbops_server.server_file.webhook import WrittenWebhook, check_receivers
 from bbops_server.settings import MAX_WORKERS, is_loopback

@@ -9,7 +9,7 @@ from typing import Any
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.database.place import read_url
-from bbops.yaml.document import Document
+from bbops.source.yaml.document import Document
 from bbops_server.freezes import Freeze
 from bbops_server.server_file.freeze import read_freeze
 from bbops_server.server_file.load import place_of
