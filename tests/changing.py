@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bbops.database import migrate
-from bbops.resources.table import Table
+from bbops.language.resources.table import Table
 from tests.migrating import ID, declare, query
 
 Edit = Callable[[dict[str, Any]], object]

@@ -23,8 +23,6 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from bbops.addons._base import kinds as addon_kinds
-from bbops.addons._base import step_keys
 from bbops.base.host import Host
 from bbops.base.model import Model
 from bbops.check.flows import check_flow
@@ -33,15 +31,17 @@ from bbops.compile.release import _artifact, build
 from bbops.contract.describe import describe, read_pages
 from bbops.contract.export import FORMATS
 from bbops.database.migrate import apply
-from bbops.load import kinds
+from bbops.language.addons._base import kinds as addon_kinds
+from bbops.language.addons._base import step_keys
+from bbops.language.loading.load import kinds
+from bbops.language.project import Project
+from bbops.language.resources.addon import Addon, addon_model
+from bbops.language.sql.sqlite import SQLITE
+from bbops.language.steps._base import Example, Step, find_step_kind, step_kinds
 from bbops.lsp.slots import fields
 from bbops.lsp.words import about_key
-from bbops.project import Project
-from bbops.resources.addon import Addon, addon_model
 from bbops.runtime.vendors import link_addons
 from bbops.source.tree import FolderTree, MemoryTree, Tree
-from bbops.sql.sqlite import SQLITE
-from bbops.steps._base import Example, Step, find_step_kind, step_kinds
 from bbops.testing.running import Runner, choose
 from bbops_server.build.worker import Builder
 from bbops_server.live import swap
@@ -53,7 +53,14 @@ READERS = (
     "bbops.compile", "bbops.contract", "bbops.database", "bbops.testing", "bbops_server",
 )  # fmt: skip
 """Packages that make something of what a project says."""
-LOOKERS = ("bbops.check", "bbops.load", "bbops.lsp", "bbops.authoring", "bbops.plan", "bbops.mend")
+LOOKERS = (
+    "bbops.check",
+    "bbops.language.loading.load",
+    "bbops.lsp",
+    "bbops.authoring",
+    "bbops.plan",
+    "bbops.language.loading.recovery",
+)
 """Packages that only judge, show or move it."""
 
 NOTE = "for people"

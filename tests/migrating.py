@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bbops.resources.table import Table
+from bbops.language.resources.table import Table
 
 ID = {"type": "integer", "primaryKey": True, "auto": "increment"}
 BASE: dict[str, Any] = {

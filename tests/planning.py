@@ -12,9 +12,9 @@ from pathlib import Path
 
 from bbops.base.diagnostics import has_errors
 from bbops.check import Cache, validate
+from bbops.language.project import Project
 from bbops.plan.document import Document, describe
 from bbops.plan.plan import plan
-from bbops.project import Project
 from bbops.source.tree import FolderTree, MemoryTree
 from tests.conftest import ROOT, Files
 

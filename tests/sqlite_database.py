@@ -14,7 +14,7 @@ import pytest
 from bbops.database import migrate
 from bbops.database.gate import Gate
 from bbops.database.sqlite import Sqlite
-from bbops.resources.table import Table
+from bbops.language.resources.table import Table
 from bbops.runtime.failures import DatabaseFailure
 
 ID = {"type": "integer", "primaryKey": True, "auto": "increment"}

@@ -23,7 +23,7 @@ import psycopg
 from bbops.database import migrate, rollout, shape
 from bbops.database.opened import read_tables
 from bbops.database.place import Place, PostgresPlace
-from bbops.resources.table import Table
+from bbops.language.resources.table import Table
 from tests.changing import ROWS, SPEC, changed, end_of
 from tests.changing_postgres import ROWS as POSTGRES_ROWS
 from tests.migrating import declare, query, schema_of

@@ -7,14 +7,14 @@ from typing import Any, cast
 
 import pytest
 
-import bbops.addons
-from bbops.addons import _base
-from bbops.addons._base import AddonKind, kind, kinds, spec_of, step_keys, step_kind
+import bbops.language.addons
 from bbops.base.diagnostics import Diagnostic
 from bbops.check import validate
 from bbops.check._language import find_unsupported_parts
 from bbops.compile.release import Cache, build
-from bbops.expressions.types import ANY, INTEGER, TEXT, list_of, map_of
+from bbops.language.addons import _base
+from bbops.language.addons._base import AddonKind, kind, kinds, spec_of, step_keys, step_kind
+from bbops.language.expressions.types import ANY, INTEGER, TEXT, list_of, map_of
 from bbops.runtime.addons import AddonFailure, make_reader
 from bbops.runtime.release import link
 from bbops.runtime.vendors import link_addons
@@ -163,7 +163,9 @@ def test_a_new_addon_is_one_new_file(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     (tmp_path / "fax_machine.py").write_text(PLANTED)
-    monkeypatch.setattr(bbops.addons, "__path__", [*bbops.addons.__path__, str(tmp_path)])
+    monkeypatch.setattr(
+        bbops.language.addons, "__path__", [*bbops.language.addons.__path__, str(tmp_path)]
+    )
     for cached in (_base._kind, _base.step_kind):
         cached.cache_clear()
     assert isinstance(kind("faxMachine"), AddonKind)
@@ -183,8 +185,8 @@ PLANTED = '''"""faxMachine: pages."""
 
 from __future__ import annotations
 
-from bbops.addons._base import Action, AddonKind, Setting, need
-from bbops.expressions.types import TEXT
+from bbops.language.addons._base import Action, AddonKind, Setting, need
+from bbops.language.expressions.types import TEXT
 from bbops.base.model import Model
 
 

@@ -9,9 +9,9 @@ import pytest
 from bbops.check import validate
 from bbops.contract.outputs import Output, outputs
 from bbops.contract.schema import field_schema, shape_schema, type_schema
-from bbops.expressions.types import ANY, INTEGER, TEXT, Type, list_of, map_of
-from bbops.load import load
-from bbops.shape import Field
+from bbops.language.expressions.types import ANY, INTEGER, TEXT, Type, list_of, map_of
+from bbops.language.loading.load import load
+from bbops.language.shape import Field
 from bbops.source.tree import FolderTree, MemoryTree
 from tests.conftest import ROOT, TEMPLATE, with_function
 

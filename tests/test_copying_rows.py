@@ -11,7 +11,7 @@ from bbops.database.copying import copy_rows
 from bbops.database.migrate import apply
 from bbops.database.opened import read_tables, write_tables
 from bbops.database.place import Place
-from bbops.resources.table import Table
+from bbops.language.resources.table import Table
 
 TABLES = {
     "people": Table.model_validate({

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bbops.database.conversions import convert, is_kept, reads_as
 from bbops.database.sqlite_words import SqliteWords
 from bbops.database.values import encode
-from bbops.resources.table import ColumnType
+from bbops.language.resources.table import ColumnType
 from bbops.runtime.rows import DECODERS
 
 TYPES: tuple[str, ...] = get_args(ColumnType)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from bbops.base.errors import MigrationRefused
 from bbops.database.sqlite_words import SqliteWords, create_indexes, create_table
 from bbops.database.values import encode, literal, stored_datetime
-from bbops.resources.table import Table
+from bbops.language.resources.table import Table
 
 
 @contextmanager

@@ -17,7 +17,7 @@ import pytest
 from bbops.database import migrate
 from bbops.database.backup import back_up
 from bbops.database.restore import restore
-from bbops.resources.table import Table
+from bbops.language.resources.table import Table
 from bbops.source.git import store
 from tests.database_commands import Commands, titles
 from tests.served import Served, wait_for

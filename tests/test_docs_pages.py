@@ -12,10 +12,10 @@ from click.testing import CliRunner
 from bbops.check import validate
 from bbops.check._language import find_unsupported_parts
 from bbops.cli._group import Commands
-from bbops.load import kinds
+from bbops.language.loading.load import kinds
+from bbops.language.steps._base import step_kinds
 from bbops.source.tree import MemoryTree
 from bbops.source.yaml.document import load
-from bbops.steps._base import step_kinds
 from tests.conftest import BOARD, PROJECT, ROOT, Files, sample
 from tests.docs.examples import PROJECT as EXAMPLE
 from tests.docs.examples import example_files, files_of, upcoming_files

@@ -10,7 +10,7 @@ import pytest
 
 from bbops.authoring.codes import read_codes
 from bbops.base.diagnostics import Diagnostic
-from bbops.load import MAX_FILE_BYTES, MAX_FILES, MAX_PROJECT_BYTES, load
+from bbops.language.loading.load import MAX_FILE_BYTES, MAX_FILES, MAX_PROJECT_BYTES, load
 from bbops.runtime.filters import FILTERS
 from bbops.source.tree import Entry, MemoryTree
 from tests.conftest import ROOT
@@ -38,7 +38,7 @@ NOT_REPORTED = {
     "string_type",
     "field",
     "too_short",
-}  # of pydantic; `bbops.explain` renames them
+}  # of pydantic; `bbops.language.loading.explain` renames them
 
 
 def codes_in(tree: ast.AST) -> Iterator[str]:

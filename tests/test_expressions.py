@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from bbops.base.errors import ProjectError
 from bbops.check import validate
-from bbops.expressions.syntax import Node, SyntaxProblem, parse
-from bbops.expressions.values import Broken, read_bare, read_value
+from bbops.language.expressions.syntax import Node, SyntaxProblem, parse
+from bbops.language.expressions.values import Broken, read_bare, read_value
 from bbops.source.tree import MemoryTree
 from tests.conftest import with_function
 from tests.oracle import GIVEN, Part, conditions, numbers, texts

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bbops.base.errors import GitError
-from bbops.load import load
+from bbops.language.loading.load import load
 from bbops.source.git import command as command_module
 from bbops.source.git.address import Address
 from bbops.source.git.command import run

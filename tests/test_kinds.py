@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 from bbops.check import validate
 from bbops.compile.release import Cache, build
 from bbops.database.migrate import apply
-from bbops.resources._schedule import check_cron
+from bbops.language.resources._schedule import check_cron
 from bbops.runtime.release import link
 from bbops.source.tree import FolderTree, MemoryTree
 from bbops.testing.host import fake_host

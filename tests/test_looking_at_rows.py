@@ -13,7 +13,7 @@ import pytest
 from bbops.base.errors import DatabaseError
 from bbops.check import validate
 from bbops.database import rollout
-from bbops.resources.table import Table
+from bbops.language.resources.table import Table
 from bbops.source.tree import MemoryTree
 
 TEXTS = """

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from bbops.addons._base import kinds as addon_kinds
-from bbops.addons._base import step_keys
 from bbops.check._language import find_unsupported_parts
-from bbops.load import kinds
+from bbops.language.addons._base import kinds as addon_kinds
+from bbops.language.addons._base import step_keys
+from bbops.language.loading.load import kinds
+from bbops.language.steps._base import step_kinds
 from bbops.mcp.refs import FOLDERS
 from bbops.mcp.tool import call, find_tool
 from bbops.mcp.words import KINDS
 from bbops.mcp.workshop.performing import every_work, find_doing, perform
 from bbops.source.git.store import Store
-from bbops.steps._base import step_kinds
 from tests.checkouts import HELLO, SHOUT, TOOLS, Agent, agent, make_repository, small_repository
 from tests.served import git
 from tests.small_project import write_project

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bbops.check import validate
-from bbops.load import load
+from bbops.language.loading.load import load
 from bbops.source.tree import MemoryTree
 from tests.conftest import NOTES, with_function
 

@@ -16,7 +16,7 @@ import pytest
 from bbops.base.errors import MigrationRefused
 from bbops.database import migrate, rollout
 from bbops.database.connection import connect
-from bbops.resources.table import Column, Table
+from bbops.language.resources.table import Column, Table
 from tests.changing import SPEC, VALUES, both, changed, database, end_of, original
 from tests.migrating import declare, query
 from tests.table_changes import CASES

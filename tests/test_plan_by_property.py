@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from bbops.contract.schema import Schema, shape_schema
+from bbops.language.shape import Shape, shape_spec
 from bbops.plan.answers import schema_breaks
 from bbops.plan.requests import shape_breaks
 from bbops.runtime.shapes import compile_shape
-from bbops.shape import Shape, shape_spec
 
 SHAPES = TypeAdapter(Shape)
 BASES = (

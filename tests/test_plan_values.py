@@ -21,12 +21,12 @@ from bbops.base.diagnostics import has_errors
 from bbops.base.errors import BbopsError
 from bbops.check import validate
 from bbops.database import migrate
+from bbops.language.project import Project
 from bbops.plan.document import Document, describe, encode, tree_id
 from bbops.plan.live import complete, read_answer
 from bbops.plan.plan import Plan, digest, plan
 from bbops.plan.render.markdown import MOST, escape, render_markdown
 from bbops.plan.render.text import WIDTH, render_text
-from bbops.project import Project
 from bbops.source.tree import Entry, FolderTree, MemoryTree
 from bbops_server.commands.db import command as db
 from tests.conftest import ROOT, Files

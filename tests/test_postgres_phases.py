@@ -11,7 +11,7 @@ import pytest
 
 from bbops.database import migrate, rollout
 from bbops.database.place import PostgresPlace
-from bbops.resources.table import Column, Table
+from bbops.language.resources.table import Column, Table
 from tests.changing import SPEC, VALUES, changed
 from tests.changing_postgres import CONNECTIONS, place
 from tests.migrating import declare

@@ -11,7 +11,7 @@ import pytest
 
 from bbops.database import migrate
 from bbops.database.looking import Looked, look
-from bbops.resources.table import Table
+from bbops.language.resources.table import Table
 
 COLUMNS: dict[str, dict[str, Any]] = {
     "id": {"type": "integer", "primaryKey": True, "auto": "increment"},

@@ -12,7 +12,7 @@ import pytest
 
 from bbops.base.errors import DatabaseError, MigrationRefused
 from bbops.database import migrate, rollout
-from bbops.resources.table import Table
+from bbops.language.resources.table import Table
 from tests.changing import (
     ROWS,
     SPEC,

@@ -17,10 +17,10 @@ from bbops.cli._group import Commands
 from bbops.contract.editor import NO_ACTION, schemas
 from bbops.contract.export import schema_file as contract_schema
 from bbops.contract.files import schema_files
-from bbops.load import kinds
+from bbops.language.loading.load import kinds
+from bbops.language.steps._base import find_step_kind, step_kinds
 from bbops.plan.document import schema_file as plan_schema
 from bbops.source.yaml.document import load
-from bbops.steps._base import find_step_kind, step_kinds
 from tests.conftest import ROOT, TEMPLATE
 
 KINDS = [model.__name__.lower() for model in kinds().values()]

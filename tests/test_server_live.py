@@ -288,8 +288,8 @@ def test_a_data_process_loads_no_builder_and_no_git() -> None:
     )
     loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
     unwanted = {
-        "bbops.source.yaml", "bbops.resources", "bbops.project", "bbops.source.git", "bbops.compile",
-        "bbops.expressions", "bbops.steps", "git", "sqlalchemy", "alembic", "httpx", "ruamel",
+        "bbops.source.yaml", "bbops.language.resources", "bbops.language.project", "bbops.source.git", "bbops.compile",
+        "bbops.language.expressions", "bbops.language.steps", "git", "sqlalchemy", "alembic", "httpx", "ruamel",
         "cryptography.hazmat.primitives.ciphers.aead", "bbops_server.host.secrets",
         "bbops_server.reconciler", "bbops_server.control", "mcp", "authlib", "pydantic", "attr",
     }  # fmt: skip
@@ -310,7 +310,7 @@ def test_the_parent_loads_no_compiler_and_no_database_driver() -> None:
     )
     loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
     unwanted = {
-        "git", "alembic", "bbops.compile", "bbops.steps", "bbops.expressions", "mcp", "pydantic",
+        "git", "alembic", "bbops.compile", "bbops.language.steps", "bbops.language.expressions", "mcp", "pydantic",
         "httpx",
     }  # fmt: skip
     assert not unwanted & set(loaded)

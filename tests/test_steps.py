@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-import bbops.steps
+import bbops.language.steps
 from bbops.base.errors import ProjectError
+from bbops.language.steps import _base
+from bbops.language.steps._base import Example, step_kinds
 from bbops.source.tree import MemoryTree
-from bbops.steps import _base
-from bbops.steps._base import Example, step_kinds
 from tests.conftest import BOARD, with_function
 from tests.docs.examples import function_of
 
@@ -44,7 +44,9 @@ def test_a_new_step_kind_is_one_new_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Callable[..., Any]
 ) -> None:
     (tmp_path / "shout.py").write_text(PLANTED)
-    monkeypatch.setattr(bbops.steps, "__path__", [*bbops.steps.__path__, str(tmp_path)])
+    monkeypatch.setattr(
+        bbops.language.steps, "__path__", [*bbops.language.steps.__path__, str(tmp_path)]
+    )
     _base.step_kinds.cache_clear()
     try:
         (example,) = step_kinds()["shout"].examples
@@ -64,11 +66,11 @@ from __future__ import annotations
 import ast
 from typing import ClassVar
 
-from bbops.expressions.types import TEXT, Type
-from bbops.expressions.values import ValueField
+from bbops.language.expressions.types import TEXT, Type
+from bbops.language.expressions.values import ValueField
 from bbops.base.model import Model
-from bbops.steps._base import Checking, Example, Step
-from bbops.steps._flow import Flow
+from bbops.language.steps._base import Checking, Example, Step
+from bbops.language.steps._flow import Flow
 
 
 class ShoutParameters(Model):

@@ -18,9 +18,9 @@ from bbops.check import Cache, validate
 from bbops.check._language import find_unsupported_parts
 from bbops.cli._group import Commands
 from bbops.compile.release import build
-from bbops.load import kinds
+from bbops.language.loading.load import kinds
+from bbops.language.steps._base import step_kinds
 from bbops.source.tree import MemoryTree
-from bbops.steps._base import step_kinds
 from tests.cases import write
 from tests.conftest import Files, sample
 from tests.docs.examples import upcoming_files

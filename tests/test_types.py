@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-import bbops.steps
+import bbops.language.steps
 from bbops.check import validate
 from bbops.compile.release import Cache, build
+from bbops.language.steps import _base
 from bbops.source.tree import MemoryTree
-from bbops.steps import _base
 from tests.conftest import Files, with_function
 
 
@@ -183,10 +183,10 @@ import ast
 from collections.abc import Sequence
 from typing import ClassVar
 
-from bbops.expressions.types import NULL, Type
+from bbops.language.expressions.types import NULL, Type
 from bbops.base.model import Model
-from bbops.steps._base import Checking, Example, Step, Steps, variables
-from bbops.steps._flow import Flow
+from bbops.language.steps._base import Checking, Example, Step, Steps, variables
+from bbops.language.steps._flow import Flow
 
 
 class Attempt(Step):
@@ -230,7 +230,9 @@ def test_a_new_step_says_in_one_method_which_paths_it_has(
     steps: str, codes: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "attempt.py").write_text(ATTEMPT)
-    monkeypatch.setattr(bbops.steps, "__path__", [*bbops.steps.__path__, str(tmp_path)])
+    monkeypatch.setattr(
+        bbops.language.steps, "__path__", [*bbops.language.steps.__path__, str(tmp_path)]
+    )
     _base.step_kinds.cache_clear()
     text = (
         "steps:\n  - set: { b: 1 }\n  - { STEPS }\n  - return: { value: '${ vars.a + vars.b }' }\n"

@@ -10,7 +10,7 @@ from typing import Any
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.check._language import find_unsupported_parts
-from bbops.load import kinds
+from bbops.language.loading.load import kinds
 from bbops.source.yaml.document import load
 
 CODE = "not-supported"

@@ -13,7 +13,7 @@ from bbops.compile.release import Cache, build
 from bbops.database.migrate import apply
 from bbops.database.open import open_database
 from bbops.database.place import Place
-from bbops.resources.project import Engine
+from bbops.language.resources.project import Engine
 from bbops.runtime.postgres_rows import own_rows
 from bbops.runtime.release import link
 from bbops.source.tree import MemoryTree

@@ -16,7 +16,7 @@ from bbops.authoring.changing import Change
 from bbops.authoring.moving import missing
 from bbops.authoring.naming import Name
 from bbops.base.errors import BbopsError
-from bbops.project import Project
+from bbops.language.project import Project
 from bbops.source.yaml.edit import CannotEdit, set_value
 from bbops.source.yaml.quotes import may_be_plain, quoted
 

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from bbops.authoring.order import order_of
 from bbops.base.diagnostics import Diagnostic, Place
 from bbops.base.errors import BbopsError
-from bbops.load import kinds
+from bbops.language.loading.load import kinds
 from bbops.source.yaml.format import AsWritten, ChangedMeaning, Order, format_document, read_source
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from bbops.addons._base import kind as addon_kind
-from bbops.addons._base import kinds as addon_kinds
 from bbops.authoring.changing import Change
 from bbops.authoring.naming import Name
 from bbops.authoring.setting import set_key
 from bbops.base.diagnostics import suggest
 from bbops.base.errors import BbopsError
+from bbops.language.addons._base import kind as addon_kind
+from bbops.language.addons._base import kinds as addon_kinds
 from bbops.source.yaml.nodes import Map
 
 _SECRET = re.compile(r"\$\{ *env\.([A-Z0-9_]+) *\}")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from bbops.base.diagnostics import suggest
 from bbops.base.errors import BbopsError
-from bbops.load import kinds
+from bbops.language.loading.load import kinds
 
 
 class Name(NamedTuple):

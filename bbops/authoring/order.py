@@ -8,14 +8,14 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from bbops.resources.agent import RunsOn
-from bbops.resources.endpoint import Endpoint
-from bbops.resources.function import Function
-from bbops.resources.table import Column
+from bbops.language.resources.agent import RunsOn
+from bbops.language.resources.endpoint import Endpoint
+from bbops.language.resources.function import Function
+from bbops.language.resources.table import Column
+from bbops.language.steps._base import Step, find_step_kind
+from bbops.language.steps.find import FindParameters
+from bbops.language.steps.log import LogParameters
 from bbops.source.yaml.format import AsWritten, Order
-from bbops.steps._base import Step, find_step_kind
-from bbops.steps.find import FindParameters
-from bbops.steps.log import LogParameters
 
 _FIRST: dict[type[BaseModel], tuple[str, ...]] = {
     Column: (

@@ -1,6 +1,6 @@
 """Find the members of an open family: one module per member, in one package.
 
-Dropping a file into `bbops/steps/` is the whole registration. A module whose name begins with an
+Dropping a file into `bbops/language/steps/` is the whole registration. A module whose name begins with an
 underscore is not a member; a trailing one keeps clear of Python's words (`if_.py` is `if`).
 """
 

@@ -13,9 +13,9 @@ from bbops.check._again import take_over
 from bbops.check._frontend import check_frontend
 from bbops.check._known_folders import keep_known_folders
 from bbops.check._supported import check_supported
-from bbops.load import Cache as LoadCache
-from bbops.load import Loaded, load
-from bbops.project import Project
+from bbops.language.loading.load import Cache as LoadCache
+from bbops.language.loading.load import Loaded, load
+from bbops.language.project import Project
 from bbops.source.tree import Tree
 
 

@@ -14,7 +14,7 @@ from bbops.check._order import Graph, dependencies, in_order
 from bbops.check._roles import roles_of
 from bbops.check._ways import ways_to
 from bbops.check.flows import Flows
-from bbops.project import Project, Resource
+from bbops.language.project import Project, Resource
 
 
 def take_over(project: Project, before: Project) -> None:

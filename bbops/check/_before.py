@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bbops.check._ways import ways_to
-from bbops.expressions.known import Known
-from bbops.expressions.types import ANY, joined
-from bbops.project import Project
-from bbops.steps._base import variables
+from bbops.language.expressions.known import Known
+from bbops.language.expressions.types import ANY, joined
+from bbops.language.project import Project
+from bbops.language.steps._base import variables
 
 LeftBy = Callable[[str], Known | None]
 """Gives what a middleware leaves behind; None while it is itself under check."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bbops.expressions.types import Type, map_of
-from bbops.project import Project
-from bbops.shape import shape_types
-from bbops.steps._checking import Topic
+from bbops.language.expressions.types import Type, map_of
+from bbops.language.project import Project
+from bbops.language.shape import shape_types
+from bbops.language.steps._checking import Topic
 
 
 def topics(project: Project) -> Mapping[str, Topic]:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from bbops.base.diagnostics import Diagnostic, Place
-from bbops.project import Project, Resource
+from bbops.language.project import Project, Resource
 
 _SWITCH = "an owner switches it on with 'bbops workspace set features.{feature}=on'"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from bbops.base.diagnostics import Diagnostic, Place
-from bbops.project import Project
+from bbops.language.project import Project
 from bbops.source.tree import Entry, Tree
 
 MOST_FILES: Final = 10_000

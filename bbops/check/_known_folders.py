@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from bbops.base.diagnostics import Diagnostic
-from bbops.load import STRAY
+from bbops.language.loading.load import STRAY
 
 
 def keep_known_folders(

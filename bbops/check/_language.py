@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from bbops.addons._base import kinds as addon_kinds
-from bbops.addons._base import step_keys
-from bbops.load import kinds
+from bbops.language.addons._base import kinds as addon_kinds
+from bbops.language.addons._base import step_keys
+from bbops.language.loading.load import kinds
+from bbops.language.steps._base import find_step_kind, step_kinds
 from bbops.runtime.vendors import find_steps
-from bbops.steps._base import find_step_kind, step_kinds
 
 
 @dataclass(frozen=True, slots=True)

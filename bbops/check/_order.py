@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from bbops.check._ways import ways_to
-from bbops.project import Project
+from bbops.language.project import Project
 
 Graph = Mapping[str, tuple[str, ...]]
 """For each function the ones whose results it builds on."""

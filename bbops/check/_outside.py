@@ -8,12 +8,12 @@ from typing import Any
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.check.flows import WARNINGS
-from bbops.expressions.check import check_condition, check_value
-from bbops.expressions.known import Known
-from bbops.expressions.scope import Scope
-from bbops.expressions.types import ANY, Type
-from bbops.expressions.values import Bare, Expression, Value
-from bbops.project import Resource
+from bbops.language.expressions.check import check_condition, check_value
+from bbops.language.expressions.known import Known
+from bbops.language.expressions.scope import Scope
+from bbops.language.expressions.types import ANY, Type
+from bbops.language.expressions.values import Bare, Expression, Value
+from bbops.language.project import Resource
 from bbops.source.yaml.document import Mark
 
 

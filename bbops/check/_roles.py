@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bbops.expressions.nodes import Member, Name, Node
-from bbops.expressions.values import Constant, Expression
-from bbops.project import Project
-from bbops.steps.generate_auth_token import GenerateAuthToken
+from bbops.language.expressions.nodes import Member, Name, Node
+from bbops.language.expressions.values import Constant, Expression
+from bbops.language.project import Project
+from bbops.language.steps.generate_auth_token import GenerateAuthToken
 
 
 def roles_of(project: Project) -> tuple[str, ...]:

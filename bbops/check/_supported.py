@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from bbops.addons._base import AddonStep
 from bbops.base.diagnostics import Diagnostic, Place
 from bbops.base.model import plain
 from bbops.check._known_folders import is_stray
-from bbops.project import Project, Resource
-from bbops.resources.function import Function
+from bbops.language.addons._base import AddonStep
+from bbops.language.project import Project, Resource
+from bbops.language.resources.function import Function
 from bbops.source.yaml.document import Map, Mark
 
 CODE = "not-supported"

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from bbops.check._ways import Way, joined_root, ways_to
-from bbops.expressions.types import ANY, INTEGER, SECRET, TEXT, Type, list_of, map_of
-from bbops.project import Authentication, Project, Resource
-from bbops.resources.function import Function
-from bbops.resources.trigger import Trigger
-from bbops.shape import Shape, shape_types
-from bbops.steps._checking import Arguments, Hidden
+from bbops.language.expressions.types import ANY, INTEGER, SECRET, TEXT, Type, list_of, map_of
+from bbops.language.project import Authentication, Project, Resource
+from bbops.language.resources.function import Function
+from bbops.language.resources.trigger import Trigger
+from bbops.language.shape import Shape, shape_types
+from bbops.language.steps._checking import Arguments, Hidden
 
 _MARK = "" if Trigger.is_supported() else ", which this version does not run yet"
 _ELSEWHERE = {

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from bbops.expressions.types import ANY, NULL, TEXT, Type, join, map_of
-from bbops.project import Authentication, Project, Route
-from bbops.resources.endpoint import Upload
-from bbops.resources.trigger import DatabaseTrigger, Trigger
-from bbops.shape import Shape, shape_types
+from bbops.language.expressions.types import ANY, NULL, TEXT, Type, join, map_of
+from bbops.language.project import Authentication, Project, Route
+from bbops.language.resources.endpoint import Upload
+from bbops.language.resources.trigger import DatabaseTrigger, Trigger
+from bbops.language.shape import Shape, shape_types
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from bbops.addons._base import AddonStep, kind
 from bbops.base.diagnostics import Diagnostic, Place
-from bbops.project import Project
+from bbops.language.addons._base import AddonStep, kind
+from bbops.language.project import Project
 
 
 def check(project: Project) -> Iterator[Diagnostic]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bbops.addons._base import kind, kinds
 from bbops.base.diagnostics import Diagnostic, suggest
-from bbops.project import Project
+from bbops.language.addons._base import kind, kinds
+from bbops.language.project import Project
 
 
 def check(project: Project) -> Iterator[Diagnostic]:

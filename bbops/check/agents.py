@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bbops.base.diagnostics import Diagnostic
-from bbops.project import Project
+from bbops.language.project import Project
 
 _PARTS = ("input", "params", "query")
 

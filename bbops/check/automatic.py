@@ -7,8 +7,8 @@ from typing import Final
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.check._outside import Outside
-from bbops.expressions.types import ANY, INTEGER, TEXT, map_of
-from bbops.project import Project
+from bbops.language.expressions.types import ANY, INTEGER, TEXT, map_of
+from bbops.language.project import Project
 
 _ERROR = {"code": TEXT, "message": TEXT, "status": INTEGER, "fields": ANY}
 ANSWER: Final = {"error": map_of(_ERROR, "error")}

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from bbops.base.diagnostics import Diagnostic
-from bbops.project import Project, Resource
-from bbops.resources.endpoint import Endpoint
+from bbops.language.project import Project, Resource
+from bbops.language.resources.endpoint import Endpoint
 
 _NO_BODY: Final = frozenset({"GET", "DELETE"})
 

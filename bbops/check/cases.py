@@ -10,14 +10,30 @@ from typing import Any
 from bbops.base.diagnostics import Diagnostic, suggest
 from bbops.check._outside import Outside
 from bbops.check.flows import check_flow
-from bbops.expressions.nodes import Filter, Node
-from bbops.expressions.scope import SIGNED_IN
-from bbops.expressions.types import ANSWER, ANY, INTEGER, TEXT, Type, fits, map_of, may_be_null
-from bbops.expressions.values import Constant, Expression, ListValue, MapValue, Template, Value
-from bbops.project import Project, Resource, Route
-from bbops.resources.test import Case, Row, Test
-from bbops.sql.types import Column, Table
-from bbops.steps._base import find_step_kind, step_kinds, variables
+from bbops.language.expressions.nodes import Filter, Node
+from bbops.language.expressions.scope import SIGNED_IN
+from bbops.language.expressions.types import (
+    ANSWER,
+    ANY,
+    INTEGER,
+    TEXT,
+    Type,
+    fits,
+    map_of,
+    may_be_null,
+)
+from bbops.language.expressions.values import (
+    Constant,
+    Expression,
+    ListValue,
+    MapValue,
+    Template,
+    Value,
+)
+from bbops.language.project import Project, Resource, Route
+from bbops.language.resources.test import Case, Row, Test
+from bbops.language.sql.types import Column, Table
+from bbops.language.steps._base import find_step_kind, step_kinds, variables
 
 _RESULT = {
     "result": ANY, "status": INTEGER, "headers": map_of({}, "headers", rest=TEXT.or_null()),
@@ -151,7 +167,7 @@ def _mocks(test: Resource[Test], mocks: dict[str, Value], *path: str | int) -> I
 
 
 def _step_names(name: str) -> list[str]:
-    from bbops.addons._base import step_keys  # noqa: PLC0415 - 18 files, only for a hint
+    from bbops.language.addons._base import step_keys  # noqa: PLC0415 - 18 files, only for a hint
 
     return [*step_kinds(), *step_keys(name.partition(".")[0])]
 

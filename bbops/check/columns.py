@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from bbops.base.diagnostics import Diagnostic
-from bbops.project import Project, Resource
-from bbops.resources.table import Column, Table
+from bbops.language.project import Project, Resource
+from bbops.language.resources.table import Column, Table
 
 _LENGTHS: Final = frozenset({"string", "text", "json", "binary"})
 _NUMBERS: Final = frozenset({"integer", "bigint", "number", "decimal"})

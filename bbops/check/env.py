@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from bbops.addons._base import kind
 from bbops.base.diagnostics import Diagnostic, suggest
 from bbops.base.names import env_name
-from bbops.project import Project, Resource
-from bbops.resources.addon import Addon
-from bbops.resources.trigger import Webhook
+from bbops.language.addons._base import kind
+from bbops.language.project import Project, Resource
+from bbops.language.resources.addon import Addon
+from bbops.language.resources.trigger import Webhook
 
 Reference = tuple[Resource[Any], tuple[str | int, ...], str | None, bool]
 """(file, where in it, `${ env.NAME }`, whether it is a secret)."""

@@ -14,14 +14,14 @@ from bbops.check._order import Graph, dependencies, in_order
 from bbops.check._roles import roles_of
 from bbops.check._surroundings import arguments, missing, readable, signed_in
 from bbops.check._ways import ways_to
-from bbops.expressions.doubts import DOUBTS
-from bbops.expressions.known import Known, rejoined
-from bbops.expressions.scope import Scope, Watch
-from bbops.expressions.types import ANY, NEVER, NULL, SECRET, Type, concealed, join
-from bbops.project import Project, Resource
-from bbops.resources.function import Function
+from bbops.language.expressions.doubts import DOUBTS
+from bbops.language.expressions.known import Known, rejoined
+from bbops.language.expressions.scope import Scope, Watch
+from bbops.language.expressions.types import ANY, NEVER, NULL, SECRET, Type, concealed, join
+from bbops.language.project import Project, Resource
+from bbops.language.resources.function import Function
+from bbops.language.steps._checking import MOST_TRIES, Checking, Hidden, Leak, Signature
 from bbops.source.yaml.document import Mark
-from bbops.steps._checking import MOST_TRIES, Checking, Hidden, Leak, Signature
 
 WARNINGS = frozenset({
     "unused-variable", "unreachable", "missing-return", "forgotten-braces", "undeclared-query",

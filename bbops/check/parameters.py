@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.check._ways import ways_to
-from bbops.project import Project
+from bbops.language.project import Project
 
 
 def check(project: Project) -> Iterator[Diagnostic]:

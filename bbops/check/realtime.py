@@ -9,10 +9,10 @@ from bbops.check._before import left_by_chain
 from bbops.check._outside import Outside
 from bbops.check._surroundings import signed_in
 from bbops.check.flows import check_flow
-from bbops.expressions.known import Known
-from bbops.expressions.types import TEXT, map_of
-from bbops.project import Project, Resource
-from bbops.resources.realtime import Realtime
+from bbops.language.expressions.known import Known
+from bbops.language.expressions.types import TEXT, map_of
+from bbops.language.project import Project, Resource
+from bbops.language.resources.realtime import Realtime
 
 _ELSEWHERE = dict.fromkeys(
     ("input", "query", "headers", "request", "event", "trigger"),

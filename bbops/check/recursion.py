@@ -7,12 +7,12 @@ from itertools import chain
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.check._order import in_order
-from bbops.project import Project
-from bbops.steps._base import Step, every_step
-from bbops.steps.call import Call
-from bbops.steps.parallel import Parallel
-from bbops.steps.throw import Throw
-from bbops.steps.transaction import Transaction
+from bbops.language.project import Project
+from bbops.language.steps._base import Step, every_step
+from bbops.language.steps.call import Call
+from bbops.language.steps.parallel import Parallel
+from bbops.language.steps.throw import Throw
+from bbops.language.steps.transaction import Transaction
 
 Sure = Mapping[str, Mapping[str, Call]]
 """For each function the ones that it calls before any way out, and the first call of each."""

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bbops.base.diagnostics import Diagnostic, suggest_resource
-from bbops.project import Project, Resource
-from bbops.resources.agent import Agent
-from bbops.resources.test import Test
-from bbops.resources.trigger import DatabaseTrigger
+from bbops.language.project import Project, Resource
+from bbops.language.resources.agent import Agent
+from bbops.language.resources.test import Test
+from bbops.language.resources.trigger import DatabaseTrigger
 
 Reference = tuple[Resource[Any], tuple[str | int, ...], str, str | None]
 """(file, where in it, kind of what is named, the name)."""

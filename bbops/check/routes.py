@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bbops.base.diagnostics import Diagnostic, Place
-from bbops.project import Project, Route
+from bbops.language.project import Project, Route
 
 
 @dataclass(frozen=True, slots=True)

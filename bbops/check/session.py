@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from bbops.base.diagnostics import Diagnostic, suggest
 from bbops.check.flows import check_flow
-from bbops.project import Project
-from bbops.resources.project import Cookie, Session
+from bbops.language.project import Project
+from bbops.language.resources.project import Cookie, Session
 
 
 def check(project: Project) -> Iterator[Diagnostic]:

@@ -7,9 +7,9 @@ from contextlib import closing
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.database.trial import Trial
-from bbops.project import Project
-from bbops.steps._base import mark_of
-from bbops.steps.sql import Sql
+from bbops.language.project import Project
+from bbops.language.steps._base import mark_of
+from bbops.language.steps.sql import Sql
 
 
 def check(project: Project) -> Iterator[Diagnostic]:

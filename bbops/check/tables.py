@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from bbops.base.diagnostics import Diagnostic, suggest
 from bbops.check._outside import Outside
-from bbops.expressions.values import Expression
-from bbops.project import Project, Resource
-from bbops.resources.table import Column, Table
+from bbops.language.expressions.values import Expression
+from bbops.language.project import Project, Resource
+from bbops.language.resources.table import Column, Table
+from bbops.language.sql.checks import check_sql
+from bbops.language.sql.parts import NotInSql
+from bbops.language.sql.sqlite import SQLITE_CHECK
 from bbops.runtime.failures import FlowError
 from bbops.runtime.rows import ENCODERS
-from bbops.sql.checks import check_sql
-from bbops.sql.parts import NotInSql
-from bbops.sql.sqlite import SQLITE_CHECK
 
 RESERVED = frozenset({
     "auth", "count", "env", "error", "event", "exists", "false", "headers", "host", "in", "input",

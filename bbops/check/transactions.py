@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bbops.base.diagnostics import Diagnostic
-from bbops.project import Project, Resource
-from bbops.resources.function import Function
-from bbops.steps._base import Step, every_step
-from bbops.steps.transaction import Transaction
+from bbops.language.project import Project, Resource
+from bbops.language.resources.function import Function
+from bbops.language.steps._base import Step, every_step
+from bbops.language.steps.transaction import Transaction
 
 _HINT = "do it before or behind the transaction"
 

@@ -8,8 +8,8 @@ from typing import Any
 from bbops.base.diagnostics import Diagnostic
 from bbops.check._outside import Outside
 from bbops.check._ways import rows_of
-from bbops.project import Project, Resource
-from bbops.resources.trigger import DatabaseTrigger
+from bbops.language.project import Project, Resource
+from bbops.language.resources.trigger import DatabaseTrigger
 
 
 def check(project: Project) -> Iterator[Diagnostic]:

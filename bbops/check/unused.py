@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from bbops.base.diagnostics import Diagnostic, suggest
 from bbops.check._ways import ways_to
-from bbops.project import Project
+from bbops.language.project import Project
 
 _READ = re.compile(r"\benv\s*(?:\?\.|\.|\[\s*['\"])\s*([A-Z][A-Z0-9_]*)")
 _WHOLE = re.compile(r"\$\{\s*env\b(?!\s*[.?\[])")

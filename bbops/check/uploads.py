@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bbops.base.diagnostics import Diagnostic
-from bbops.project import Project, Resource
-from bbops.resources.endpoint import Endpoint
-from bbops.resources.function import Function
+from bbops.language.project import Project, Resource
+from bbops.language.resources.endpoint import Endpoint
+from bbops.language.resources.function import Function
+from bbops.language.steps.return_ import Return
 from bbops.runtime.sizes import size_bytes
-from bbops.steps.return_ import Return
 
 
 def check(project: Project) -> Iterator[Diagnostic]:

@@ -25,8 +25,8 @@ from bbops.cli.validate import require_project
 
 if TYPE_CHECKING:
     from bbops.check import Cache
+    from bbops.language.project import Project
     from bbops.plan.document import Document
-    from bbops.project import Project
     from bbops.source.git.store import Store
     from bbops.source.tree import Tree
 

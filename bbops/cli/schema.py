@@ -58,7 +58,7 @@ def _names(folder: Path) -> dict[str, list[str]]:
     """
     require_project(folder)
     from bbops.contract.files import names_of  # noqa: PLC0415
-    from bbops.load import load  # noqa: PLC0415
+    from bbops.language.loading.load import load  # noqa: PLC0415
     from bbops.source.tree import FolderTree  # noqa: PLC0415
 
     found = load(FolderTree(folder)).project

@@ -14,12 +14,12 @@ from typing import Any
 from bbops import __version__
 from bbops.check._ways import ways_to
 from bbops.check.flows import CheckedFlow
-from bbops.expressions.emit import load
-from bbops.project import Project
-from bbops.shape import Shape, shape_spec
-from bbops.sql.dialect import Dialect
-from bbops.steps._base import variables
-from bbops.steps._flow import Flow
+from bbops.language.expressions.emit import load
+from bbops.language.project import Project
+from bbops.language.shape import Shape, shape_spec
+from bbops.language.sql.dialect import Dialect
+from bbops.language.steps._base import variables
+from bbops.language.steps._flow import Flow
 
 _FLOW = "flow"
 _PARTS = ("input", "params", "query")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bbops.check._supported import needs_base
 from bbops.compile.release import Built, Cache, build
-from bbops.resources.project import Engine
+from bbops.language.resources.project import Engine
 from bbops.source.git.base import find_base
 from bbops.source.tree import FolderTree
 

@@ -21,10 +21,14 @@ from bbops.check._features import check_features
 from bbops.check.flows import check_flow
 from bbops.compile.function import code_key, compile_function
 from bbops.compile.wording import compile_wording
-from bbops.project import Project, Route
-from bbops.resources.addon import Addon
-from bbops.resources.endpoint import Upload
-from bbops.resources.project import Engine, Refresh
+from bbops.language.project import Project, Route
+from bbops.language.resources.addon import Addon
+from bbops.language.resources.endpoint import Upload
+from bbops.language.resources.project import Engine, Refresh
+from bbops.language.sql.dialect import Dialect
+from bbops.language.sql.postgres import POSTGRES
+from bbops.language.sql.sqlite import SQLITE
+from bbops.language.steps.find import Find
 from bbops.runtime.cursors import KEY_VARIABLE
 from bbops.runtime.durations import seconds
 from bbops.runtime.flights import TIMEOUT_SECONDS
@@ -32,10 +36,6 @@ from bbops.runtime.keys import MAKING
 from bbops.runtime.release import FORMAT
 from bbops.runtime.sizes import size_bytes
 from bbops.source.tree import Tree
-from bbops.sql.dialect import Dialect
-from bbops.sql.postgres import POSTGRES
-from bbops.sql.sqlite import SQLITE
-from bbops.steps.find import Find
 
 DIALECTS: Final[dict[Engine, Dialect]] = {"sqlite": SQLITE, "postgres": POSTGRES}
 """What a release is compiled for, by the name of its database."""

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from bbops.check.automatic import ANSWER, MESSAGE
-from bbops.expressions.check import check_value
-from bbops.expressions.scope import Scope
-from bbops.expressions.types import Type
-from bbops.expressions.values import Value
-from bbops.project import Project
-from bbops.steps._flow import Flow
+from bbops.language.expressions.check import check_value
+from bbops.language.expressions.scope import Scope
+from bbops.language.expressions.types import Type
+from bbops.language.expressions.values import Value
+from bbops.language.project import Project
+from bbops.language.steps._flow import Flow
 
 
 def compile_wording(project: Project) -> dict[str, dict[str, Any]]:

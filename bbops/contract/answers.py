@@ -9,10 +9,10 @@ from bbops.contract.automatic import automatic, worded
 from bbops.contract.contract import Answer
 from bbops.contract.outputs import JSON, outputs, type_of
 from bbops.contract.schema import any_of, type_schema
-from bbops.expressions.values import Constant
-from bbops.project import Project, Resource, Route
-from bbops.resources.function import Function
-from bbops.steps.throw import Throw
+from bbops.language.expressions.values import Constant
+from bbops.language.project import Project, Resource, Route
+from bbops.language.resources.function import Function
+from bbops.language.steps.throw import Throw
 
 
 def answers(project: Project, route: Route, *, has_body: bool) -> tuple[Answer, ...]:

@@ -12,22 +12,22 @@ from bbops.contract.kept import is_guarded
 from bbops.contract.outputs import type_of
 from bbops.contract.requests import PARTS
 from bbops.contract.schema import Schema, type_schema
-from bbops.expressions.check import check_value
-from bbops.expressions.scope import Scope
-from bbops.expressions.types import ANY, INTEGER, TEXT, map_of
-from bbops.expressions.values import Value
-from bbops.project import Project, Resource, Route
-from bbops.resources.function import Function
+from bbops.language.expressions.check import check_value
+from bbops.language.expressions.scope import Scope
+from bbops.language.expressions.types import ANY, INTEGER, TEXT, map_of
+from bbops.language.expressions.values import Value
+from bbops.language.project import Project, Resource, Route
+from bbops.language.resources.function import Function
+from bbops.language.steps._base import Step
+from bbops.language.steps.delete import Delete
+from bbops.language.steps.find import Find
+from bbops.language.steps.insert import Insert
+from bbops.language.steps.refresh_auth_token import RefreshAuthToken
+from bbops.language.steps.sql import Sql
+from bbops.language.steps.update import Update
+from bbops.language.steps.validate import Validate
+from bbops.language.steps.verify_jwt import VerifyJwt
 from bbops.runtime.flow import code_of, message_of
-from bbops.steps._base import Step
-from bbops.steps.delete import Delete
-from bbops.steps.find import Find
-from bbops.steps.insert import Insert
-from bbops.steps.refresh_auth_token import RefreshAuthToken
-from bbops.steps.sql import Sql
-from bbops.steps.update import Update
-from bbops.steps.validate import Validate
-from bbops.steps.verify_jwt import VerifyJwt
 
 ERROR: Final[Schema] = {
     "title": "Error",

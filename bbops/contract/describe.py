@@ -16,7 +16,7 @@ from bbops.contract.kept import answers_by_cookie, body_by_cookie, csrf, example
 from bbops.contract.requests import body, parameters
 from bbops.contract.sessions import operation_id, schemes, schemes_of, session
 from bbops.contract.shared import share
-from bbops.project import Project, Route
+from bbops.language.project import Project, Route
 from bbops.source.tree import Tree
 
 PROSE: Final = "docs/"

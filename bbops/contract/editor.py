@@ -14,13 +14,13 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from bbops.addons._base import kinds as addon_kinds
-from bbops.addons._base import step_keys
 from bbops.base.model import Model
-from bbops.load import kinds
-from bbops.resources.addon import addon_model
-from bbops.shape import TYPES
-from bbops.steps._base import Step, find_step_kind, step_kinds
+from bbops.language.addons._base import kinds as addon_kinds
+from bbops.language.addons._base import step_keys
+from bbops.language.loading.load import kinds
+from bbops.language.resources.addon import addon_model
+from bbops.language.shape import TYPES
+from bbops.language.steps._base import Step, find_step_kind, step_kinds
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 NO_ACTION = "<a step: find, insert, set, if, loop, call, return, ...>"

@@ -10,9 +10,9 @@ from bbops.contract.automatic import ERROR, error_sample
 from bbops.contract.contract import Answer, Body, Example, Parameter
 from bbops.contract.outputs import JSON
 from bbops.contract.schema import Schema
-from bbops.expressions.values import Constant, ListValue, MapValue, Value
-from bbops.project import Project, Route
-from bbops.resources.test import Case
+from bbops.language.expressions.values import Constant, ListValue, MapValue, Value
+from bbops.language.project import Project, Route
+from bbops.language.resources.test import Case
 from bbops.runtime.failures import NOTHING
 
 MOST: Final = 3

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from bbops.contract.editor import DIALECT, Names, schemas
-from bbops.project import Project
+from bbops.language.project import Project
 
 
 def schema_files(names: Names | None = None) -> dict[str, str]:

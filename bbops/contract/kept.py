@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from bbops.contract.contract import Answer, Body, Example, Parameter
 from bbops.contract.schema import Schema
-from bbops.project import Project, Route
-from bbops.resources.project import Session
-from bbops.steps.verify_jwt import VerifyJwt
+from bbops.language.project import Project, Route
+from bbops.language.resources.project import Session
+from bbops.language.steps.verify_jwt import VerifyJwt
 
 
 def is_guarded(project: Project, route: Route) -> bool:

@@ -8,14 +8,29 @@ from typing import Final
 
 from bbops.check.flows import check_flow
 from bbops.contract.schema import Schema, any_of, field_schema, type_schema
-from bbops.expressions.scope import Scope
-from bbops.expressions.types import ANY, TEXT, Type, joined, list_of, map_of, type_of_constant
-from bbops.expressions.values import Constant, Expression, ListValue, MapValue, Template, Value
-from bbops.project import Project
+from bbops.language.expressions.scope import Scope
+from bbops.language.expressions.types import (
+    ANY,
+    TEXT,
+    Type,
+    joined,
+    list_of,
+    map_of,
+    type_of_constant,
+)
+from bbops.language.expressions.values import (
+    Constant,
+    Expression,
+    ListValue,
+    MapValue,
+    Template,
+    Value,
+)
+from bbops.language.project import Project
+from bbops.language.steps._base import Step
+from bbops.language.steps.return_ import Return
+from bbops.language.steps.throw import Throw
 from bbops.runtime.sniffing import UNKNOWN
-from bbops.steps._base import Step
-from bbops.steps.return_ import Return
-from bbops.steps.throw import Throw
 
 JSON = "application/json"
 BINARY: Final[Schema] = {"type": "string", "format": "binary"}

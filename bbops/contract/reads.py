@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from bbops.expressions.inside import expressions
-from bbops.expressions.nodes import Index, Literal, Member, Name, Node, children
+from bbops.language.expressions.inside import expressions
+from bbops.language.expressions.nodes import Index, Literal, Member, Name, Node, children
 
 ANY_MEMBER: Final = ""
 """Stands for whichever: the name is read as a whole, or by a key that is computed."""

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from bbops.contract.contract import Body, Parameter
 from bbops.contract.reads import read_names
 from bbops.contract.schema import Schema, field_schema, shape_schema
-from bbops.project import Project, Resource, Route
-from bbops.resources.function import Function
-from bbops.shape import Field, Shape
+from bbops.language.project import Project, Resource, Route
+from bbops.language.resources.function import Function
+from bbops.language.shape import Field, Shape
 
 PARTS = ("input", "query", "params")
 JSON = "application/json"

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from bbops.base.model import plain
-from bbops.expressions.types import Type
-from bbops.shape import Field, Shape
+from bbops.language.expressions.types import Type
+from bbops.language.shape import Field, Shape
 
 Schema = dict[str, Any]
 

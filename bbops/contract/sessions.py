@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from bbops.contract.contract import Cookie, Scheme, Session
-from bbops.project import Project, Resource, Route
-from bbops.resources.function import Function
-from bbops.resources.project import Refresh
+from bbops.language.project import Project, Resource, Route
+from bbops.language.resources.function import Function
+from bbops.language.resources.project import Refresh
+from bbops.language.steps.verify_jwt import VerifyJwt
 from bbops.runtime.keys import MAKING
 from bbops.runtime.published_keys import PATH
-from bbops.steps.verify_jwt import VerifyJwt
 
 BEARER, COOKIE, KEY_HEADER, KEY_QUERY = "bearer", "session", "apiKey", "apiKeyInQuery"
 

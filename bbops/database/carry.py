@@ -14,7 +14,7 @@ from bbops.database.conversions import guess_type
 from bbops.database.renames import Renames
 from bbops.database.values import Stored, encode, literal, stamp
 from bbops.database.words import Words
-from bbops.resources.table import Column, Table
+from bbops.language.resources.table import Column, Table
 
 Convert = Callable[[str, str, str], str]
 """SQL of a value, its old type, its new one → SQL of the value as the new one, or null."""

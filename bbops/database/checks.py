@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from bbops.base.errors import MigrationRefused
 from bbops.database import shape
-from bbops.expressions.values import Expression
-from bbops.resources.table import Table
-from bbops.sql.checks import check_sql
-from bbops.sql.dialect import Dialect
-from bbops.sql.parts import NotInSql
-from bbops.sql.types import Column
+from bbops.language.expressions.values import Expression
+from bbops.language.resources.table import Table
+from bbops.language.sql.checks import check_sql
+from bbops.language.sql.dialect import Dialect
+from bbops.language.sql.parts import NotInSql
+from bbops.language.sql.types import Column
 
 
 def texts_of(table: Table) -> dict[str, str]:

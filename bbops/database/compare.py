@@ -12,7 +12,7 @@ from bbops.database.preflight import Preflight, Rows
 from bbops.database.renames import Renames
 from bbops.database.shape import Difference
 from bbops.database.words import Words
-from bbops.resources.table import Table
+from bbops.language.resources.table import Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from bbops.database.live_tables import LiveTables
 from bbops.database.opened import read_tables, write_tables
 from bbops.database.place import Place
 from bbops.database.values import Stored, stored_datetime
-from bbops.resources.table import Column, Table
+from bbops.language.resources.table import Column, Table
 
 MOST_ROWS: Final = 100_000
 _BLANK: Final[Mapping[str, Stored]] = {

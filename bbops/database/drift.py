@@ -15,7 +15,7 @@ from bbops.database.place import Place
 from bbops.database.renames import with_kinds
 from bbops.database.shape import Difference
 from bbops.database.words import Words
-from bbops.resources.table import Table
+from bbops.language.resources.table import Table
 
 _SAID: Final = {
     "add table": "a table is gone", "drop table": "a table was added",

@@ -17,7 +17,7 @@ from bbops.database.opened import read_tables
 from bbops.database.place import Place
 from bbops.database.preflight import Rows
 from bbops.database.rollout_plan import recorded_tables
-from bbops.resources.table import Column, Index, Table
+from bbops.language.resources.table import Column, Index, Table
 
 Tables = Mapping[str, Table]
 

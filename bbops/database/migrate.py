@@ -22,8 +22,8 @@ from bbops.database.renames import Renames, Types, find_renames, with_kinds, wit
 from bbops.database.seed import seed
 from bbops.database.shape import Difference, Shape, differ
 from bbops.database.words import Words
-from bbops.resources.table import Table
-from bbops.sql.sqlite import SQLITE_CHECK
+from bbops.language.resources.table import Table
+from bbops.language.sql.sqlite import SQLITE_CHECK
 
 _BROKEN: Final = "broken"
 """The hash on record where the tables lack a rule that they are recorded with."""

@@ -16,7 +16,7 @@ from bbops.database.changes import Change
 from bbops.database.checks import texts_of
 from bbops.database.renames import Renames, find_renames
 from bbops.database.values import stamp
-from bbops.resources.table import Column, Index, Table
+from bbops.language.resources.table import Column, Index, Table
 
 Tables = Mapping[str, Table]
 Name = tuple[str, str]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bbops.database import shape
 from bbops.database.carry import Carry
 from bbops.database.values import Stored, literal
-from bbops.resources.table import Table
+from bbops.language.resources.table import Table
 
 _NAMED = 3
 """Of how many rows the keys are told."""

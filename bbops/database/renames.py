@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from bbops.database import shape
-from bbops.resources.table import Table
+from bbops.language.resources.table import Table
 
 Types = Mapping[str, Mapping[str, str]]
 """Table → column → declared type when it was made, where that is on record."""

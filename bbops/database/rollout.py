@@ -35,7 +35,7 @@ from bbops.database.phases import (
 from bbops.database.place import Place
 from bbops.database.progress import Progress, read_progress, write_progress
 from bbops.database.rollout_plan import Plan, known_tables, plan_rollout, recorded_tables
-from bbops.resources.table import Table
+from bbops.language.resources.table import Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from bbops.database.phases import (
     without,
 )
 from bbops.database.progress import Progress, read_progress
-from bbops.resources.table import Table
+from bbops.language.resources.table import Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 from bbops.base.errors import MigrationRefused
 from bbops.database.live_tables import LiveTables
 from bbops.database.values import Stored, encode, stamp
-from bbops.resources.table import Column, Table
+from bbops.language.resources.table import Column, Table
 
 
 def seed(live: LiveTables, tables: Mapping[str, Table], now: str) -> dict[str, int]:

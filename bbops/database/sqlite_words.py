@@ -10,7 +10,7 @@ from bbops.database import shape
 from bbops.database.conversions import Conversions, convert, convert_or_null, is_kept, reads_as
 from bbops.database.values import Stored, literal
 from bbops.database.words import Words
-from bbops.sql.sqlite import SQLITE_CHECK
+from bbops.language.sql.sqlite import SQLITE_CHECK
 
 _STORAGE: Final = {
     "integer": "INTEGER", "bigint": "INTEGER", "boolean": "INTEGER",

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from bbops.database.author_sql import complaint, restrict
 from bbops.database.connection import add_functions
+from bbops.language.sql.types import Table
 from bbops.runtime.identifiers import quote
-from bbops.sql.types import Table
 
 
 class Trial:

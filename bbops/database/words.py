@@ -12,8 +12,8 @@ from bbops.base.errors import MigrationRefused
 from bbops.database import shape
 from bbops.database.checks import write_checks
 from bbops.database.values import Stored, encode, literal
-from bbops.resources.table import Column, Table
-from bbops.sql.dialect import Dialect
+from bbops.language.resources.table import Column, Table
+from bbops.language.sql.dialect import Dialect
 
 _ON_DELETE: Final = {"restrict": "RESTRICT", "cascade": "CASCADE", "setNull": "SET NULL"}
 

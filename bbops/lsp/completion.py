@@ -8,10 +8,12 @@ from typing import Any
 
 from lsprotocol import types as lsp
 
-from bbops.addons._base import step_keys
-from bbops.expressions.nodes import Filter, Literal, Member
-from bbops.expressions.related import RELATED
-from bbops.expressions.types import Type, fits
+from bbops.language.addons._base import step_keys
+from bbops.language.expressions.nodes import Filter, Literal, Member
+from bbops.language.expressions.related import RELATED
+from bbops.language.expressions.types import Type, fits
+from bbops.language.project import Project
+from bbops.language.steps._base import Step, step_kinds
 from bbops.lsp.folder import Folder, kind_of
 from bbops.lsp.names import fields_of, known, known_of_relations, named_at
 from bbops.lsp.repair import WORD, Repaired, expression_in, repair
@@ -19,9 +21,7 @@ from bbops.lsp.scopes import Here, look
 from bbops.lsp.slots import Slot, fields, node_at, slot_at, step_model
 from bbops.lsp.text import Lines
 from bbops.lsp.words import about_key, about_model, signature, summary, written
-from bbops.project import Project
 from bbops.runtime.filters import FILTERS, FUNCTIONS
-from bbops.steps._base import Step, step_kinds
 
 Kind = lsp.CompletionItemKind
 TRIGGERS = [".", "|", "{", " ", "'", "/", ":", "-"]

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from bbops.base.names import env_name
-from bbops.expressions.inside import expressions, nodes
-from bbops.expressions.nodes import Member, Name, Node
+from bbops.language.expressions.inside import expressions, nodes
+from bbops.language.expressions.nodes import Member, Name, Node
+from bbops.language.project import Project, Resource
+from bbops.language.resources.function import Function
 from bbops.lsp.folder import Folder, kind_of
 from bbops.lsp.names import Named, named_at, resources, setters
 from bbops.lsp.pointed import Pointed, point
 from bbops.lsp.slots import Path
 from bbops.lsp.spots import start_of
 from bbops.lsp.text import Lines
-from bbops.project import Project, Resource
-from bbops.resources.function import Function
 from bbops.source.yaml.document import Map, Mark
 from bbops.source.yaml.spots import spots
 

@@ -9,10 +9,10 @@ from bbops.base.diagnostics import Diagnostic
 from bbops.base.model import Model
 from bbops.check import Cache, validate
 from bbops.check._supported import needs_base
-from bbops.load import kinds
+from bbops.language.loading.load import kinds
+from bbops.language.project import Project
+from bbops.language.resources.addon import addon_model
 from bbops.lsp.documents import Overlay
-from bbops.project import Project
-from bbops.resources.addon import addon_model
 from bbops.source.git.base import find_base
 from bbops.source.tree import BlobId, Tree
 from bbops.source.yaml.document import Document

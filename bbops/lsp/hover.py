@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lsprotocol import types as lsp
 
-from bbops.expressions.nodes import Call, Filter, Literal, Member, Name, Node
-from bbops.expressions.types import Type
+from bbops.language.expressions.nodes import Call, Filter, Literal, Member, Name, Node
+from bbops.language.expressions.types import Type
 from bbops.lsp.folder import Folder
 from bbops.lsp.names import describe, known, resources
 from bbops.lsp.pointed import Pointed, point

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bbops.expressions.types import Type
+from bbops.language.expressions.types import Type
+from bbops.language.project import Project, Resource
+from bbops.language.shape import Shape
+from bbops.language.steps._base import Step
 from bbops.lsp.slots import Path, node_at
-from bbops.project import Project, Resource
-from bbops.shape import Shape
-from bbops.steps._base import Step
 
 _BY_KEY = {
     "table": "tables", "function": "functions", "middleware": "functions", "tools": "functions",

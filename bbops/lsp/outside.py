@@ -9,13 +9,13 @@ from bbops.check._before import left_by_chain
 from bbops.check._surroundings import signed_in
 from bbops.check._ways import rows_of
 from bbops.check.flows import check_flow
-from bbops.expressions import types as t
-from bbops.expressions.known import Known
-from bbops.expressions.scope import Scope
-from bbops.expressions.types import Type
+from bbops.language.expressions import types as t
+from bbops.language.expressions.known import Known
+from bbops.language.expressions.scope import Scope
+from bbops.language.expressions.types import Type
+from bbops.language.project import Project
+from bbops.language.resources.trigger import DatabaseTrigger
 from bbops.lsp.slots import Path, node_at
-from bbops.project import Project
-from bbops.resources.trigger import DatabaseTrigger
 
 
 def scope_outside(

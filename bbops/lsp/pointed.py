@@ -8,17 +8,17 @@ from typing import Any
 
 from bbops.base.model import Model
 from bbops.check.flows import check_flow
-from bbops.expressions.infer import Inference
-from bbops.expressions.inside import Found, expressions, nodes
-from bbops.expressions.nodes import Member, Name, Node
-from bbops.expressions.scope import Scope
-from bbops.expressions.types import Type
+from bbops.language.expressions.infer import Inference
+from bbops.language.expressions.inside import Found, expressions, nodes
+from bbops.language.expressions.nodes import Member, Name, Node
+from bbops.language.expressions.scope import Scope
+from bbops.language.expressions.types import Type
+from bbops.language.project import Project, Resource
 from bbops.lsp.folder import Folder, kind_of
 from bbops.lsp.names import Named, in_table, named_at
 from bbops.lsp.outside import scope_outside
 from bbops.lsp.spots import offset_in
 from bbops.lsp.text import Lines
-from bbops.project import Project, Resource
 from bbops.source.yaml.document import Document
 from bbops.source.yaml.spots import Spot, spot_at
 

@@ -16,7 +16,7 @@ from bbops.authoring.moving import move
 from bbops.authoring.naming import Name
 from bbops.base.errors import BbopsError
 from bbops.check.flows import check_flow
-from bbops.expressions.scope import SIGNED_IN
+from bbops.language.expressions.scope import SIGNED_IN
 from bbops.lsp.definition import Site, inner_of, uses, variable_at, variable_sites
 from bbops.lsp.folder import Folder
 from bbops.lsp.names import resources

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bbops.expressions.inside import nodes
-from bbops.expressions.nodes import Filter, Literal, Member, Name, Node
-from bbops.expressions.syntax import SyntaxProblem, parse
+from bbops.language.expressions.inside import nodes
+from bbops.language.expressions.nodes import Filter, Literal, Member, Name, Node
+from bbops.language.expressions.syntax import SyntaxProblem, parse
 from bbops.lsp.text import Lines
 from bbops.source.yaml.document import Document, load
 from bbops.source.yaml.spots import Spot, spots

@@ -6,18 +6,18 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from bbops.check.flows import Flows, check_flow
-from bbops.expressions import types as t
-from bbops.expressions.infer import Inference
-from bbops.expressions.nodes import Filter, Node
-from bbops.expressions.scope import SIGNED_IN, Scope
-from bbops.expressions.syntax import parse
-from bbops.expressions.types import Type
+from bbops.language.expressions import types as t
+from bbops.language.expressions.infer import Inference
+from bbops.language.expressions.nodes import Filter, Node
+from bbops.language.expressions.scope import SIGNED_IN, Scope
+from bbops.language.expressions.syntax import parse
+from bbops.language.expressions.types import Type
+from bbops.language.project import Project, Resource
+from bbops.language.resources.function import Function
 from bbops.lsp.mend import mend
 from bbops.lsp.outside import scope_outside
 from bbops.lsp.repair import WORD, Repaired, Whole, is_here
 from bbops.lsp.slots import node_at
-from bbops.project import Project, Resource
-from bbops.resources.function import Function
 from bbops.source.tree import BlobId, FilePath
 from bbops.source.yaml.document import Text
 

@@ -11,9 +11,9 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from bbops.base.model import plain
-from bbops.expressions.values import read_bare, read_value
-from bbops.shape import TYPES, Field
-from bbops.steps._base import Step, find_step_kind, read_step
+from bbops.language.expressions.values import read_bare, read_value
+from bbops.language.shape import TYPES, Field
+from bbops.language.steps._base import Step, find_step_kind, read_step
 
 Path = tuple[str | int, ...]
 

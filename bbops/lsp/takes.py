@@ -8,16 +8,16 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from bbops.addons._base import check_setting
 from bbops.base.model import plain
 from bbops.contract.editor import REFERENCES
-from bbops.explain import text_like
-from bbops.expressions.values import read_bare, read_value
+from bbops.language.addons._base import check_setting
+from bbops.language.expressions.values import read_bare, read_value
+from bbops.language.loading.explain import text_like
+from bbops.language.resources._schedule import check_cron, check_timezone
+from bbops.language.shape import Field, FieldName, check_type
+from bbops.language.steps._base import Step, read_static
+from bbops.language.steps._shape import read_select
 from bbops.lsp.slots import is_model
-from bbops.resources._schedule import check_cron, check_timezone
-from bbops.shape import Field, FieldName, check_type
-from bbops.steps._base import Step, read_static
-from bbops.steps._shape import read_select
 
 _READ = {
     read_bare: "an expression", read_value: "any value", plain: "a constant",

@@ -8,11 +8,11 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from bbops.base.model import Model
+from bbops.language.steps._base import Step, find_step_kind
 from bbops.lsp.key_words import KEYS
 from bbops.lsp.slots import field_slot, fields
 from bbops.lsp.takes import takes
 from bbops.runtime.filters import FILTERS, FUNCTIONS
-from bbops.steps._base import Step, find_step_kind
 
 
 def about_model(model: type[BaseModel]) -> str:

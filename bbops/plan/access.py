@@ -8,7 +8,10 @@ from typing import Any
 
 from bbops.base.names import env_name
 from bbops.check.flows import check_flow
-from bbops.expressions.nodes import Literal
+from bbops.language.expressions.nodes import Literal
+from bbops.language.project import Project, Resource, Route
+from bbops.language.resources.channel import Cors
+from bbops.language.resources.trigger import Signature
 from bbops.plan.breaking import authentication_place, webhook_paths
 from bbops.plan.changes import cors, rate_limit
 from bbops.plan.finding import Finding, finding, sort_findings
@@ -17,9 +20,6 @@ from bbops.plan.opened import find_opened
 from bbops.plan.pairs import Pairs, address, run_by, title
 from bbops.plan.reach import find_reached
 from bbops.plan.rules import find_loosened_rules
-from bbops.project import Project, Resource, Route
-from bbops.resources.channel import Cors
-from bbops.resources.trigger import Signature
 
 _CLOSED = {"JWT", "API Key"}
 _LOOKED = 5

@@ -9,12 +9,12 @@ from bbops.base.diagnostics import Place
 from bbops.check.flows import check_flow
 from bbops.contract.outputs import Output, outputs
 from bbops.contract.schema import Schema
-from bbops.expressions.values import Constant
+from bbops.language.expressions.values import Constant
+from bbops.language.project import Project, Resource, Route
+from bbops.language.resources.function import Function
+from bbops.language.steps.return_ import Return
 from bbops.plan.finding import Finding, finding
 from bbops.plan.pairs import title
-from bbops.project import Project, Resource, Route
-from bbops.resources.function import Function
-from bbops.steps.return_ import Return
 
 
 class Said(NamedTuple):

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from bbops.expressions.values import Broken, Expression
-from bbops.project import Project
-from bbops.resources.table import Table
+from bbops.language.expressions.values import Broken, Expression
+from bbops.language.project import Project
+from bbops.language.resources.table import Table
 from bbops.source.tree import MemoryTree
 
 _UNSEEN: Final[dict[str, Any]] = {

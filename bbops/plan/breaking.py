@@ -7,12 +7,12 @@ from typing import Any
 
 from bbops.base.diagnostics import Place
 from bbops.contract.schema import shape_schema
+from bbops.language.project import Project, Resource, Route
+from bbops.language.resources.realtime import Realtime
 from bbops.plan.answers import find_answer_breaks, schema_breaks
 from bbops.plan.finding import Finding, finding, sort_findings
 from bbops.plan.pairs import Pairs, RoutePair, address, title
 from bbops.plan.requests import find_request_breaks
-from bbops.project import Project, Resource, Route
-from bbops.resources.realtime import Realtime
 
 _SIGN_INS = ("login", "signup", "refresh", "logout")
 _FIELDS = {"token_field": "tokenField", "refresh_field": "refreshField",

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import msgspec
 
 from bbops.base.model import plain
+from bbops.language.project import Project, Resource, Route
 from bbops.plan.pairs import FOLDERS, Pairs, RoutePair, of, run_by, title
-from bbops.project import Project, Resource, Route
 
 Verb = Literal["added", "changed", "removed", "renamed"]
 RouteVerb = Literal["added", "changed", "removed", "moved"]

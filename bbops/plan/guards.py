@@ -14,17 +14,17 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from bbops.base.diagnostics import Place
-from bbops.expressions.inside import conjuncts
-from bbops.expressions.values import Constant, Expression
+from bbops.language.expressions.inside import conjuncts
+from bbops.language.expressions.values import Constant, Expression
+from bbops.language.project import Resource
+from bbops.language.resources.function import Function
+from bbops.language.steps._base import Step
+from bbops.language.steps.if_ import If
+from bbops.language.steps.return_ import Return
+from bbops.language.steps.throw import Throw
 from bbops.plan.finding import Finding, finding
 from bbops.plan.pairs import Pairs, reached, run_by, title
-from bbops.project import Resource
-from bbops.resources.function import Function
 from bbops.source.yaml.document import Mark
-from bbops.steps._base import Step
-from bbops.steps.if_ import If
-from bbops.steps.return_ import Return
-from bbops.steps.throw import Throw
 
 _ROLE = re.compile(r"\bvars\??\.(auth\??\.(role|claims)|apiKey\??\.claims)\b").search
 _WHO = re.compile(r"\bvars\??\.(auth|apiKey)\b").search

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from bbops.addons._base import kind as addon_kind
 from bbops.base.names import env_name
+from bbops.language.addons._base import kind as addon_kind
+from bbops.language.project import Project
+from bbops.language.steps.http import Http
 from bbops.plan.reach import Server, host_of, server_of
-from bbops.project import Project
-from bbops.steps.http import Http
 
 
 @dataclass(frozen=True, slots=True)

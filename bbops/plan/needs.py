@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from bbops.language.project import Project
 from bbops.plan.pairs import Pairs
-from bbops.project import Project
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,13 @@ from typing import Any, Final
 
 from bbops.base.diagnostics import Place
 from bbops.check.flows import check_flows
-from bbops.expressions.inside import conjuncts, nodes
-from bbops.expressions.nodes import Literal, Name, Node
-from bbops.expressions.values import Expression
+from bbops.language.expressions.inside import conjuncts, nodes
+from bbops.language.expressions.nodes import Literal, Name, Node
+from bbops.language.expressions.values import Expression
+from bbops.language.project import Project, Route
+from bbops.language.steps.find import Find
 from bbops.plan.finding import Finding, finding
 from bbops.plan.pairs import Pairs, address, run_by, title
-from bbops.project import Project, Route
-from bbops.steps.find import Find
 
 _CHOSEN: Final = frozenset({"params", "query", "input", "headers", "request"})
 """What a client may say as it likes: a condition on it keeps nobody from any row."""

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from bbops.database.renames import find_renames
-from bbops.project import Project, Resource, Route
+from bbops.language.project import Project, Resource, Route
 
 FOLDERS = (
     "tables", "functions", "endpoints", "channels", "tasks", "triggers", "realtime", "agents",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from bbops.language.project import Project
 from bbops.plan.access import find_access
 from bbops.plan.breaking import find_breaks
 from bbops.plan.changes import ResourceChange, RouteChange, find_resources, find_routes
@@ -16,7 +17,6 @@ from bbops.plan.needs import Needs, find_needs
 from bbops.plan.pairs import Pairs
 from bbops.plan.review import Rules, Verdict, judge, read_rules
 from bbops.plan.tables import TableChange, find_tables
-from bbops.project import Project
 
 
 @dataclass(frozen=True, slots=True)

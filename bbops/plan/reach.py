@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from bbops.addons._base import kind as addon_kind
 from bbops.base.diagnostics import Place
 from bbops.contract.reads import ANY_MEMBER, members
-from bbops.expressions.inside import expressions
-from bbops.expressions.nodes import Index, Member
-from bbops.expressions.values import Constant, Template, Value
+from bbops.language.addons._base import kind as addon_kind
+from bbops.language.expressions.inside import expressions
+from bbops.language.expressions.nodes import Index, Member
+from bbops.language.expressions.values import Constant, Template, Value
+from bbops.language.project import Project, Resource
+from bbops.language.resources.function import Function
+from bbops.language.steps.http import Http
+from bbops.language.steps.sql import Sql
 from bbops.plan.finding import Finding, finding
 from bbops.plan.pairs import Pairs
-from bbops.project import Project, Resource
-from bbops.resources.function import Function
-from bbops.steps.http import Http
-from bbops.steps.sql import Sql
 
 Reached = tuple[str, str, Place]
 """(what tells it from others, how it is called, where it stands first)."""

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from bbops.base.diagnostics import Place
 from bbops.contract.requests import PARTS, declared_fields, declaring
+from bbops.language.project import Project, Resource, Route
+from bbops.language.resources.endpoint import Upload
+from bbops.language.resources.function import Function
+from bbops.language.shape import Field
 from bbops.plan.finding import Finding, finding
 from bbops.plan.pairs import title
-from bbops.project import Project, Resource, Route
-from bbops.resources.endpoint import Upload
-from bbops.resources.function import Function
-from bbops.shape import Field
 
 _TEXTS = frozenset({"string", "text", "email", "url", "uuid", "date", "datetime"})
 _LOWER = ("min_length", "minimum")

@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from bbops.base.render import counted_rows
+from bbops.language.project import Project
 from bbops.plan.changes import ResourceChange
 from bbops.plan.finding import Finding
 from bbops.plan.tables import Risk, TableChange
-from bbops.project import Project
 
 
 @dataclass(frozen=True, slots=True)

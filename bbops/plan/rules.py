@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bbops.base.names import env_name
+from bbops.language.project import Resource
+from bbops.language.resources.project import Cookie, Project, Review, VerifyingKey
 from bbops.plan.finding import Finding, finding
-from bbops.project import Resource
-from bbops.resources.project import Cookie, Project, Review, VerifyingKey
 
 _SAME_SITE = ("Strict", "Lax", "None")
 """From the strictest."""

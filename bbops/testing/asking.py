@@ -10,8 +10,8 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from bbops.base.errors import BbopsError
-from bbops.project import Route
-from bbops.resources.test import Case, SentFile
+from bbops.language.project import Route
+from bbops.language.resources.test import Case, SentFile
 from bbops.runtime.failures import InvalidInput
 from bbops.runtime.flights import Flight
 from bbops.runtime.flow import Function, Run

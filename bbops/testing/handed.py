@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bbops.project import Project
+from bbops.language.project import Project
+from bbops.language.shape import shape_spec
+from bbops.language.sql.types import Table
 from bbops.runtime.failures import FlowError
 from bbops.runtime.rows import DECODERS, ENCODERS
 from bbops.runtime.shapes import compile_shape
-from bbops.shape import shape_spec
-from bbops.sql.types import Table
 
 
 def typed_event(project: Project, function: str, event: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from bbops.base.host import Host
 from bbops.database.connection import connect
 from bbops.database.values import Stored, encode, stamp, stored_datetime
 from bbops.database.violations import failure_of
-from bbops.resources.table import Column, Table
+from bbops.language.resources.table import Column, Table
 from bbops.runtime.failures import Failure
 
 Rows = Sequence[Mapping[str, Any]]

@@ -21,12 +21,12 @@ from bbops.base.host import Host
 from bbops.base.model import Model
 from bbops.base.names import env_name
 from bbops.compile.release import Built
-from bbops.project import Project, Resource
-from bbops.resources.test import Case, Test
+from bbops.language.project import Project, Resource
+from bbops.language.resources.test import Case, Test
+from bbops.language.steps._base import step_kinds
 from bbops.runtime.failures import Failure
 from bbops.runtime.keys import MAKING, make_key
 from bbops.runtime.release import link
-from bbops.steps._base import step_kinds
 from bbops.testing.asking import ask_endpoint, ask_function
 from bbops.testing.client import Client
 from bbops.testing.comparing import differences, plain, shown

@@ -15,9 +15,9 @@ from time import perf_counter
 from types import FrameType
 from typing import Any
 
-from bbops.project import Project
+from bbops.language.project import Project
+from bbops.language.steps._base import Step, step_kinds
 from bbops.runtime.masking import MASK, is_secret
-from bbops.steps._base import Step, step_kinds
 from bbops.testing.comparing import plain, shown
 
 MOST = 200

@@ -12,14 +12,14 @@ import bcrypt
 
 from bbops.base.host import Host
 from bbops.check.cases import plain_hash
-from bbops.expressions.check import check_value
-from bbops.expressions.emit import Emitter, load
-from bbops.expressions.nodes import Filter, Node
-from bbops.expressions.scope import Scope
-from bbops.expressions.types import ANY
-from bbops.expressions.values import Value
+from bbops.language.expressions.check import check_value
+from bbops.language.expressions.emit import Emitter, load
+from bbops.language.expressions.nodes import Filter, Node
+from bbops.language.expressions.scope import Scope
+from bbops.language.expressions.types import ANY
+from bbops.language.expressions.values import Value
+from bbops.language.steps._flow import Flow
 from bbops.runtime.release import resolve
-from bbops.steps._flow import Flow
 
 _ROUNDS = 4
 """The fewest that bcrypt knows: a test's passwords are nobody's."""

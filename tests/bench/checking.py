@@ -7,7 +7,7 @@ from statistics import median
 from time import process_time
 
 from bbops.check import check
-from bbops.load import Cache, load
+from bbops.language.loading.load import Cache, load
 from bbops.source.tree import MemoryTree
 from tests.bench.figures import Figure
 from tests.bench.project import ITEMS, endpoint

@@ -13,7 +13,7 @@ import psycopg
 from bbops.compile.release import build
 from bbops.database import migrate
 from bbops.database.place import Place
-from bbops.resources.project import Engine
+from bbops.language.resources.project import Engine
 from bbops.source.tree import MemoryTree
 from tests.bench import processes, project
 from tests.bench.apps.items import FILLED_ROWS

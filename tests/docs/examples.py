@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import indent
 from typing import Any
 
-from bbops.steps._base import Example
+from bbops.language.steps._base import Example
 from tests.conftest import ROOT, Files
 
 PROJECT = ROOT / "docs/example"

@@ -10,13 +10,13 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from bbops.base.model import Model
-from bbops.expressions.nodes import Literal
-from bbops.expressions.values import Constant, Expression
+from bbops.language.expressions.nodes import Literal
+from bbops.language.expressions.values import Constant, Expression
+from bbops.language.shape import Field
+from bbops.language.steps._base import Retry, Step
 from bbops.lsp.slots import Slot, fields, slot_of
 from bbops.lsp.takes import takes
 from bbops.lsp.words import NOT_YET, about_key
-from bbops.shape import Field
-from bbops.steps._base import Retry, Step
 
 ELSEWHERE = {
     Field: "[field](README.md#shapes)",

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from bbops.addons._base import kinds as addon_kinds
-from bbops.addons._base import step_keys
 from bbops.check._language import find_unsupported_parts
-from bbops.load import kinds
-from bbops.steps._base import step_kinds
+from bbops.language.addons._base import kinds as addon_kinds
+from bbops.language.addons._base import step_keys
+from bbops.language.loading.load import kinds
+from bbops.language.steps._base import step_kinds
 from tests.conftest import ROOT
 
 _HEAD = "<!-- not run yet -->"

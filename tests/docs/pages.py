@@ -7,15 +7,15 @@ from textwrap import indent
 
 from pydantic import BaseModel
 
-from bbops.addons._base import Action, AddonKind, Parameter
-from bbops.addons._base import kinds as addon_kinds
-from bbops.expressions.types import Type
-from bbops.load import kinds
+from bbops.language.addons._base import Action, AddonKind, Parameter
+from bbops.language.addons._base import kinds as addon_kinds
+from bbops.language.expressions.types import Type
+from bbops.language.loading.load import kinds
+from bbops.language.shape import TYPES, Field
+from bbops.language.steps._base import Example, Retry, Step, step_kinds
 from bbops.lsp.slots import field_slot, fields
 from bbops.lsp.words import is_run
 from bbops.runtime.vendors import find_steps
-from bbops.shape import TYPES, Field
-from bbops.steps._base import Example, Retry, Step, step_kinds
 from tests.conftest import NOTES, ROOT
 from tests.docs.examples import block, files_of, function_of, shown
 from tests.docs.keys import has_later, key_table, sections

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.check import Cache, check, validate
-from bbops.load import Cache as LoadCache
-from bbops.load import load
+from bbops.language.loading.load import Cache as LoadCache
+from bbops.language.loading.load import load
 from bbops.source.tree import MemoryTree
 from tests.mistakes.mutants import Mutant
 from tests.mistakes.sample import Sample

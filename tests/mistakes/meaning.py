@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import re
 
-from bbops.expressions.nodes import Node
-from bbops.resources.table import Column
+from bbops.language.expressions.nodes import Node
+from bbops.language.resources.table import Column
+from bbops.language.steps._base import find_step_kind
 from bbops.source.yaml.document import Map
-from bbops.steps._base import find_step_kind
 from tests.mistakes.names import ARGUMENTS, ROWS, Names, Speakers, name_of
 from tests.mistakes.spots import Spot, is_addon
 from tests.mistakes.words import spelt

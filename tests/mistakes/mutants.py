@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import permutations
 
-from bbops.expressions import nodes as s
+from bbops.language.expressions import nodes as s
 from bbops.source.yaml.document import Map, Text
 from bbops.source.yaml.document import load as load_document
 from tests.mistakes.meaning import Meaning

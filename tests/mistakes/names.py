@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from bbops.expressions.nodes import Member, Node
+from bbops.language.expressions.nodes import Member, Node
 from bbops.source.yaml.document import Map, Seq
 from tests.mistakes.sample import Sample
 from tests.mistakes.spots import Spot

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bbops.expressions import nodes as s
-from bbops.expressions.nodes import children
+from bbops.language.expressions import nodes as s
+from bbops.language.expressions.nodes import children
 from tests.mistakes.words import spelt, walk
 
 _TAKES_NULL = frozenset({"default", "toNumber", "json", "has"})

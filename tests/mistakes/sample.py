@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from bbops.load import Cache, kinds, load
-from bbops.project import Project
-from bbops.resources.addon import addon_model
+from bbops.language.loading.load import Cache, kinds, load
+from bbops.language.project import Project
+from bbops.language.resources.addon import addon_model
 from bbops.source.tree import MemoryTree
 from bbops.source.yaml.document import Document
 from bbops.source.yaml.document import load as load_document

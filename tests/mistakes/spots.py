@@ -12,13 +12,13 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import PlainValidator, StringConstraints
 
-from bbops.addons._base import AddonStep
 from bbops.base.model import Model, plain
-from bbops.expressions.values import read_bare, read_value
-from bbops.shape import Field
+from bbops.language.addons._base import AddonStep
+from bbops.language.expressions.values import read_bare, read_value
+from bbops.language.shape import Field
+from bbops.language.steps._base import find_step_kind, read_static, read_step
+from bbops.language.steps._shape import read_select
 from bbops.source.yaml.document import Map, Mark, Seq
-from bbops.steps._base import find_step_kind, read_static, read_step
-from bbops.steps._shape import read_select
 
 KeyPath = tuple[str | int, ...]
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bbops.expressions import nodes as s
-from bbops.expressions.nodes import children
-from bbops.expressions.values import Expression, Template, read_bare, read_value
+from bbops.language.expressions import nodes as s
+from bbops.language.expressions.nodes import children
+from bbops.language.expressions.values import Expression, Template, read_bare, read_value
 from bbops.source.yaml.document import Document, Text
 from bbops.source.yaml.places import _measure
 from tests.mistakes.spots import Spot

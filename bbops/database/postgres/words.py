@@ -15,7 +15,7 @@ from bbops.database.conversions import guess_type
 from bbops.database.place import fit_name
 from bbops.database.values import Stored, encode, literal
 from bbops.database.words import Words
-from bbops.sql.postgres import POSTGRES
+from bbops.language.sql.postgres import POSTGRES
 
 _STORAGE: Final = {
     "string": "text", "text": "text", "integer": "bigint", "bigint": "bigint",

@@ -10,9 +10,9 @@ from typing import Any, Final
 from bbops.base.diagnostics import Diagnostic, suggest
 from bbops.base.errors import GitError
 from bbops.compile.release import Cache, check
+from bbops.language.project import Project
+from bbops.language.resources.project import Engine
 from bbops.mcp.tool import Call, Refused
-from bbops.project import Project
-from bbops.resources.project import Engine
 from bbops.source.git.address import require_branch
 from bbops.source.git.command import run
 from bbops.source.git.comparing import read_patch

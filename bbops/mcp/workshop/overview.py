@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 
 from bbops.base.diagnostics import has_errors
+from bbops.language.project import Project
 from bbops.mcp.project.context_get import Branch, Nothing, Overview, Rules
 from bbops.mcp.workshop.bench import Bench
 from bbops.mcp.workshop.files import Files
 from bbops.plan.review import read_rules
-from bbops.project import Project
 from bbops.source.git.command import run
 
 MOST_DRAFTS = 20

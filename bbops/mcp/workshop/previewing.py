@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from bbops.authoring.changing import ChangedTree
 from bbops.base.errors import DatabaseError
+from bbops.language.project import Project
 from bbops.mcp.project.preview_changes import Consequence, Migration, Preview, Wanted
 from bbops.mcp.tool import Call, Refused
 from bbops.mcp.workshop.bench import Bench
@@ -20,7 +21,6 @@ from bbops.plan.plan import Plan as Consequences
 from bbops.plan.plan import plan as compare
 from bbops.plan.render import words
 from bbops.plan.tables import TableChange
-from bbops.project import Project
 from bbops.source.git.writing import NOTHING, put_files, write_blobs
 from bbops.source.tree import Tree
 

@@ -9,16 +9,17 @@ from typing import Any, Final
 
 from msgspec import UnsetType
 
-from bbops.addons._base import kind as addon_kind
-from bbops.addons._base import kinds as addon_kinds
-from bbops.addons._base import step_keys
 from bbops.authoring.changing import Change
 from bbops.authoring.folder import Folder
 from bbops.authoring.making import make
 from bbops.authoring.naming import Name
 from bbops.base.diagnostics import suggest
 from bbops.contract.editor import schemas
-from bbops.load import kinds
+from bbops.language.addons._base import kind as addon_kind
+from bbops.language.addons._base import kinds as addon_kinds
+from bbops.language.addons._base import step_keys
+from bbops.language.loading.load import kinds
+from bbops.language.steps._base import find_step_kind, step_kinds
 from bbops.mcp.project.context_schema import Asking, Said
 from bbops.mcp.refs import DOC, FOLDERS, SETTINGS, Ref
 from bbops.mcp.tool import Refused
@@ -29,7 +30,6 @@ from bbops.mcp.workshop.telling import as_json
 from bbops.runtime.vendors import find_steps
 from bbops.source.tree import MemoryTree
 from bbops.source.yaml.document import load as load_document
-from bbops.steps._base import find_step_kind, step_kinds
 
 _NOT_RUN: Final = "this version does not run it yet: a change that adds it is refused"
 _DEFINED: Final = "#/$defs/"

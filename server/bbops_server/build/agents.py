@@ -17,10 +17,10 @@ from bbops.base.errors import DatabaseError
 from bbops.compile.release import Cache
 from bbops.database.place import Place, read_place
 from bbops.database.told import as_json
+from bbops.language.project import Project
 from bbops.mcp.tool import Refused
 from bbops.mcp.workshop.bench import Bench
 from bbops.mcp.workshop.performing import perform
-from bbops.project import Project
 from bbops.source.git.store import Store
 from bbops.source.git.writing import Identity
 from bbops_server.build.tables import TablesAtWork

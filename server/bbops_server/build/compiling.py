@@ -12,8 +12,8 @@ from bbops.base.disk import replace_file
 from bbops.base.errors import ProjectError, ServerError
 from bbops.check._supported import needs_base
 from bbops.compile.release import Built, build, check, declared_env
+from bbops.language.project import Project
 from bbops.plan.hosts import find_hosts
-from bbops.project import Project
 from bbops.source.tree import Tree
 from bbops_server.build.frontend import keep
 from bbops_server.build.gate import Gate

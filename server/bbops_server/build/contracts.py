@@ -10,7 +10,7 @@ from bbops.compile.release import check
 from bbops.contract.contract import Contract
 from bbops.contract.describe import describe, read_pages
 from bbops.contract.export import FORMATS
-from bbops.resources.project import Engine
+from bbops.language.resources.project import Engine
 from bbops_server.build.sources import Source, Sources
 from bbops_server.messages import Frame
 

@@ -22,7 +22,7 @@ import msgspec
 from bbops.base.disk import replace_file
 from bbops.base.errors import ServerError
 from bbops.check._frontend import find_files
-from bbops.project import Project
+from bbops.language.project import Project
 from bbops.source.tree import Entry, Tree
 from bbops_server.build.frontend_config import describe_config, find_api
 from bbops_server.live.assets import Asset, Keeping, Manifest, folder_of, read_manifest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from bbops.contract.sessions import session
-from bbops.project import Project
+from bbops.language.project import Project
 
 _ROUTES: Final = ("login", "signup", "refresh", "logout")
 

@@ -8,8 +8,8 @@ from typing import Final
 
 from bbops.base.errors import ServerError
 from bbops.compile.release import Built, build
-from bbops.load import MAX_FILE_BYTES
-from bbops.resources.project import Engine
+from bbops.language.loading.load import MAX_FILE_BYTES
+from bbops.language.resources.project import Engine
 from bbops.source.tree import BlobId, Entry, Tree
 from bbops_server.messages import Frame
 

@@ -12,6 +12,9 @@ from bbops.base.diagnostics import Diagnostic
 from bbops.compile.release import check
 from bbops.database.migrate import Migration, refusal
 from bbops.database.told import as_json
+from bbops.language.project import Project
+from bbops.language.resources.project import Engine, Review
+from bbops.language.resources.table import Table
 from bbops.plan.changes import find_resources
 from bbops.plan.document import Document, describe, encode, tree_id
 from bbops.plan.live import complete, read_answer
@@ -21,9 +24,6 @@ from bbops.plan.render.text import render_text
 from bbops.plan.render.words import summary
 from bbops.plan.review import find_removal, read_rules
 from bbops.plan.rules import compare_reviews, find_loosened_review
-from bbops.project import Project
-from bbops.resources.project import Engine, Review
-from bbops.resources.table import Table
 from bbops.source.tree import Tree
 from bbops_server.approvals import approve, keep_waiting, read_approved
 from bbops_server.build.sources import Source, Sources

@@ -17,7 +17,7 @@ from bbops.database.open import throw_away
 from bbops.database.place import Place, read_place
 from bbops.database.rollout_plan import Plan
 from bbops.database.switch_time import refuse_long_switch
-from bbops.resources.table import Table
+from bbops.language.resources.table import Table
 from bbops_server.approvals import close_approval, keep_waiting, read_approved
 from bbops_server.build.smoke import try_release
 from bbops_server.build.turns import Verb, Work

@@ -8,7 +8,7 @@ from typing import Final
 from bbops.base.errors import ServerError
 from bbops.check._frontend import check_published, find_files
 from bbops.compile.release import Built
-from bbops.project import Project
+from bbops.language.project import Project
 from bbops.source.tree import Tree
 from bbops_server.build.sources import Source, Sources
 from bbops_server.messages import Frame

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bbops.database.adopt import Adopted
     from bbops.database.changes import Change
     from bbops.database.place import Place
-    from bbops.resources.table import Table
+    from bbops.language.resources.table import Table
 
 _COLORS = {"safe": "green", "destructive": "yellow", "impossible": "red"}
 

@@ -86,7 +86,7 @@ def _validate(
     try:
         file = form.model_validate(_filled(document.root, env))
     except ValidationError as error:
-        from bbops.explain import explain  # noqa: PLC0415 - as in `place_of`
+        from bbops.language.loading.explain import explain  # noqa: PLC0415 - as in `place_of`
 
         found = sorted(explain(name, document, form, error))
         return Read(None, tuple(found), document)
@@ -99,7 +99,7 @@ def _validate(
 
 def place_of(name: str, document: Document, path: _KeyPath, *, key: bool = False) -> FilePlace:
     """Return where a value stands, or its nearest parent."""
-    from bbops.project import place  # noqa: PLC0415 - the language's models: only for mistakes
+    from bbops.language.project import place  # noqa: PLC0415 - the language's models: only for mistakes
 
     return place(name, document, path, key=key)
 

@@ -14,7 +14,7 @@ from bbops.runtime.vendors import find_steps
 from bbops_server.mcp.lobby import Lobby
 
 if TYPE_CHECKING:
-    from bbops.addons._base import AddonKind
+    from bbops.language.addons._base import AddonKind
 
 
 class Wanted(Takes, frozen=True):
@@ -85,7 +85,7 @@ async def show(at: Lobby, wanted: Wanted) -> Addons:
 
 
 def _read_addons() -> Mapping[str, AddonKind]:
-    from bbops.addons._base import kinds  # noqa: PLC0415 - the language, which few ask about
+    from bbops.language.addons._base import kinds  # noqa: PLC0415 - the language, which few ask about
 
     return kinds()
 

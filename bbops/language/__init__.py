@@ -1,0 +1,1 @@
+"""What YAML means: resources, steps, expressions, and the project they make."""

@@ -1,0 +1,327 @@
+"""What every addon has in common: a declaration, and the step kinds that are made from it.
+
+Dropping a file into `bbops/language/addons/` is the whole registration: its name is the addon's id, and
+the ids of its steps begin with it. What they do is in the file of the same name in
+`bbops/runtime/vendors/`. The steps of an addon that is disabled or absent validate like any
+others; they fail when they run.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, ClassVar, cast, get_args
+
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, create_model
+from pydantic.alias_generators import to_snake
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticCustomError
+
+from bbops.base.diagnostics import suggest
+from bbops.base.model import Model
+from bbops.base.names import EnvReference, env_name
+from bbops.base.registry import file_name, members
+from bbops.language.expressions.types import Type
+from bbops.language.expressions.values import Constant, Value, ValueField
+from bbops.language.steps._base import Checking, Example, Step
+from bbops.language.steps._flow import Flow
+from bbops.runtime.vendors import find_steps, module_of
+
+__all__ = [
+    "Action",
+    "AddonKind",
+    "Parameter",
+    "Secret",
+    "Setting",
+    "kind",
+    "kinds",
+    "may",
+    "need",
+    "run_file",
+]
+
+Secret = EnvReference
+"""A value that stands in the server's store, never in git."""
+_SECRET = get_args(EnvReference)[1]
+
+
+def check_setting(text: str) -> str:
+    """Return a setting as it is; refuse text with a `${` that is not exactly an env value."""
+    if "${" in text and not env_name(text):
+        raise PydanticCustomError(
+            "static", "a setting is text, or exactly '${ env.NAME }'",
+        )  # fmt: skip
+    return text
+
+
+Setting = Annotated[
+    str, StringConstraints(min_length=1, max_length=500), AfterValidator(check_setting)
+]
+"""A value that may stand in git, or be `${ env.NAME }` too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a step.
+
+    Attributes:
+        takes: words of `any text number integer boolean list map`; a space means "or".
+        options: the values that it may have, for a check of constants.
+        limits: the least and the greatest number.
+        is_html: text from expressions is escaped in it.
+        nullable: null is another thing than leaving it out.
+        is_file: the name of a file in the folder of the run.
+        is_body: without it, it is the body of the request.
+    """
+
+    name: str
+    takes: str
+    required: bool
+    description: str = ""
+    options: tuple[str, ...] = ()
+    limits: tuple[float, float] | None = None
+    is_html: bool = False
+    nullable: bool = False
+    is_file: bool = False
+    is_body: bool = False
+
+    @property
+    def field(self) -> str:
+        """The name of the model's field."""
+        return f"{to_snake(self.name)}_"  # `schema` and `copy` are words of pydantic
+
+
+def need(name: str, takes: str = "text", description: str = "", **more: Any) -> Parameter:
+    """Return a parameter that must be given, and not be null."""
+    return Parameter(name, takes, required=True, description=description, **more)
+
+
+def may(name: str, takes: str = "text", description: str = "", **more: Any) -> Parameter:
+    """Return a parameter that may be left out; null means that it is."""
+    return Parameter(name, takes, required=False, description=description, **more)
+
+
+def run_file(name: str) -> Parameter:
+    """Return a parameter that is a file of the run: an upload, or what a step before has made."""
+    return Parameter(name, "text", required=True, description="A file of this run", is_file=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One step of an addon.
+
+    Attributes:
+        title: its name in the catalog.
+        parameters: in the order in which they are shown.
+        gives: the type of its result.
+        example: one step as YAML; it validates in a project that has the addon.
+        one_of: parameters of which at least one must be given.
+    """
+
+    title: str
+    summary: str
+    parameters: tuple[Parameter, ...]
+    gives: Type
+    example: str
+    one_of: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AddonKind:
+    """One addon of the catalog.
+
+    Attributes:
+        config: what `config` of addons/<id>.yaml holds; a field of type Secret is a secret.
+        config_example: such a `config` as YAML.
+        actions: its steps by their name behind the dot.
+    """
+
+    title: str
+    summary: str
+    config: type[Model]
+    actions: Mapping[str, Action]
+    config_example: str = ""
+    hosts: tuple[str, ...] = ()
+    """What its steps reach, where no `endpoint` is set; `*.` stands for all below a name."""
+
+    @property
+    def needs_config(self) -> tuple[str, ...]:
+        """The keys of `config` that must be there."""
+        fields = self.config.model_fields
+        return tuple(f.alias or name for name, f in fields.items() if f.is_required())
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The keys of `config` that hold secrets."""
+        fields = self.config.model_fields
+        return frozenset(f.alias or name for name, f in fields.items() if _is_secret(f))
+
+
+def _is_secret(of: FieldInfo) -> bool:
+    inner = (getattr(part, "__metadata__", ()) for part in get_args(of.annotation))
+    rules = [*of.metadata, *(rule for part in inner for rule in part)]
+    return any(isinstance(rule, StringConstraints) and rule == _SECRET for rule in rules)
+
+
+def kind(addon: str) -> AddonKind | None:
+    """Return the addon of that id; imports its file only."""
+    return _kind(addon) if addon.isascii() and addon.isalpha() else None
+
+
+@cache
+def _kind(addon: str) -> AddonKind | None:
+    module = f"bbops.language.addons.{file_name(addon)}"
+    try:
+        return cast("AddonKind", importlib.import_module(module).ADDON)
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        return None
+
+
+def kinds() -> dict[str, AddonKind]:
+    """Return every addon by its id; the first call imports them all."""
+    return {name: module.ADDON for name, module in members("bbops.language.addons")}
+
+
+class AddonStep(Step):
+    """A step that an addon does."""
+
+    id: ClassVar[str]
+    action: ClassVar[Action]
+
+    @classmethod
+    def is_supported(cls) -> bool:
+        """Return whether this version does the step."""
+        addon, _, action = cls.id.partition(".")
+        return action in find_steps(addon)
+
+    @property
+    def given(self) -> dict[str, Value]:
+        """The values of the parameters that are given, by their names."""
+        held = getattr(self, _FIELD)
+        found = {one.name: getattr(held, one.field) for one in self.action.parameters}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def check(self, at: Checking) -> Type:
+        given = self.given
+        for parameter in self.action.parameters:
+            if parameter.name in given:
+                self.check_parameter(at, parameter, given[parameter.name])
+        wanted = self.action.one_of
+        if wanted and not given.keys() & set(wanted):
+            names = " or ".join(f"'{name}'" for name in wanted)
+            at.report(None, "missing-key", f"{names} is missing")
+        return self.action.gives
+
+    def check_parameter(self, at: Checking, parameter: Parameter, value: Value) -> None:
+        """Report a value of another type, or a constant that is none of the options."""
+        name, place = parameter.name, self.place(parameter.name)
+        null = parameter.nullable or not parameter.required
+        at.need(value, parameter.takes, f"'{name}'", place, null=null)
+        if not isinstance(value, Constant) or value.value is None:
+            return
+        if parameter.options and value.value not in parameter.options:
+            options = ", ".join(parameter.options)
+            at.report(
+                value.mark or place, "bad-value",
+                f"'{name}' is one of {options}, got '{value.value}'",
+                suggest(str(value.value), parameter.options),
+            )  # fmt: skip
+        if parameter.limits is not None and isinstance(value.value, int | float):
+            least, most = parameter.limits
+            if not least <= value.value <= most:
+                message = f"'{name}' is from {least:g} to {most:g}, got {value.value}"
+                at.report(value.mark or place, "bad-value", message)
+
+    def code(self, flow: Flow) -> list[ast.stmt]:
+        given = {
+            name: flow.html(value) if name in _MARKUP else flow.value(value)
+            for name, value in self.given.items()
+        }
+        for one in self.action.parameters:
+            if one.is_body and one.name not in given:
+                request = flow.root("request")
+                given[one.name] = flow.expression("request.get('body')", request=request)
+        values = ast.Dict([ast.Constant(name) for name in given], [*given.values()])
+        has_files = any(one.is_file for one in self.action.parameters)
+        called = flow.expression(
+            "await call_addon(run, step, parameters, read, folder)",
+            call_addon="bbops.runtime.addons:call_addon",
+            step=ast.Constant(self.id),
+            folder=flow.root("folder") if has_files else ast.Constant(None),
+            parameters=values,
+            read=flow.constant(
+                "bbops.runtime.addons:make_reader", self.id, spec_of(self.action.gives)
+            ),
+        )
+        return flow.store(self.as_, called)
+
+
+_FIELD = "parameters_"
+_MARKUP = frozenset({"html", "headerTemplate", "footerTemplate"})
+"""Parameters that take HTML: text from outside is escaped in them."""
+
+
+@cache
+def step_kind(key: str) -> type[Step] | None:
+    """Return the step kind `<addonId>.<step>`; None where the addon or its step does not exist."""
+    addon, _, name = key.partition(".")
+    found = kind(addon)
+    action = found.actions.get(name) if found else None
+    return _make(key, found.title, action) if found and action else None
+
+
+def step_keys(addon: str = "") -> list[str]:
+    """Return the keys of an addon's steps, or of all addons'."""
+    one = kind(addon)
+    found = {addon: one} if one else kinds()
+    return [f"{name}.{step}" for name, of in found.items() for step in of.actions]
+
+
+def _make(key: str, addon_title: str, action: Action) -> type[Step]:
+    name = key.replace(".", "_")
+    fields: dict[str, Any] = {
+        one.field: (
+            ValueField if one.required else ValueField | None,
+            Field(
+                default=... if one.required else None,
+                alias=one.name, description=one.description or None,
+            ),
+        ) for one in action.parameters
+    }  # fmt: skip
+    parameters = create_model(
+        f"{name}_parameters", __base__=Model, __doc__=action.summary, **fields
+    )
+    held: Any = (Annotated[parameters, BeforeValidator(_no_parameters)], Field(alias=key))
+    step = create_model(name, __base__=AddonStep, __doc__=action.summary, **{_FIELD: held})
+    step.id, step.action = key, action
+    step.run_by = module_of(key.partition(".")[0])
+    step.title = f"{addon_title}: {action.title}"
+    step.examples = (Example(action.title, action.example),)
+    return step
+
+
+def _no_parameters(data: Any) -> Any:
+    """`email.x:` with nothing behind it has no parameters."""
+    return {} if data is None else data
+
+
+_SPECS = {"text": "string", "any": "json"}
+
+
+def spec_of(of: Type) -> dict[str, Any]:
+    """Return the field spec, as `bbops.runtime.shapes` reads it, that gives values of a type."""
+    found: dict[str, Any] = {
+        "type": _SPECS.get(of.kind, of.kind), "nullable": of.nullable, "optional": of.nullable,
+    }  # fmt: skip
+    if of.item is not None:
+        found["items"] = spec_of(of.item)
+    if of.kind == "map":
+        found["type"] = "object" if of.fields else "json"
+        if of.fields:
+            found["fields"] = {name: spec_of(field) for name, field in of.fields.items()}
+    return found

@@ -1,0 +1,76 @@
+"""backendService: rows in the database of a backend service."""
+
+from __future__ import annotations
+
+from bbops.base.model import Model
+from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
+from bbops.language.expressions.types import ANY, list_of
+
+
+class Config(Model):
+    """The key passes by all rules, so it stays on the server."""
+
+    project_url: Setting
+    service_role_key: Secret
+
+
+ADDON = AddonKind(
+    "Backend Service",
+    "Rows in the database of a backend service.",
+    Config,
+    {
+        "query": Action(
+            "Query",
+            "Read rows.",
+            (
+                need("table"),
+                may("select", "text", "Columns and relations, * if left out"),
+                may("filters", "map", "Values by column"),
+                may("limit", "integer"),
+                may("order", "text", "column.asc or column.desc"),
+            ),
+            list_of(ANY),
+            "- backendService.query: { table: orders, filters: { status: open }, limit: 10 }\n"
+            "  as: orders\n"
+            "- return:\n"
+            "    value: ${ vars.orders }",
+        ),
+        "insert": Action(
+            "Insert",
+            "Write new rows.",
+            (
+                need("table"),
+                need("data", "map list", "A row, or a list of them"),
+                may("upsert", "boolean", "Change rows that are there already"),
+            ),
+            list_of(ANY),
+            "- backendService.insert:\n    table: orders\n    data: { status: open }",
+        ),
+        "update": Action(
+            "Update",
+            "Change rows.",
+            (
+                need("table"),
+                need("data", "map"),
+                need("filters", "map", "Values by column"),
+            ),
+            list_of(ANY),
+            "- backendService.update:\n"
+            "    table: orders\n"
+            "    data: { status: done }\n"
+            "    filters: { id: 1 }",
+        ),
+        "delete": Action(
+            "Delete",
+            "Delete rows.",
+            (
+                need("table"),
+                need("filters", "map", "Values by column"),
+            ),
+            list_of(ANY),
+            "- backendService.delete:\n    table: orders\n    filters: { id: 1 }",
+        ),
+    },
+    config_example="projectUrl: https://acme.example.com\n"
+    "serviceRoleKey: ${ env.BACKEND_SERVICE_KEY }",
+)

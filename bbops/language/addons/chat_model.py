@@ -1,0 +1,59 @@
+"""chatModel: messages to a chat model and its answers."""
+
+from __future__ import annotations
+
+from bbops.base.model import Model
+from bbops.language.addons._base import Action, AddonKind, Secret, may, need
+from bbops.language.expressions.types import ANY, INTEGER, TEXT, map_of
+
+
+class Config(Model):
+    """The key of the account that pays."""
+
+    api_key: Secret
+
+
+ADDON = AddonKind(
+    "Chat Model",
+    "Messages to a chat model.",
+    Config,
+    {
+        "createMessage": Action(
+            "Create Message",
+            "Give the model a conversation, and get its next message.",
+            (
+                need("model", "text", "The model's name"),
+                need("messages", "list", "Maps of `role` (user, assistant) and `content`"),
+                may("system", "text", "Instructions that stand above the conversation"),
+                may(
+                    "maxTokens",
+                    "integer",
+                    "Tokens of the answer at most, 1024 if left out",
+                    limits=(1, 1_000_000),
+                ),
+                may("temperature", "number", "From 0 to 1, 1 if left out", limits=(0, 1)),
+            ),
+            map_of(
+                {
+                    "id": TEXT,
+                    "type": TEXT,
+                    "role": TEXT,
+                    "content": ANY,
+                    "model": TEXT,
+                    "stop_reason": TEXT.or_null(),
+                    "usage": map_of({"input_tokens": INTEGER, "output_tokens": INTEGER}),
+                },
+                "the message",
+            ),
+            "- chatModel.createMessage:\n"
+            "    model: claude-large\n"
+            "    messages:\n"
+            "      - { role: user, content: Say hello }\n"
+            "    maxTokens: 100\n"
+            "  as: message\n"
+            "- return:\n"
+            "    value: ${ vars.message.content[0].text }",
+        ),
+    },
+    config_example="apiKey: ${ env.CHAT_API_KEY }",
+)

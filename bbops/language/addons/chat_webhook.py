@@ -1,0 +1,36 @@
+"""chatWebhook: messages into one channel of a chat."""
+
+from __future__ import annotations
+
+from bbops.base.model import Model
+from bbops.language.addons._base import Action, AddonKind, Secret, may
+from bbops.language.expressions.types import TEXT, map_of
+
+
+class Config(Model):
+    """The address is the right to write there, so it is a secret."""
+
+    webhook_url: Secret
+
+
+ADDON = AddonKind(
+    "Chat Webhook",
+    "Messages into one channel of a chat.",
+    Config,
+    {
+        "sendMessage": Action(
+            "Send Message",
+            "Write a message into the channel.",
+            (
+                may("content", "text", "Markdown, 2,000 characters at most"),
+                may("username", "text", "Another name to show"),
+                may("embeds", "list", "Embeds as maps; `color` is a decimal number"),
+                may("webhookUrl", "text", "Another channel than that of the settings"),
+            ),
+            map_of({"id": TEXT, "channel_id": TEXT}, "the message"),
+            "- chatWebhook.sendMessage: { content: A new order came in }",
+            one_of=("content", "embeds"),
+        ),
+    },
+    config_example="webhookUrl: ${ env.CHAT_WEBHOOK_URL }",
+)

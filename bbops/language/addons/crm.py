@@ -1,0 +1,79 @@
+"""crm: contacts and deals of a customer relationship system."""
+
+from __future__ import annotations
+
+from bbops.base.model import Model
+from bbops.language.addons._base import Action, AddonKind, Secret, may, need
+from bbops.language.expressions.types import ANY, BOOLEAN, INTEGER, TEXT, list_of, map_of
+
+_OBJECT = map_of(
+    {"id": TEXT, "properties": ANY, "createdAt": TEXT, "updatedAt": TEXT, "archived": BOOLEAN},
+    "the record",
+)
+
+
+class Config(Model):
+    """The token of a private app."""
+
+    access_token: Secret
+
+
+ADDON = AddonKind(
+    "CRM",
+    "Contacts and deals.",
+    Config,
+    {
+        "createContact": Action(
+            "Create Contact",
+            "Make a contact.",
+            (
+                need("email"),
+                may("firstName"),
+                may("lastName"),
+                may("properties", "map", "Other properties by their names"),
+            ),
+            _OBJECT,
+            "- crm.createContact: { email: ada@example.com, firstName: Ada }\n"
+            "  as: contact\n"
+            "- return:\n"
+            "    value: ${ vars.contact.id }",
+        ),
+        "updateContact": Action(
+            "Update Contact",
+            "Change properties of a contact.",
+            (
+                need("contactId"),
+                need("properties", "map"),
+            ),
+            _OBJECT,
+            '- crm.updateContact:\n    contactId: "101"\n    properties: { phone: "123" }',
+        ),
+        "createDeal": Action(
+            "Create Deal",
+            "Make a deal.",
+            (
+                need("dealName"),
+                may("amount", "number"),
+                may("stage", "text", "The id of a stage of the pipeline"),
+                may("properties", "map"),
+            ),
+            _OBJECT,
+            "- crm.createDeal: { dealName: Ten seats, amount: 1000 }",
+        ),
+        "searchContacts": Action(
+            "Search Contacts",
+            "Find contacts by a text, by properties, or both.",
+            (
+                may("query", "text", "Words to look for"),
+                may("filters", "list", "Maps of `property`, `operator` and `value`"),
+                may("limit", "integer", "10 if left out", limits=(1, 200)),
+            ),
+            map_of({"total": INTEGER, "results": list_of(_OBJECT)}, "the search"),
+            "- crm.searchContacts: { query: ada }\n"
+            "  as: found\n"
+            "- return:\n"
+            "    value: ${ vars.found.total }",
+        ),
+    },
+    config_example="accessToken: ${ env.CRM_TOKEN }",
+)

@@ -1,0 +1,64 @@
+"""email: mails by a delivery service."""
+
+from __future__ import annotations
+
+from bbops.base.model import Model
+from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
+from bbops.language.expressions.types import TEXT, map_of
+
+_SENT = map_of({"messageId": TEXT.or_null()}, "the mail")
+
+
+class Config(Model):
+    """The sender must be one that the service has verified."""
+
+    api_key: Secret
+    sender_email: Setting
+    sender_name: Setting
+
+
+ADDON = AddonKind(
+    "Email",
+    "Mails by a delivery service.",
+    Config,
+    {
+        "sendEmail": Action(
+            "Send Email",
+            "Send a mail.",
+            (
+                need("to", "text list", "An address, or a list of them"),
+                need("subject"),
+                may("html", "text", "Text from expressions is escaped", is_html=True),
+                may("text"),
+                may(
+                    "attachments",
+                    "list",
+                    "Files of this run, as paths or maps of `path`, `name`, `contentType`",
+                ),
+            ),
+            _SENT,
+            "- email.sendEmail:\n"
+            "    to: ada@example.com\n"
+            "    subject: Hello\n"
+            "    text: How are you?",
+            one_of=("html", "text"),
+        ),
+        "sendTemplateEmail": Action(
+            "Send Template Email",
+            "Send a mail that the service fills in.",
+            (
+                need("to", "text list", "An address, or a list of them"),
+                need("templateId", "text", "Begins with d-"),
+                may("dynamicData", "map"),
+            ),
+            _SENT,
+            "- email.sendTemplateEmail:\n"
+            "    to: ada@example.com\n"
+            "    templateId: d-123\n"
+            "    dynamicData: { name: Ada }",
+        ),
+    },
+    config_example="apiKey: ${ env.EMAIL_API_KEY }\n"
+    "senderEmail: hello@example.com\n"
+    "senderName: The Shop",
+)

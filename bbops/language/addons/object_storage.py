@@ -1,0 +1,97 @@
+"""objectStorage: files in a bucket."""
+
+from __future__ import annotations
+
+from bbops.base.model import Model
+from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need, run_file
+from bbops.language.expressions.types import DATETIME, INTEGER, TEXT, list_of, map_of
+
+
+class Config(Model):
+    """`bucket` is the default one.
+
+    `endpoint` is for storage of another vendor with the same protocol.
+    """
+
+    access_key_id: Secret
+    secret_access_key: Secret
+    bucket: Setting
+    region: Setting
+    endpoint: Setting | None = None
+
+
+ADDON = AddonKind(
+    "Object Storage",
+    "Files in a bucket.",
+    Config,
+    {
+        "uploadFile": Action(
+            "Upload File",
+            "Store a file of this run under a key.",
+            (
+                run_file("filePath"),
+                need("key", "text", "The name in the bucket"),
+                may("contentType", "text", "Found out from the file if left out"),
+                may("bucket"),
+            ),
+            map_of({"key": TEXT, "bucket": TEXT, "etag": TEXT.or_null()}, "the stored file"),
+            "- objectStorage.uploadFile:\n"
+            "    filePath: report.pdf\n"
+            "    key: reports/today.pdf\n"
+            "    contentType: application/pdf",
+        ),
+        "getSignedUrl": Action(
+            "Get Signed URL",
+            "Make an address under which anybody can read a file for a time.",
+            (
+                need("key"),
+                may("expiresIn", "integer", "Seconds, 3600 if left out", limits=(1, 604_800)),
+                may("bucket"),
+            ),
+            TEXT,
+            "- objectStorage.getSignedUrl: { key: reports/today.pdf, expiresIn: 600 }\n"
+            "  as: url\n"
+            "- return:\n"
+            "    value: ${ vars.url }",
+        ),
+        "deleteFile": Action(
+            "Delete File",
+            "Delete a file; one that is not there is fine.",
+            (
+                need("key"),
+                may("bucket"),
+            ),
+            map_of({"key": TEXT, "bucket": TEXT}, "the deleted file"),
+            "- objectStorage.deleteFile: { key: reports/today.pdf }",
+        ),
+        "listFiles": Action(
+            "List Files",
+            "List the files whose keys begin with a text.",
+            (
+                may("prefix", "text", "All files if left out"),
+                may("maxResults", "integer", "1000 if left out", limits=(1, 1_000)),
+                may("bucket"),
+            ),
+            list_of(
+                map_of(
+                    {
+                        "key": TEXT,
+                        "size": INTEGER,
+                        "lastModified": DATETIME,
+                        "etag": TEXT.or_null(),
+                    },
+                    "a file",
+                )
+            ),
+            "- objectStorage.listFiles: { prefix: reports/ }\n"
+            "  as: files\n"
+            "- return:\n"
+            "    value: ${ vars.files | pluck('key') }",
+        ),
+    },
+    config_example="accessKeyId: ${ env.STORAGE_KEY_ID }\n"
+    "secretAccessKey: ${ env.STORAGE_SECRET }\n"
+    "bucket: files\n"
+    "region: eu-central-1",
+    hosts=("*.amazonaws.com",),
+)

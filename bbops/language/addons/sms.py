@@ -1,0 +1,50 @@
+"""sms: short messages to phones."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from bbops.base.model import Model
+from bbops.language.addons._base import Action, AddonKind, Secret, Setting, need
+from bbops.language.expressions.types import TEXT, map_of
+
+
+class Config(Model):
+    """`from` is the number that sends."""
+
+    account_sid: Setting
+    auth_token: Secret
+    from_: Setting = Field(alias="from")
+
+
+ADDON = AddonKind(
+    "SMS",
+    "Short messages to phones.",
+    Config,
+    {
+        "sendSms": Action(
+            "Send SMS",
+            "Send a short message.",
+            (
+                need("to", "text", "A number such as +15550101"),
+                need("message", "text", "1,600 characters at most"),
+            ),
+            map_of(
+                {
+                    "sid": TEXT,
+                    "status": TEXT,
+                    "to": TEXT,
+                    "from": TEXT.or_null(),
+                    "body": TEXT,
+                    "dateCreated": TEXT.or_null(),
+                },
+                "the message",
+            ),
+            '- sms.sendSms: { to: "+15550101", message: Your code is 123456 }\n'
+            "  as: sent\n"
+            "- return:\n"
+            "    value: ${ vars.sent.status }",
+        ),
+    },
+    config_example='accountSid: AC123\nauthToken: ${ env.SMS_AUTH_TOKEN }\nfrom: "+15550100"',
+)

@@ -1,0 +1,105 @@
+"""store: products, orders and stock of an online store."""
+
+from __future__ import annotations
+
+from bbops.base.model import Model
+from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
+from bbops.language.expressions.types import ANY, INTEGER, TEXT, list_of, map_of
+
+_PRODUCT = map_of(
+    {
+        "id": INTEGER, "title": TEXT, "body_html": TEXT.or_null(), "vendor": TEXT.or_null(),
+        "product_type": TEXT.or_null(), "status": TEXT, "handle": TEXT, "variants": ANY,
+        "images": ANY, "created_at": TEXT,
+    },
+    "the product",
+)  # fmt: skip
+
+
+class Config(Model):
+    """The store, and a token of its administration."""
+
+    store_domain: Setting
+    access_token: Secret
+
+
+ADDON = AddonKind(
+    "Store",
+    "Products, orders and stock of an online store.",
+    Config,
+    {
+        "getProducts": Action(
+            "Get Products",
+            "List products.",
+            (
+                may("limit", "integer", "50 if left out", limits=(1, 250)),
+                may("collection", "text", "Only products of this collection"),
+                may("status", "text", options=("active", "draft", "archived")),
+            ),
+            list_of(_PRODUCT),
+            "- store.getProducts: { limit: 10, status: active }\n"
+            "  as: products\n"
+            "- return:\n"
+            "    value: ${ vars.products | pluck('title') }",
+        ),
+        "getOrder": Action(
+            "Get Order",
+            "Read an order; an unknown one throws 404.",
+            (need("orderId", "text integer"),),
+            map_of(
+                {
+                    "id": INTEGER,
+                    "name": TEXT,
+                    "email": TEXT.or_null(),
+                    "currency": TEXT,
+                    "total_price": TEXT,
+                    "financial_status": TEXT.or_null(),
+                    "fulfillment_status": TEXT.or_null(),
+                    "customer": ANY,
+                    "line_items": ANY,
+                    "created_at": TEXT,
+                },
+                "the order",
+            ),
+            "- store.getOrder: { orderId: 450789469 }\n"
+            "  as: order\n"
+            "- return:\n"
+            "    value: ${ vars.order.total_price }",
+        ),
+        "updateInventory": Action(
+            "Update Inventory",
+            "Change how many there are at a location.",
+            (
+                need("inventoryItemId", "text integer"),
+                need("locationId", "text integer"),
+                need("adjustment", "integer", "Above zero adds, below removes"),
+            ),
+            map_of(
+                {
+                    "inventory_item_id": INTEGER,
+                    "location_id": INTEGER,
+                    "available": INTEGER.or_null(),
+                },
+                "the stock",
+            ),
+            "- store.updateInventory: { inventoryItemId: 1, locationId: 2, adjustment: -3 }",
+        ),
+        "createProduct": Action(
+            "Create Product",
+            "Make a product.",
+            (
+                need("title"),
+                may("description", "text", "HTML; text from expressions is escaped", is_html=True),
+                may("vendor"),
+                may("productType"),
+                may("variants", "list"),
+            ),
+            _PRODUCT,
+            "- store.createProduct: { title: Cup, vendor: Acme }\n"
+            "  as: product\n"
+            "- return:\n"
+            "    value: ${ vars.product.id }",
+        ),
+    },
+    config_example="storeDomain: acme.example.com\naccessToken: ${ env.STORE_TOKEN }",
+)

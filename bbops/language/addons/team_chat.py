@@ -1,0 +1,47 @@
+"""teamChat: messages to channels and members of a team chat."""
+
+from __future__ import annotations
+
+from bbops.base.model import Model
+from bbops.language.addons._base import Action, AddonKind, Secret, may, need
+from bbops.language.expressions.types import BOOLEAN, TEXT, map_of
+
+_MESSAGE = map_of({"ok": BOOLEAN, "channel": TEXT, "ts": TEXT}, "the message")
+
+
+class Config(Model):
+    """The token of a bot that is in the channels."""
+
+    bot_token: Secret
+
+
+ADDON = AddonKind(
+    "Team Chat",
+    "Messages to channels and members of a team chat.",
+    Config,
+    {
+        "sendMessage": Action(
+            "Send Message",
+            "Write into a channel.",
+            (
+                need("channel", "text", "Its id or its name"),
+                may("text", "text", "Markdown of the chat"),
+                may("blocks", "list"),
+            ),
+            _MESSAGE,
+            "- teamChat.sendMessage: { channel: general, text: A new order came in }",
+            one_of=("text", "blocks"),
+        ),
+        "sendDirectMessage": Action(
+            "Send Direct Message",
+            "Write to one member.",
+            (
+                need("userId"),
+                need("text", "text", "Markdown of the chat"),
+            ),
+            _MESSAGE,
+            "- teamChat.sendDirectMessage: { userId: U1, text: Your order is on its way }",
+        ),
+    },
+    config_example="botToken: ${ env.TEAM_CHAT_TOKEN }",
+)

@@ -1,0 +1,77 @@
+"""workspaceDocs: databases and pages of a workspace."""
+
+from __future__ import annotations
+
+from bbops.base.model import Model
+from bbops.language.addons._base import Action, AddonKind, Secret, may, need
+from bbops.language.expressions.types import ANY, BOOLEAN, TEXT, list_of, map_of
+
+_PAGE = map_of(
+    {
+        "id": TEXT, "url": TEXT, "created_time": TEXT, "last_edited_time": TEXT,
+        "archived": BOOLEAN, "properties": ANY,
+    },
+    "the page",
+)  # fmt: skip
+
+
+class Config(Model):
+    """Databases must be shared with the integration first."""
+
+    integration_token: Secret
+
+
+ADDON = AddonKind(
+    "Workspace Docs",
+    "Databases and pages of a workspace.",
+    Config,
+    {
+        "queryDatabase": Action(
+            "Query Database",
+            "Read pages of a database.",
+            (
+                need("databaseId"),
+                may("filter", "map"),
+                may("sorts", "list"),
+                may("pageSize", "integer", "100 if left out", limits=(1, 100)),
+            ),
+            map_of(
+                {"results": list_of(_PAGE), "has_more": BOOLEAN, "next_cursor": TEXT.or_null()},
+                "the query",
+            ),
+            "- workspaceDocs.queryDatabase: { databaseId: d1, pageSize: 10 }\n"
+            "  as: found\n"
+            "- return:\n"
+            "    value: ${ vars.found.results | pluck('id') }",
+        ),
+        "createPage": Action(
+            "Create Page",
+            "Make a page in a database.",
+            (
+                need("databaseId"),
+                need("properties", "map"),
+                may("content", "list", "Blocks"),
+            ),
+            _PAGE,
+            "- workspaceDocs.createPage:\n"
+            "    databaseId: d1\n"
+            "    properties: { Name: { title: [] } }\n"
+            "  as: page\n"
+            "- return:\n"
+            "    value: ${ vars.page.url }",
+        ),
+        "updatePage": Action(
+            "Update Page",
+            "Change properties of a page.",
+            (
+                need("pageId"),
+                need("properties", "map"),
+            ),
+            _PAGE,
+            "- workspaceDocs.updatePage:\n"
+            "    pageId: p1\n"
+            "    properties: { Done: { checkbox: true } }",
+        ),
+    },
+    config_example="integrationToken: ${ env.WORKSPACE_DOCS_TOKEN }",
+)

@@ -1,0 +1,75 @@
+"""Constants that a filter, a function or an operator never takes: a request would meet each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from typing import Any, Final
+
+from bbops.language.expressions import nodes as s
+from bbops.language.expressions.checks import Checks
+from bbops.language.expressions.types import Type
+from bbops.runtime import times
+from bbops.runtime.failures import BadValue, FlowError
+from bbops.runtime.filters import FILTERS
+
+_MOMENT: Final = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+def _add(of: Type, duration: Any, *_: Any) -> None:
+    moment: datetime | date = date(2000, 1, 1) if of.kind == "date" else _MOMENT
+    times.add_duration(moment, duration)
+
+
+def _applied(name: str, value: Any) -> Callable[..., None]:
+    def try_constants(_of: Type, *constants: Any) -> None:
+        FILTERS[name].apply(value, *constants)
+
+    return try_constants
+
+
+_TRIED: Final[Mapping[str, Callable[..., None]]] = {
+    "add": _add,
+    "date": _applied("date", _MOMENT),
+    "startOf": _applied("startOf", _MOMENT),
+    "round": _applied("round", 1.5),
+    "split": _applied("split", "a"),
+    "sort": _applied("sort", []),
+}
+
+
+def check_constants(at: Checks, node: s.Filter, of: Type) -> None:
+    """Report arguments written there that the filter takes of no value.
+
+    The first ones are tried; what stands behind one that is computed is not.
+    """
+    try_constants, constants = _TRIED.get(node.name), _first_constants(node.args)
+    least = FILTERS[node.name].least
+    if try_constants is None or not constants or len(constants) < least:
+        return
+    try:
+        try_constants(of, *constants)
+    except BadValue as problem:
+        at.wrong(node.args[0].start, "bad-constant", problem.message)
+    except FlowError:
+        return  # of another type, which is reported as such
+
+
+def check_divisor(at: Checks, node: s.Binary) -> None:
+    """Report a divisor that is written there and is zero."""
+    value = node.right.value if isinstance(node.right, s.Literal) else None
+    if node.op in {"/", "%"} and type(value) in {int, float} and value == 0:
+        at.wrong(node.right.start, "bad-constant", "nothing can be divided by zero")
+
+
+def _first_constants(args: Sequence[s.Node]) -> list[Any]:
+    out: list[Any] = []
+    for arg in args:
+        match arg:
+            case s.Literal(value=value):
+                out.append(value)
+            case s.Unary(op="-", of=s.Literal(value=int() | float() as value)):
+                out.append(-value)
+            case _:
+                break
+    return out

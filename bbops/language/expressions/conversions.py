@@ -1,0 +1,55 @@
+"""The filters that make one kind of value out of another, for hints."""
+
+from __future__ import annotations
+
+from bbops.language.expressions import nodes as s
+from bbops.language.expressions.types import Type
+
+_FROM_TEXT = {
+    "integer": "toNumber", "number": "toNumber", "decimal": "toNumber", "boolean": "toBoolean",
+    "datetime": "toDatetime",
+}  # fmt: skip
+
+
+def conversion(found: Type, wanted: Type) -> str:
+    """Return the hint for a value whose kind is not the wanted one."""
+    if found.kind == "text" and wanted.kind in _FROM_TEXT:
+        return f"add '| {_FROM_TEXT[wanted.kind]}'"
+    return "add '| toString'" if wanted.kind == "text" and found.kind in _FROM_TEXT else ""
+
+
+def cure(left: Type, right: Type) -> str:
+    """Return the hint for two kinds of which one is text and does not fit the other."""
+    kinds = {left.kind, right.kind}
+    found = next((found for kind, found in _FROM_TEXT.items() if kind in kinds), "")
+    return f"add '| {found}' to the text" if "text" in kinds and found else ""
+
+
+def comparing_cure(node: s.Compare, left: Type, right: Type, *, of_column: bool) -> str:
+    """Return the hint for a text that is compared with a number or another kind.
+
+    Args:
+        of_column: the text is a column's, which no filter makes a number of in a query.
+    """
+    text, other, kind = (node.left, node.right, right.kind)
+    if right.kind == "text":
+        text, other, kind = (node.right, node.left, left.kind)
+    if "text" not in {left.kind, right.kind} or kind not in {"integer", "number", "decimal"}:
+        return cure(left, right)
+    if isinstance(other, s.Literal) and (of_column or node.op in {"==", "!="}):
+        return f"write the number in quotes, '{other.value}', to compare texts"
+    if isinstance(text, s.Literal):
+        return f"leave out the quotes: {text.value}" if text.value.isdecimal() else ""
+    return f"add '| toString' to the {kind}" if of_column else cure(left, right)
+
+
+def joining_cure(node: s.Binary, left: Type, right: Type) -> str:
+    """Return the hint for `+` between a text and another value: joined, or added as numbers."""
+    text, other = (node.left, right) if left.kind == "text" else (node.right, left)
+    if "text" not in {left.kind, right.kind} or other.kind not in _FROM_TEXT:
+        return cure(left, right)
+    to_join = f"write '(value | toString)' for the {other.kind}"
+    is_number = other.kind in {"integer", "number", "decimal"}
+    if is_number and not isinstance(text, s.Literal):
+        return f"{to_join} to join them, or '(value | toNumber)' for the text to add them"
+    return f"{to_join}, or put it into the text with '${{ }}'"

@@ -1,0 +1,56 @@
+"""Comparisons that are legal, and that always come out the same: surely not what was meant."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bbops.base.diagnostics import suggest
+from bbops.language.expressions import nodes as s
+from bbops.language.expressions.checks import Checks
+from bbops.language.expressions.narrow import path_of, spelt
+from bbops.language.expressions.types import Type
+
+DOUBTS: Final = frozenset({"same-sides", "never-null", "unknown-role", "unrelated-condition"})
+"""The codes of what is told here, and in `related`."""
+_ROLE: Final = ("vars", "auth", "role")
+_GIVEN: Final = ("params", "query", "input")
+
+
+def warn_of_same(at: Checks, node: s.Compare) -> None:
+    """Warn of `slug == slug`: both sides are the same value."""
+    left = path_of(node.left, at.scope)
+    if left is None or left != path_of(node.right, at.scope):
+        return
+    name = spelt(left, at.scope)
+    given = (
+        f"{root}.{name}" for root in _GIVEN
+        if root in at.scope.roots and name in (at.scope.roots[root].fields or {})
+    )  # fmt: skip
+    near = next(given, "")
+    hint = f"did you mean '{near}'?" if near else "compare it with another value"
+    at.warn(node.right.start, "same-sides", f"'{name}' is compared with itself", hint)
+
+
+def warn_of_null(at: Checks, node: s.Compare, left: Type, right: Type) -> None:
+    """Warn of a value that is compared with null, and cannot be null."""
+    for side, of, other in ((node.left, left, node.right), (node.right, right, node.left)):
+        is_null = isinstance(other, s.Literal) and other.value is None
+        if not is_null or of.nullable or of.kind in {"any", "null"} or at.scope.known.doubtful:
+            continue
+        path = path_of(side, at.scope)
+        if path in at.scope.known.facts:  # said twice, to be sure
+            continue
+        name = f"'{spelt(path, at.scope)}'" if path else "this"
+        always = "false" if node.op == "==" else "true"
+        message = f"{name} cannot be null here, so this is always {always}"
+        at.warn(node.start, "never-null", message, "leave the comparison out")
+
+
+def warn_of_role(at: Checks, role: s.Node, value: s.Node) -> None:
+    """Warn of a role that no token of the project has."""
+    known, text = at.scope.roles, value.value if isinstance(value, s.Literal) else None
+    if not known or not isinstance(text, str) or text in known:
+        return
+    if path_of(role, at.scope) == _ROLE:
+        message = f"the role of a token is one of {', '.join(known)}, never '{text}'"
+        at.warn(value.start, "unknown-role", message, suggest(text, known))

@@ -1,0 +1,91 @@
+"""What a query asks of the rows that refer to its row: `exists`, `count`, `sum` and `list`."""
+
+from __future__ import annotations
+
+from bbops.base.diagnostics import suggest
+from bbops.language.expressions import nodes as s
+from bbops.language.expressions import types as t
+from bbops.language.expressions.checks import Checks
+from bbops.language.expressions.known import Facts
+from bbops.language.expressions.scope import Scope
+from bbops.language.expressions.types import Type
+
+RELATED = {"exists": 1, "count": 1, "sum": 2, "list": 2}
+"""Functions of a query's relations, and how many arguments they need; a condition may follow."""
+
+
+def asks_related(scope: Scope, node: s.Call) -> bool:
+    """Return whether a call asks for the rows that refer to a query's row."""
+    return node.name in RELATED and scope.related is not None
+
+
+def condition_of(node: s.Call) -> s.Node | None:
+    """Return the condition of such a call; None for all rows."""
+    least = RELATED[node.name]
+    return node.args[least] if len(node.args) > least else None
+
+
+def check_related(at: Checks, node: s.Call) -> Type:
+    """Report the mistakes of `sum(relation, column, condition)` and return the result's type."""
+    scope, least = at.scope, RELATED[node.name]
+    if not least <= len(node.args) <= least + 1:
+        wanted = f"takes {least} to {least + 1} arguments, got {len(node.args)}"
+        return at.wrong(node.start, "argument-count", f"function '{node.name}' {wanted}")
+    inner = related_scope(scope, names_of(node.args[0]))
+    if isinstance(inner, str):
+        message = f"'{node.name}' needs a relation of table '{scope.table}' to many rows"
+        return at.wrong(node.args[0].start, "relation", message, inner)
+    child, wanted_rows = at.within(inner), condition_of(node)
+    _warn_of_unrelated(at, node, wanted_rows)
+    facts = child.condition(wanted_rows)[0] if wanted_rows is not None else {}
+    return _result(child, node, facts)
+
+
+def _warn_of_unrelated(at: Checks, node: s.Call, wanted: s.Node | None) -> None:
+    """Warn of a condition that is the same for all rows of the relation: it reads none of them."""
+    path, table = names_of(node.args[0]), at.scope.related
+    found = table.many_types(path) if table is not None and path else None
+    if wanted is None or found is None or any(name in found[1] for name in _names_in(wanted)):
+        return
+    relation = ".".join(path or ())
+    at.warn(
+        wanted.start, "unrelated-condition",
+        f"the condition of '{node.name}' reads no column of '{relation}'",
+        f"name a column of table '{found[0].name}', or move the condition out of '{node.name}'",
+    )  # fmt: skip
+
+
+def _names_in(node: s.Node) -> set[str]:
+    own = {node.name} if isinstance(node, s.Name) else set()
+    return own.union(*(_names_in(part) for part in s.children(node)))
+
+
+def _result(at: Checks, node: s.Call, facts: Facts) -> Type:
+    if node.name in {"exists", "count"}:
+        return t.BOOLEAN if node.name == "exists" else t.INTEGER
+    if node.name == "list":
+        with at.scope.knowing(facts):
+            return t.list_of(at.infer(node.args[1]))
+    of = at.infer(node.args[1])
+    if not t.fits(of, "number"):
+        return at.wrong(node.args[1].start, "type", f"'sum' needs a number, got {of}")
+    return of.not_null()  # a null is not added
+
+
+def names_of(node: s.Node) -> tuple[str, ...] | None:
+    """Return the names of `team.members`; None for anything else."""
+    if isinstance(node, s.Name):
+        return (node.name,)
+    of = names_of(node.of) if isinstance(node, s.Member) else None
+    return (*of, node.name) if of and isinstance(node, s.Member) else None
+
+
+def related_scope(scope: Scope, path: tuple[str, ...] | None) -> Scope | str:
+    """Return the scope of the rows that a path leads to, or why it leads to none."""
+    table = scope.related
+    assert table is not None  # noqa: S101 - asked only in a query
+    found = table.many_types(path) if path else None
+    if found is None:
+        hint = suggest(path[-1], table.children) if path else ""
+        return hint or "known here: " + (", ".join(sorted(table.children)) or "none")
+    return scope.around(*found)

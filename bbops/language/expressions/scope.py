@@ -1,0 +1,113 @@
+"""What an expression may see at one point of a function, and where its mistakes are reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from bbops.language.expressions.known import Facts, Known
+from bbops.language.expressions.nodes import Node
+from bbops.language.expressions.types import Type
+from bbops.source.yaml.document import Mark
+
+Report = Callable[[Mark | None, int, str, str, str], None]
+"""(mark, offset in the scalar, code, message, hint); a mark of None means the step."""
+
+SIGNED_IN = {"auth": "the signed-in user", "apiKey": "the key that asks"}
+"""Roots that stand under `vars`: who asks. A function cannot set them."""
+
+
+class Related(Protocol):
+    """A table, seen from the expressions of a query on it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def children(self) -> Mapping[str, object]: ...
+    def many_types(self, path: Sequence[str]) -> tuple[Related, Mapping[str, Type]] | None: ...
+
+
+@dataclass(slots=True)
+class Scope:
+    """Names with their types, growing step by step.
+
+    Attributes:
+        roots: input, query, params, headers, env … by name; `vars` is kept apart.
+        report: takes a mistake.
+        known: the variables and facts here.
+        types: the type found for each node, by identity; the emitter reads them.
+        wrong: whole expressions in which a mistake was found, by identity.
+        unclear: those of them whose mistake is another than a possible null.
+        reads: the variables that some expression has read.
+        columns: the columns a bare name may mean, inside a query; None elsewhere.
+        table: the table those columns are of.
+        missing: why a name that exists elsewhere does not exist here, for hints.
+        related: the table, where `exists` and its like may be asked of its relations.
+        row: how facts name the row whose columns stand bare; each inner row has a name of its own.
+        is_complete: every variable is known; not behind middleware that could not be read.
+        watch: is told of each node whose type was found, with the scope it was found in.
+        roles: those that tokens of the project may have; empty where nobody knows.
+    """
+
+    roots: Mapping[str, Type]
+    report: Report
+    known: Known = field(default_factory=Known)
+    types: dict[int, Type] = field(default_factory=dict)
+    wrong: set[int] = field(default_factory=set)
+    unclear: set[int] = field(default_factory=set)
+    reads: set[str] = field(default_factory=set)
+    columns: Mapping[str, Type] | None = None
+    table: str = ""
+    missing: Mapping[str, str] = field(default_factory=dict)
+    is_complete: bool = True
+    watch: Watch | None = None
+    related: Related | None = None
+    row: str = "row"
+    roles: tuple[str, ...] = ()
+
+    def inside(
+        self, table: str, columns: Mapping[str, Type], *, bare: bool = True,
+        related: Related | None = None,
+    ) -> Scope:  # fmt: skip
+        """Return the scope of a query on `table`: `row.<column>`, and with `bare` also names."""
+        row = Type("map", fields=columns, what=f"table '{table}'")
+        roots = {**self.roots, "row": row}
+        self.known.forget("row")
+        return Scope(
+            roots, self.report, self.known, self.types, self.wrong, self.unclear, self.reads,
+            columns if bare else None, table, self.missing, self.is_complete, self.watch,
+            related, roles=self.roles,
+        )  # fmt: skip
+
+    def forget_mistakes(self, whole: Node) -> None:
+        """Take an expression for right again, before it is checked."""
+        self.wrong.discard(id(whole))
+        self.unclear.discard(id(whole))
+
+    def around(self, related: Related, columns: Mapping[str, Type]) -> Scope:
+        """Return the scope of rows that refer to this one: `row` is still the outer one."""
+        row = f"{self.row}'"
+        self.known.forget(row)
+        return replace(
+            self, columns={**(self.columns or {}), **columns}, table=related.name,
+            related=related, row=row,
+        )  # fmt: skip
+
+    def type_of(self, node: Node) -> Type:
+        """Return the type that the check found for `node`."""
+        return self.types[id(node)]
+
+    @contextmanager
+    def knowing(self, facts: Facts) -> Iterator[None]:
+        """While it lasts, more is known: for the part of an expression that a condition guards."""
+        before = self.known.facts
+        if facts:
+            self.known.facts = {**before, **facts}
+        yield
+        self.known.facts = before
+
+
+Watch = Callable[[Node, Scope], None]
+"""Takes a node of an expression and the scope in which it is read."""

@@ -1,0 +1,1 @@
+"""From a tree to a Project, or to diagnostics."""

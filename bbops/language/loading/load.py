@@ -1,0 +1,348 @@
+"""Turn a tree into a Project, or into diagnostics. Nothing in between.
+
+What a file gives depends on it alone, and is kept: a commit costs only the files it changes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import PurePosixPath
+from typing import Any
+
+from pydantic import ValidationError
+
+from bbops.base.diagnostics import Diagnostic, Place, Severity, article, suggest
+from bbops.base.model import Model
+from bbops.base.registry import members
+from bbops.language.loading.explain import explain
+from bbops.language.loading.recovery import mended
+from bbops.language.project import Project, Resource
+from bbops.language.resources.addon import addon_model
+from bbops.source.tree import BlobId, Entry, FilePath, Tree
+from bbops.source.yaml.document import Document, Map, Problem
+from bbops.source.yaml.document import load as load_document
+
+MAX_FILE_BYTES = 1 << 20
+MAX_FILES = 20_000
+MAX_PROJECT_BYTES = 16 << 20
+"""Of all resources together: a server needs about 1.2 seconds to build each MiB."""
+_NOT_OURS = {"docs", "frontend"}
+_FLAT = {"tables", "channels", "tasks", "triggers", "realtime", "agents", "addons"}
+_SEGMENTS = {"tables": r"[a-z][a-z0-9_]*", "addons": r"[a-z][A-Za-z0-9]*"}
+_SETTINGS = {"project.yaml", "project.yml"}
+_NO_PROJECT = Diagnostic(
+    Place("project.yaml"), "no-project", "there is no project.yaml",
+    "'bbops init DIR' makes a project; else check the folder or --path",
+)  # fmt: skip
+_STYLES = {"tables": "lower-case snake_case", "addons": "ids of addons, in camelCase"}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one file gives, whatever else there is in its tree.
+
+    Attributes:
+        folder: the kind's; empty for the project itself.
+        resource: what is in it; None of a file that holds none, or cannot be read.
+        found: what is wrong with it.
+        broken: (folder, name) of a resource that is there but cannot be read.
+        mended: its path, where it was read as it was meant.
+    """
+
+    folder: str = ""
+    resource: Resource[Any] | None = None
+    found: tuple[Diagnostic, ...] = ()
+    broken: tuple[str, str] | None = None
+    mended: FilePath | None = None
+
+
+@dataclass(slots=True)
+class Cache:
+    """What files gave that were seen before, and what was in them, whatever its name is now."""
+
+    outcomes: dict[Entry, Outcome] = field(default_factory=dict)
+    documents: dict[BlobId, Document] = field(default_factory=dict)
+    models: dict[tuple[type[Model], BlobId], Model | ValidationError] = field(default_factory=dict)
+
+    def forget(self, used: Collection[Entry]) -> None:
+        """Drop what no file of the newest tree has; keeps memory flat over many commits."""
+        if len(self.outcomes) > 2 * len(used) + 100:
+            entries, blobs = set(used), {entry.blob for entry in used}
+            self.outcomes = {e: one for e, one in self.outcomes.items() if e in entries}
+            self.documents = {b: d for b, d in self.documents.items() if b in blobs}
+            self.models = {k: m for k, m in self.models.items() if k[1] in blobs}
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What reading a tree gave.
+
+    With errors among the diagnostics the project holds what could be read, for more checks;
+    it is None where `project.yaml` itself could not be.
+    """
+
+    project: Project | None
+    diagnostics: tuple[Diagnostic, ...]
+
+
+@cache
+def kinds() -> Mapping[str, type[Model]]:
+    """Return the resource kinds by their folder; the project's own is the empty one."""
+    found: dict[str, type[Model]] = {}
+    for name, module in members("bbops.language.resources"):
+        model = vars(module)[name[0].upper() + name[1:]]
+        found[model.folder] = model
+    return found
+
+
+def load(tree: Tree, cache: Cache | None = None) -> Loaded:
+    """Read every resource of a tree.
+
+    Returns:
+        The project, and all diagnostics of files and keys. References between files are
+        `bbops.check`'s. O(changed files) with a warm cache, plus a look at each name.
+    """
+    cache, entries = cache or Cache(), tree.entries()
+    if len(entries) > MAX_FILES:
+        message = f"more than {MAX_FILES} files"
+        return Loaded(None, (Diagnostic(Place("project.yaml"), "too-many-files", message),))
+    if too_large := _find_too_large(entries):
+        return Loaded(None, (too_large,))
+    known = cache.outcomes
+    new = [_File(entry, cache) for entry in entries if entry not in known]
+    texts = tree.read([file.entry.blob for file in new if file.is_unread])
+    read = {file.entry: file.read(texts) for file in new}
+    loaded = _put_together(known.get(entry) or read[entry] for entry in entries)
+    loaded = replace(loaded, diagnostics=judge_strays(loaded, entries))
+    # one that vanished between listing and reading may be there next time
+    known |= {file.entry: read[file.entry] for file in new if not file.is_gone}
+    cache.forget(entries)
+    return loaded
+
+
+def _find_too_large(entries: Sequence[Entry]) -> Diagnostic | None:
+    folders = tuple(f"{folder}/" for folder in kinds() if folder)
+    size = sum(
+        one.size_bytes for one in entries
+        if one.path.endswith(".yaml") and one.path.startswith(folders)
+    )  # fmt: skip
+    if size <= MAX_PROJECT_BYTES:
+        return None
+    message = f"all resources have {size:,} bytes, at most {MAX_PROJECT_BYTES:,} are read"
+    hint = "divide it into several projects, or keep data such as seed rows elsewhere"
+    return Diagnostic(Place("project.yaml"), "yaml-too-large", message, hint)
+
+
+def _put_together(outcomes: Iterable[Outcome]) -> Loaded:
+    found: dict[str, dict[str, Resource[Any]]] = {folder: {} for folder in kinds()}
+    wrong, broken, mended_files = list[Diagnostic](), set[tuple[str, str]](), set[str]()
+    for one in outcomes:
+        wrong += one.found
+        if one.broken is not None:
+            broken.add(one.broken)
+        if one.mended is not None:
+            mended_files.add(one.mended)
+        if one.resource is not None:
+            found[one.folder][one.resource.name] = one.resource
+    settings = found[""].get("project")
+    if settings is None:
+        if not any(d.place.file in _SETTINGS for d in wrong):
+            wrong.append(_NO_PROJECT)
+        return Loaded(None, tuple(sorted(wrong)))
+    project = Project(
+        settings, broken=frozenset(broken), mended=frozenset(mended_files),
+        tables=found["tables"], functions=found["functions"], endpoints=found["endpoints"],
+        channels=found["channels"], tasks=found["tasks"], triggers=found["triggers"],
+        realtime=found["realtime"], agents=found["agents"], addons=found["addons"],
+        tests=found["tests"],
+    )  # fmt: skip
+    return Loaded(project, tuple(sorted(wrong)))
+
+
+STRAY = "unknown-folder"
+_OWN = ("package.json", "project.yaml")
+"""What says that a folder is a thing of its own: a frontend's sources, another project."""
+
+
+def judge_strays(loaded: Loaded, entries: Iterable[Entry]) -> tuple[Diagnostic, ...]:
+    """Return what was found, with each unknown folder once, and none that is a thing of its own.
+
+    The folder of a frontend is one too, whatever files are in it.
+    """
+    if not any(one.code == STRAY for one in loaded.diagnostics):
+        return loaded.diagnostics
+    own = {
+        one.path.partition("/")[0] for one in entries
+        if "/" in one.path and PurePosixPath(one.path).name in _OWN
+    }  # fmt: skip
+    frontend = loaded.project.settings.model.frontend if loaded.project else None
+    if frontend is not None:
+        own.add(frontend.directory.partition("/")[0])
+    kept, seen = list[Diagnostic](), own
+    for one in loaded.diagnostics:
+        top = one.place.file.partition("/")[0]
+        if one.code != STRAY or top not in seen:
+            kept.append(one)
+        if one.code == STRAY:
+            seen.add(top)
+    return tuple(kept)
+
+
+def _as_file(near: str) -> str:
+    """Return `did you mean 'tables/<name>.yaml'?` for `did you mean 'tables'?`."""
+    is_project = near.endswith("'project'?")
+    return f"{near[:-2]}{'.yaml' if is_project else '/<name>.yaml'}'?"
+
+
+class _File:
+    """Reads one file, and collects what is wrong with it, so that all of it is told."""
+
+    def __init__(self, entry: Entry, cache: Cache) -> None:
+        self.entry, self.cache = entry, cache
+        self.found: list[Diagnostic] = []
+        self.broken: tuple[str, str] | None = None
+        self.mended: FilePath | None = None
+        self.is_gone = False
+        self.name = self._sort()
+
+    def _wrong(self, code: str, message: str, hint: str = "", **more: Any) -> None:
+        self.found.append(Diagnostic(Place(self.entry.path), code, message, hint, **more))
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether its bytes are needed: it is a resource, and such bytes were not seen before."""
+        is_small = self.entry.size_bytes <= MAX_FILE_BYTES
+        return self.name is not None and is_small and self.entry.blob not in self.cache.documents
+
+    def read(self, texts: Mapping[BlobId, bytes]) -> Outcome:
+        """Return what it gives; `texts` has its bytes where they are needed and still there."""
+        if self.name is None:
+            return Outcome(found=tuple(self.found), broken=self.broken)
+        folder, name = self.name
+        resource = self._resource(folder, name, texts)
+        broken = (folder, name) if resource is None else None
+        return Outcome(folder, resource, tuple(self.found), broken, self.mended)
+
+    # ---- its name
+    def _sort(self) -> tuple[str, str] | None:
+        """Return (folder, name) of a file that is a resource; report one that is out of place."""
+        path = self.entry.path
+        top, *below = PurePosixPath(path).parts
+        if path != "project.yaml" and not (below and top in kinds()):
+            self._report_stray(top, 1 + len(below))
+            return None
+        if self.entry.kind != "file":
+            self._wrong(
+                "not-a-file", f"a {self.entry.kind} is not read",
+                "put the file itself into the repository",
+            )  # fmt: skip
+            return None
+        if path == "project.yaml":
+            return "", "project"
+        if not path.endswith(".yaml"):
+            if path.endswith((".yml", ".YAML", ".json")):
+                self._wrong("file-name", "resources end with '.yaml'", "rename it")
+                self.broken = (top, path.removeprefix(top + "/").rpartition(".")[0])
+            return None
+        name = path.removeprefix(top + "/").removesuffix(".yaml")
+        return (top, name) if self._check_name(top, name) else None
+
+    def _report_stray(self, top: str, depth: int) -> None:
+        path = self.entry.path
+        if self.entry.kind == "other":
+            self._wrong("file-name", "this path is not allowed in a project")
+        if not path.endswith((".yaml", ".yml")) or top.startswith(".") or top in _NOT_OURS:
+            return
+        if path == "project.yml":
+            self._wrong("file-name", "resources end with '.yaml'", "rename it")
+        elif depth > 1:
+            known = [*filter(None, kinds())]
+            where = f"resources are in {', '.join(known)}; others may be in docs/ or .{top}/"
+            self._wrong(
+                STRAY, f"'{top}' is not a folder of resources, so nothing reads its YAML",
+                suggest(top, known) or where,
+            )  # fmt: skip
+        elif near := suggest(path.rpartition(".")[0], ["project", *filter(None, kinds())]):
+            self._wrong(
+                "file-name", f"'{path}' is no resource, so nothing reads it", _as_file(near)
+            )
+
+    def _check_name(self, folder: str, name: str) -> bool:
+        flat = folder in _FLAT
+        segment = _SEGMENTS.get(folder, r"[a-z0-9]+(?:-[a-z0-9]+)*")
+        pattern = segment if flat else f"{segment}(?:/{segment})*"
+        if re.fullmatch(pattern, name) and len(name) <= 200:
+            return True
+        self.broken = (folder, name)
+        style = _STYLES.get(folder, "lower-case kebab-case")
+        where = f", directly in {folder}/" if flat and "/" in name else ""
+        self._wrong(
+            "file-name", f"'{name}' is not a name of {folder}", f"names are {style}{where}"
+        )  # fmt: skip
+        return False
+
+    # ---- what is in it
+    def _resource(
+        self, folder: str, name: str, texts: Mapping[BlobId, bytes]
+    ) -> Resource[Any] | None:
+        if self.entry.size_bytes > MAX_FILE_BYTES:
+            size = self.entry.size_bytes
+            self._wrong(
+                "yaml-too-large",
+                f"the file has {size:,} bytes, at most {MAX_FILE_BYTES:,} are read",
+                "split it into several resources",
+            )
+            return None
+        document = self._document(texts)
+        if document is None:
+            self.is_gone = True
+            return None
+        self._report(document.problems)
+        self._report(document.warnings, severity="warning")
+        if document.problems and document.root is None:
+            return None
+        kind = addon_model(name) if folder == "addons" else kinds()[folder]
+        model = self._model(kind, document)
+        if model is None:
+            return None
+        file, blob = self.entry.path, self.entry.blob
+        return Resource(kind.__name__.lower(), name, file, blob, model, document)
+
+    def _report(self, problems: Sequence[Problem], severity: Severity = "error") -> None:
+        for one in problems:
+            place = Place(self.entry.path, one.line, one.column)
+            self.found.append(Diagnostic(place, one.code, one.message, one.hint, severity))
+
+    def _document(self, texts: Mapping[BlobId, bytes]) -> Document | None:
+        blob, known = self.entry.blob, self.cache.documents
+        if blob not in known and blob in texts:
+            known[blob] = load_document(texts[blob])
+        return known.get(blob)
+
+    def _model(self, kind: type[Model], document: Document) -> Model | None:
+        """Return what a document means; where it has mistakes, as far as it can be told."""
+        if not isinstance(document.root, Map):
+            self._wrong("not-a-map", f"{article(kind.__name__.lower())} is a map of keys")
+            return None
+        model = self._validated(kind, document)
+        if document.problems or isinstance(model, ValidationError):
+            self.mended = self.entry.path
+        if isinstance(model, Model):
+            return model
+        if not document.problems:
+            self.found += explain(self.entry.path, document, kind, model)
+        return mended(kind, document.root, model)
+
+    def _validated(self, kind: type[Model], document: Document) -> Model | ValidationError:
+        key = (kind, self.entry.blob)
+        found = self.cache.models.get(key)
+        if found is None:
+            try:
+                found = kind.model_validate(document.root)
+            except ValidationError as error:
+                found = error
+            self.cache.models[key] = found
+        return found

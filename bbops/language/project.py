@@ -1,0 +1,233 @@
+"""The resolved set of a project's resources. A Project never holds an unresolved reference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Generic, Literal, TypeVar
+
+from bbops.base.diagnostics import Place
+from bbops.base.model import Model
+from bbops.language.resources.addon import Addon
+from bbops.language.resources.agent import Agent
+from bbops.language.resources.channel import Channel
+from bbops.language.resources.endpoint import Endpoint
+from bbops.language.resources.function import Function
+from bbops.language.resources.project import Project as Settings
+from bbops.language.resources.realtime import Realtime
+from bbops.language.resources.table import Table
+from bbops.language.resources.task import Task
+from bbops.language.resources.test import Test
+from bbops.language.resources.trigger import Trigger
+from bbops.language.sql.types import Children, Relation
+from bbops.language.sql.types import Column as SqlColumn
+from bbops.language.sql.types import Table as SqlTable
+from bbops.source.tree import BlobId, FilePath
+from bbops.source.yaml.document import Document, Map, Mark
+
+M = TypeVar("M", bound=Model)
+Authentication = Literal["None", "JWT", "API Key"]
+
+
+@dataclass(frozen=True)
+class Resource(Generic[M]):
+    """One file: its name, what it says, and where each word of it stands."""
+
+    kind: str
+    name: str
+    file: FilePath
+    blob: BlobId
+    model: M
+    document: Document
+
+    def place(self, *path: str | int, key: bool = False) -> Place:
+        """Return where a value begins, or its nearest parent; with `key`, where its key does."""
+        return place(self.file, self.document, path, key=key)
+
+    def at(self, mark: Mark | None, offset: int = 0) -> Place:
+        """Return the place of a mark, `offset` characters into its scalar."""
+        if mark is None:
+            return Place(self.file)
+        return Place(self.file, *self.document.position(mark, offset))
+
+
+def place(
+    file: str, document: Document, path: tuple[str | int, ...], *, key: bool = False
+) -> Place:
+    """Return where the value at a key path stands; with `key`, its key.
+
+    Parts of the path that the document does not have are left out.
+    """
+    node, found = document.root, None
+    for part in path:
+        if isinstance(node, Map) and part in node:
+            name = str(part)
+            found = node.keys_at[name] if key and part == path[-1] else node.values_at[name]
+            node = node[name]
+        elif isinstance(node, list) and isinstance(part, int) and part < len(node):
+            found, node = node.items_at[part], node[part]  # type: ignore[attr-defined]
+    return Place(file, *document.position(found, 0)) if found is not None else Place(file)
+
+
+@dataclass(frozen=True)
+class Route:
+    """An endpoint with what its channel gives it."""
+
+    endpoint: Resource[Endpoint]
+    channel: Resource[Channel] | None
+    method: str
+    path: str
+    authentication: Authentication
+    middleware: tuple[str, ...]
+
+    @cached_property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the path's `:name` segments."""
+        return tuple(part[1:] for part in self.path.split("/") if part.startswith(":"))
+
+
+@dataclass(frozen=True)
+class Project:
+    """Every resource by its name.
+
+    `broken` are (folder, name) of files that are there but could not be read, `mended` the files
+    that were read as they were meant; a project that is published has none of either.
+    """
+
+    settings: Resource[Settings]
+    tables: Mapping[str, Resource[Table]]
+    functions: Mapping[str, Resource[Function]]
+    endpoints: Mapping[str, Resource[Endpoint]]
+    channels: Mapping[str, Resource[Channel]]
+    tasks: Mapping[str, Resource[Task]]
+    triggers: Mapping[str, Resource[Trigger]]
+    realtime: Mapping[str, Resource[Realtime]]
+    agents: Mapping[str, Resource[Agent]]
+    addons: Mapping[str, Resource[Addon]]
+    tests: Mapping[str, Resource[Test]]
+    broken: frozenset[tuple[str, str]] = frozenset()
+    mended: frozenset[str] = frozenset()
+    memo: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
+    """What `bbops.check.flows` found, so that compiling need not check again."""
+
+    @property
+    def every(self) -> Iterator[Resource[Any]]:
+        """Every resource, the project itself first."""
+        kinds: tuple[Mapping[str, Resource[Any]], ...] = (
+            self.tables, self.functions, self.endpoints, self.channels, self.tasks, self.triggers,
+            self.realtime, self.agents, self.addons, self.tests,
+        )  # fmt: skip
+        yield self.settings
+        for resources in kinds:
+            yield from resources.values()
+
+    @property
+    def size(self) -> int:
+        """How many resources there are, the project itself among them."""
+        return sum(1 for _ in self.every)
+
+    def named(self, kind: str) -> Mapping[str, Resource[Any]]:
+        """Return the resources of one of the kinds that steps name, by their names."""
+        kinds: dict[str, Mapping[str, Resource[Any]]] = {
+            "table": self.tables, "function": self.functions, "channel": self.channels,
+        }  # fmt: skip
+        return kinds[kind]
+
+    @cached_property
+    def routes(self) -> tuple[Route, ...]:
+        """The routes of endpoints that say who may ask, by a channel that exists or themselves."""
+        return tuple(self._routes())
+
+    def _routes(self) -> Iterator[Route]:
+        for name in sorted(self.endpoints):
+            endpoint = self.endpoints[name]
+            channel = self.channels.get(endpoint.model.channel or "")
+            if endpoint.model.channel is not None and channel is None:
+                continue
+            base = channel.model.base_path.rstrip("/") if channel else ""
+            path = (base + endpoint.model.path.rstrip("/")) or "/"
+            authentication: Authentication | None = endpoint.model.authentication or (
+                channel.model.authentication if channel else None
+            )
+            if authentication is None:
+                continue
+            middleware = tuple(channel.model.middleware) if channel else ()
+            yield Route(endpoint, channel, endpoint.model.method, path, authentication, middleware)
+
+    @cached_property
+    def sql_tables(self) -> dict[str, SqlTable]:
+        """Each table as queries see it."""
+        found: dict[str, SqlTable] = {}
+        children = _children(self.tables)
+        for name, table in self.tables.items():
+            found[name] = replace(
+                _sql_table(name, table.model), relations=_relations(table.model, self.tables),
+                children=children[name], tables=found,
+            )  # fmt: skip
+        return found
+
+    def routes_of(self, function: str) -> tuple[Route, ...]:
+        """Return the routes that run a function, as their own or as middleware."""
+        return self._uses.get(function, ())
+
+    @cached_property
+    def _uses(self) -> dict[str, tuple[Route, ...]]:
+        found: dict[str, tuple[Route, ...]] = {}
+        for route in self.routes:
+            for name in dict.fromkeys((route.endpoint.model.function, *route.middleware)):
+                found[name] = (*found.get(name, ()), route)
+        return found
+
+    @cached_property
+    def callees(self) -> dict[str, tuple[str, ...]]:
+        """For each function the names of those that its steps call."""
+        return {name: one.model.callees for name, one in self.functions.items()}
+
+    @cached_property
+    def callers(self) -> dict[str, str]:
+        """For each function that another one calls: the name of one that does."""
+        return {callee: name for name, callees in self.callees.items() for callee in callees}
+
+    @cached_property
+    def middleware(self) -> frozenset[str]:
+        """Functions that run before others: of channels, and of realtime."""
+        groups = (self.channels.values(), self.realtime.values())
+        return frozenset(name for group in groups for one in group for name in one.model.middleware)
+
+
+def _relations(table: Table, tables: Mapping[str, Resource[Table]]) -> dict[str, Relation]:
+    """Return the relations of a table: `author` for the foreign key `author_id`."""
+    found = {}
+    for name, column in table.columns.items():
+        target, _, key = (column.references or "").partition(".")
+        if target in tables and name.endswith("_id"):
+            found[name.removesuffix("_id")] = Relation(name, target, key, column.nullable)
+    return found
+
+
+def _children(tables: Mapping[str, Resource[Table]]) -> dict[str, dict[str, Children]]:
+    """Return who refers to each table; two foreign keys of one table need `reverse` to be told."""
+    found: dict[str, dict[str, list[Children]]] = {name: {} for name in tables}
+    for child, resource in tables.items():
+        for name, column in resource.model.columns.items():
+            target, _, key = (column.references or "").partition(".")
+            if target in tables:
+                one = Children(child, name, key)
+                found[target].setdefault(column.reverse or child, []).append(one)
+    return {
+        table: {name: many[0] for name, many in of.items() if len(many) == 1}
+        for table, of in found.items()
+    }
+
+
+def _sql_table(name: str, table: Table) -> SqlTable:
+    columns = {
+        column: SqlColumn(
+            column, c.type, c.nullable, c.private, c.auto, c.default, tuple(c.enum or ()),
+            c.max_length,
+        ) for column, c in table.columns.items()
+    }  # fmt: skip
+    uniques = [table.key, *([column] for column, c in table.columns.items() if c.unique)]
+    uniques += [index.columns for index in table.indexes.values() if index.unique]
+    return SqlTable(name, columns, table.key, frozenset(map(frozenset, uniques)))

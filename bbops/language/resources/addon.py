@@ -1,0 +1,45 @@
+"""addon: settings of one addon of the catalog; the file's name is the addon's id."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, ClassVar
+
+from pydantic import create_model
+
+from bbops.base.model import Model, Plain
+from bbops.language.addons._base import kind
+from bbops.runtime.vendors import module_of
+
+
+class Addon(Model):
+    """Settings of one addon of the catalog; the file's name is the addon's id.
+
+    - It is disabled unless it says `enabled: true`. A step of an addon that is disabled or absent
+      is a warning: it publishes, and fails with `addon-disabled` when it runs.
+    - What is marked ° this version does not run: a change that adds it is refused [not-supported].
+    - Secrets are always `${ env.NAME }`; other settings are text, or exactly that.
+    - A parameter of a step that may be left out may also be null.
+    - In tests `mocks` answer its steps. Those of imageProcessing need
+      `pip install 'bbops[images]'`.
+    - A vendor that answers with an error fails the step as one of `http` fails: `error.status` is
+      its answer, `retry` tries again where that may help.
+    """
+
+    folder: ClassVar[str] = "addons"
+
+    description: str | None = None
+    enabled: bool = False
+    config: Plain = None
+
+
+@cache
+def addon_model(name: str) -> type[Addon]:
+    """Return the model of the file of one addon, whose `config` is typed; else the general one."""
+    found = kind(name)
+    if found is None:
+        return Addon
+    config: Any = (found.config | None, None)
+    model = create_model("Addon", __base__=Addon, config=config)
+    model.run_by = module_of(name)
+    return model

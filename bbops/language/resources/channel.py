@@ -1,0 +1,50 @@
+"""channel: what a group of endpoints shares."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, StringConstraints
+
+from bbops.base.model import Model
+from bbops.language.resources.endpoint import RoutePath
+
+HeaderName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9-]{1,100}$")]
+Origin = Annotated[str, StringConstraints(pattern=r"^(\*|[a-z][a-z0-9+.-]*://[^/\s]+)$")]
+
+
+class Cors(Model):
+    """Which origins may read answers; `methods` and `headers` left out mean all that are asked."""
+
+    origins: list[Origin] = ["*"]
+    methods: list[Literal["GET", "POST", "PUT", "PATCH", "DELETE"]] = []
+    headers: list[HeaderName] = []
+    credentials: bool = False
+    max_age: Annotated[int, Field(ge=0, le=86_400)] = 600
+
+
+class Channel(Model):
+    """What a group of endpoints shares: the REST channel of the specification.
+
+    - Each endpoint that names the channel has its base path, authentication, limit, origins and
+      middleware.
+    - `API Key` takes a key in the header `X-API-Key`, or as `api_key` in the query; the step
+      `createApiKey` makes them, and `vars.apiKey` holds `id`, `name` and `claims`.
+    - `rateLimit` counts requests a minute for each client: the user where a valid token came
+      along, else the address. Every answer tells in `ratelimit` what is left, for how many
+      seconds; beyond it the answer is 429 with `retry-after`. Counters survive publications.
+    - Middleware runs in order, before the body is read: it declares no `input`. `params` and
+      `query` it may declare: they are typed for it alone. What it puts into `vars` is there for
+      what follows; its `return` with a value, or a `throw`, answers at once.
+    - Without `cors` any origin may read the answers, without credentials. Routes outside channels
+      answer no other origin. With `credentials: true` only listed origins get them.
+    """
+
+    folder: ClassVar[str] = "channels"
+
+    name: str
+    base_path: RoutePath
+    authentication: Literal["None", "JWT", "API Key"]
+    rate_limit: Annotated[int, Field(ge=0)] = 0
+    cors: Cors = Cors()
+    middleware: list[str] = []

@@ -1,0 +1,51 @@
+"""function: steps, and the shapes of what they are given."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Annotated, ClassVar
+
+from pydantic import StringConstraints
+
+from bbops.base.model import Model, RunBy
+from bbops.language.shape import Field, Shape
+from bbops.language.steps._base import Step, Steps, every_step
+
+Status = Annotated[str, StringConstraints(pattern=r"^[2-5][0-9][0-9]$")]
+
+
+class Function(Model):
+    """Steps, and the shapes of what they are given.
+
+    - It runs for endpoints, as middleware, for tasks, triggers and agents, and through `call`. What
+      it may read is what all of its ways give: `vars.auth` only where each of them has JWT, the
+      request only where each of them is a request, `event` and `trigger` only behind triggers.
+    - `input` is the body, `query` and `params` are parts of the address, `payload` is what an event
+      brings. `name: type` must be there, `name?: type` may be left out, `type?` may be null. What
+      does not fit is answered with 400 and every wrong field; what is not declared is dropped.
+    - A path parameter that it needs stands in every path that leads to it. What no shape declares
+      of `query` and `params` arrives as text; of `input` nothing does.
+    - The types of `input`, `query`, tables and steps flow through the whole function: `bbops
+      validate` refuses what would fail, at its line and column.
+    - A function may run 100,000 rounds of loops and calls in all, and call 32 deep.
+    """
+
+    folder: ClassVar[str] = "functions"
+
+    description: str | None = None
+    input: Shape | None = None
+    query: Shape | None = None
+    params: Shape | None = None
+    payload: Annotated[Shape | None, RunBy("bbops.runtime.work.triggers")] = None
+    output: dict[Status, Field] = {}
+    steps: Steps
+
+    @cached_property
+    def every_step(self) -> tuple[Step, ...]:
+        """Its steps and those inside them, at any depth, in their order."""
+        return tuple(every_step(self.steps))
+
+    @cached_property
+    def callees(self) -> tuple[str, ...]:
+        """The functions that its steps call, in their order."""
+        return tuple(name for step in self.every_step for name in step.calls())

@@ -1,0 +1,44 @@
+"""task: a function that runs at times."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import model_validator
+
+from bbops.base.model import Model
+from bbops.base.names import Duration
+from bbops.language.resources._one_of import need_one_of
+from bbops.language.resources._schedule import Cron, Every, TimeZone
+
+
+class Task(Model):
+    """A function that runs at times.
+
+    - Either `schedule` or `every`. A cron line has five fields: minute, hour, day of the month,
+      month, day of the week; it needs quotes where it begins with `*`, which YAML takes for
+      an alias.
+    - `timezone` is where the clock of `schedule` hangs.
+    - `overlap` says what happens when the run before has not ended: `skip` leaves this one out,
+      `queue` waits for the other, `allow` runs both.
+    - Its function gets no request: `params`, `query`, `input`, `headers`, `request` and `vars.auth`
+      are mistakes there. What it returns is ignored.
+    """
+
+    folder: ClassVar[str] = "tasks"
+    run_by: ClassVar[str] = "bbops.runtime.work.tasks"
+
+    description: str | None = None
+    schedule: Cron | None = None
+    every: Every | None = None
+    timezone: TimeZone = "UTC"
+    function: str
+    timeout: Duration | None = None
+    overlap: Literal["skip", "queue", "allow"] = "skip"
+    enabled: bool = True
+
+    @model_validator(mode="before")
+    @classmethod
+    def check_keys(cls, data: Any) -> Any:
+        """Refuse a task that says twice, or never, when it runs."""
+        return need_one_of(cls, data, "schedule", "every")

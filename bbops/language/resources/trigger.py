@@ -1,0 +1,87 @@
+"""trigger: a function that runs when rows change, an event is emitted or a webhook is called."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, StringConstraints, field_validator, model_validator
+
+from bbops.base.model import Model
+from bbops.base.names import Duration, EnvReference, EventName
+from bbops.language.expressions.values import BareField
+from bbops.language.resources._one_of import need_one_of
+from bbops.language.resources.channel import HeaderName
+
+Operation = Literal["insert", "update", "delete"]
+WebhookPath = Annotated[
+    str, StringConstraints(pattern=r"^/[A-Za-z0-9_.~-]+(?:/[A-Za-z0-9_.~-]+)*$", max_length=500)
+]
+
+
+class DatabaseTrigger(Model):
+    """Rows of a table; `where` reads `newRow`, `oldRow` and the row's columns by their names."""
+
+    table: str
+    operation: list[Operation] = Field(min_length=1)
+    where: BareField | None = None
+
+    @field_validator("operation", mode="before")
+    @classmethod
+    def read_one(cls, data: Any) -> Any:
+        """Read a single operation as a list of one."""
+        return [data] if isinstance(data, str) else data
+
+
+class Signature(Model):
+    """HMAC-SHA256 of the raw body, in hex or base64, with or without `sha256=` before it."""
+
+    header: HeaderName
+    secret: EnvReference
+
+
+class Webhook(Model):
+    """A POST of JSON from elsewhere. One that nobody signs is an endpoint instead."""
+
+    path: WebhookPath
+    signature: Signature
+
+
+class Retry(Model):
+    """How often a failing run is tried, and how long it waits before the second one."""
+
+    attempts: Annotated[int, Field(ge=1, le=100)] = 3
+    backoff: Duration = "1s"
+    factor: Annotated[float, Field(ge=1, le=10)] = 2
+
+
+class Trigger(Model):
+    """A function that runs when rows change, on an event, or for a webhook.
+
+    - It runs after the commit, outside the request, at least once. What it returns is ignored.
+    - `database`: `trigger.newRow` and `trigger.oldRow` are the row before and after, typed as the
+      table's. An insert has no old row, a delete no new one. `where` reads `newRow`, `oldRow`, and
+      columns by their bare names (of the new row; of a delete, the old one).
+    - `event`: what a step `emit` says; `event.name`, and `event.payload` as its `payload` shape
+      describes it (json without one).
+    - `webhook` takes a POST of JSON, which becomes `event.payload`. Its path has no parameters, and
+      it is always signed: one that nobody signs is an endpoint.
+    - Its function gets no request: `params`, `query`, `input`, `headers`, `request` and `vars.auth`
+      are mistakes there.
+    """
+
+    folder: ClassVar[str] = "triggers"
+    run_by: ClassVar[str] = "bbops.runtime.work.triggers"
+
+    description: str | None = None
+    database: DatabaseTrigger | None = None
+    event: EventName | None = None
+    webhook: Webhook | None = None
+    function: str
+    retry: Retry | None = None
+    enabled: bool = True
+
+    @model_validator(mode="before")
+    @classmethod
+    def check_keys(cls, data: Any) -> Any:
+        """Refuse a trigger of no kind, or of two."""
+        return need_one_of(cls, data, "database", "event", "webhook")

@@ -1,0 +1,98 @@
+"""Read an author's own SQL: its verb, its `:name` parameters, what it must not hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from bbops.language.sql.closed import closed
+
+READS: Final = frozenset({"select", "values", "with"})
+WRITES: Final = frozenset({"insert", "replace", "update", "delete", "with"})
+
+_PART: Final = re.compile(
+    r"(?P<space>\s+|--[^\n]*|/\*.*?\*/)"
+    r"|(?P<quoted>[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|\[[^\]]*\])"
+    r"|::|:(?P<name>[A-Za-z_]\w*)|(?P<word>[A-Za-z_]\w*)|(?P<other>.)",
+    re.DOTALL,
+)
+_PARENTHESIS: Final = re.compile(r"(?:\s+|--[^\n]*|/\*.*?\*/)*\(", re.DOTALL)
+_UNICODE: Final = re.compile(r"&['\"]")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnStatement:
+    """A statement, with `?` for its parameters.
+
+    Attributes:
+        sql: its text, without a final semicolon.
+        names: the parameter of each `?`.
+        words: its words in lower case, quoted names included; texts are left out.
+        problem: what is wrong with it; empty when nothing is known to be.
+    """
+
+    sql: str
+    names: tuple[str, ...]
+    words: tuple[str, ...]
+    problem: str = ""
+
+    @property
+    def verb(self) -> str:
+        """The first word."""
+        return self.words[0] if self.words else ""
+
+    @property
+    def gives_rows(self) -> bool:
+        """Whether it returns rows, not only how many it changed."""
+        return self.verb not in WRITES - {"with"} or "returning" in self.words
+
+
+def read_statement(text: str) -> OwnStatement:
+    """Return what one statement is made of. O(its length)."""
+    parts = list(_PART.finditer(text))
+    while parts and (parts[-1]["space"] or parts[-1]["other"] == ";"):
+        parts.pop()
+    names = tuple(part["name"] for part in parts if part["name"])
+    sql = "".join("?" if part["name"] else part[0] for part in parts)
+    words = tuple(_words(parts))
+    return OwnStatement(sql, names, words, _problem(parts) or closed(words, called(text)))
+
+
+def called(text: str) -> frozenset[str]:
+    """Return what may be called in a statement: names before a parenthesis, in lower case."""
+    found: set[str] = set()
+    for part in _PART.finditer(text):
+        quoted = part["quoted"] or ""
+        if quoted.startswith(("[", "`")):  # of an array, on PostgreSQL
+            found |= called(quoted[1:-1])
+        elif (quoted.startswith('"') or part["word"]) and _PARENTHESIS.match(text, part.end()):
+            found.add((part["word"] or quoted[1:-1]).lower())
+    return frozenset(found)
+
+
+def _words(parts: list[re.Match[str]]) -> Iterator[str]:
+    for part in parts:
+        if part["word"]:
+            yield part["word"].lower()
+        elif part["quoted"] and part["quoted"].startswith(("[", "`")):
+            inside = part["quoted"][1:-1]
+            yield inside.lower()
+            if not inside.isidentifier():  # of an array, on PostgreSQL
+                yield from _words(list(_PART.finditer(inside)))
+        elif part["quoted"] and part["quoted"].startswith('"'):
+            yield part["quoted"][1:-1].lower()
+        elif part["other"] == "*":
+            yield "*"
+
+
+def _problem(parts: list[re.Match[str]]) -> str:
+    for part in parts:
+        if part["word"] and part["word"].lower() == "u" and _UNICODE.match(part.string, part.end()):
+            return "names and texts are written as they are, without 'U&'"
+        if part["other"] == ";":
+            return "a step runs one statement, and ';' begins another one"
+        if part["other"] in {"?", "@", "$"}:
+            return f"parameters are written ':name', not '{part['other']}'"
+    return ""

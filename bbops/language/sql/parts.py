@@ -1,0 +1,217 @@
+"""What the parts of one statement share while they become SQL: columns, parameters, switches."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
+from itertools import count
+from typing import Self
+
+from bbops.language.expressions import nodes as s
+from bbops.language.expressions.scope import Scope
+from bbops.language.expressions.types import TEXT_COLUMNS, Type
+from bbops.language.sql.dialect import Dialect, Slot, Use
+from bbops.language.sql.sqlite import SQLITE
+from bbops.language.sql.template import Template, filled
+from bbops.language.sql.types import Column, Table
+from bbops.runtime.identifiers import quote
+from bbops.runtime.rows import LONGEST_SEARCHED
+
+
+class NotInSql(Exception):
+    """A part of an expression over columns has no SQL."""
+
+    def __init__(self, offset: int, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.offset, self.message, self.hint = offset, message, hint
+
+
+class Parts:
+    """Collects the switches and parameters of one statement while its parts are compiled.
+
+    `bound` gives the Python that makes a parameter out of a part without columns, `decided` the
+    one that makes a switch.
+    """
+
+    def __init__(
+        self, table: Table, scope: Scope, host: Callable[[s.Node], ast.expr], *, bare: bool,
+        dialect: Dialect = SQLITE,
+    ) -> None:  # fmt: skip
+        """Args: `host` gives the Python of a part without columns; `bare`: names are columns."""
+        self.table, self.scope, self.host, self.bare = table, scope, host, bare
+        self.dialect = dialect
+        self.switches: list[ast.expr] = []
+        self.parameters: list[ast.expr] = []
+        self.live: list[ast.expr] = []  # under what switches the part being compiled is used
+        self.alias = quote(table.name)
+        self.outer: Parts = self
+        self.aliases = count(1)
+
+    def rows_only(self) -> Self:
+        """Return this query where only `row.<column>` is a column; its parameters are shared."""
+        found = copy(self)
+        found.bare = False
+        return found
+
+    def type_of(self, node: s.Node) -> Type:
+        return self.scope.type_of(node)
+
+    def column_of(self, name: str, node: s.Node) -> Column:
+        """Return how a value that is read comes out of the database.
+
+        Raises:
+            NotInSql: it is of a kind that the database gives back as another one.
+        """
+        path = self.path(node)
+        if path is not None:
+            return Column(name, self.column_type(node, path), nullable=True)
+        kind = self.type_of(node).kind
+        if kind in {"any", "null", "list", "map"}:
+            hint = "select columns, and put the value beside them behind this step"
+            raise NotInSql(node.start, f"{kind} is not computed in SQL", hint)
+        return Column(name, "string" if kind in {"text", *TEXT_COLUMNS} else kind, nullable=True)
+
+    def column_type(self, node: s.Node, path: tuple[str, ...]) -> str:
+        """Return the type of the column that a path leads to; empty where it leads to a row."""
+        table = self.owner(node, path).table.follow(path[:-1])
+        assert table is not None  # noqa: S101 - a path leads on from a row
+        column = table.columns.get(path[-1])
+        return column.type if column else ""
+
+    def may_be_null(self, node: s.Node) -> bool:
+        """Return whether a value in SQL may be null: also by a division, which the type hides."""
+        divides = isinstance(node, s.Binary) and node.op in {"/", "%"}
+        return (
+            divides or self.type_of(node).nullable or any(map(self.may_be_null, s.children(node)))
+        )
+
+    def condition(self, node: s.Node) -> Template:
+        """Return the template of a boolean expression."""
+        raise NotImplementedError
+
+    def scalar(self, node: s.Node, beside: str = "any") -> Template:
+        """Return the template of any expression; `beside` is the kind that it meets."""
+        raise NotImplementedError
+
+    # ---- what depends on columns
+    def path(self, node: s.Node) -> tuple[str, ...] | None:
+        """Return the column that `node` reads, and before it the relations that lead there."""
+        if isinstance(node, s.Name) and self.bare and node.name not in {*self.scope.roots, "vars"}:
+            return (node.name,)
+        if not isinstance(node, s.Member):
+            return None
+        if isinstance(node.of, s.Name) and node.of.name == "row":
+            return (node.name,) if "row" in self.scope.roots else None
+        of = self.path(node.of)
+        if of is None or self.owner(node, of).table.follow(of) is None:
+            return None
+        return (*of, node.name)
+
+    def has_columns(self, node: s.Node) -> bool:
+        """Return whether any part of `node` reads a column."""
+        return self.path(node) is not None or any(map(self.has_columns, s.children(node)))
+
+    def owner(self, node: s.Node, path: tuple[str, ...]) -> Parts:
+        """Return the query whose row a path begins at: a name is first the innermost table's."""
+        found: Parts = self
+        while isinstance(node, s.Member):
+            node = node.of
+        is_row = isinstance(node, s.Name) and node.name == "row"
+        while found.outer is not found and (is_row or not _has(found.table, path[0])):
+            found = found.outer
+        return found
+
+    def read(self, node: s.Node, path: tuple[str, ...]) -> str:
+        """Return the SQL of a column, or of one that relations lead to."""
+        owner = self.owner(node, path)
+        return owner.reach(node, owner.alias, owner.table, path)
+
+    def reach(self, node: s.Node, alias: str, table: Table, path: tuple[str, ...]) -> str:
+        name, *rest = path
+        if name in table.columns or name not in table.relations:
+            return f"{alias}.{quote(name)}"
+        relation = table.relations[name]
+        if not rest:
+            message = f"'{name}' is a row of table '{relation.table}', not a value"
+            raise NotInSql(node.start, message, f"write '{name}.{relation.key}'")
+        if rest == [relation.key]:  # a foreign key is the key that it points to
+            return f"{alias}.{quote(relation.column)}"
+        inner = self.alias_of_its_own()
+        value = self.reach(node, inner, table.tables[relation.table], tuple(rest))
+        return (
+            f"(SELECT {value} FROM {quote(relation.table)} AS {inner} "
+            f"WHERE {inner}.{quote(relation.key)} = {alias}.{quote(relation.column)})"
+        )
+
+    def alias_of_its_own(self) -> str:
+        """Return a name for a table inside the statement that no table has."""
+        return f"_{next(self.aliases)}"
+
+    # ---- parameters and switches
+    def parameter(self, code: ast.expr) -> int:
+        """Add a value bound at run time and return its position."""
+        self.parameters.append(self.guarded(code))
+        return len(self.parameters) - 1
+
+    def switch(self, code: ast.expr) -> int:
+        """Add a condition decided before SQL and return its position."""
+        self.switches.append(self.guarded(code))
+        return len(self.switches) - 1
+
+    def guarded(self, code: ast.expr) -> ast.expr:
+        if not self.live:
+            return code
+        return ast.IfExp(ast.BoolOp(ast.And(), [*self.live]) if len(self.live) > 1
+                         else self.live[0], code, ast.Constant(None))  # fmt: skip
+
+    def read_switch(self, at: int, *, on: bool) -> ast.expr:
+        code: ast.expr = ast.Name(f"s_{at}", ast.Load())
+        return code if on else ast.UnaryOp(ast.Not(), code)
+
+    def given(self, node: s.Node, beside: str = "any", use: Use = "value") -> Template:
+        """Return a part without columns as a parameter; `beside` is what it meets."""
+        slot = self.dialect.slot(self.type_of(node).kind, beside, use)
+        return self.slotted(node, slot)
+
+    def searched(self, node: s.Node, field: str) -> Template:
+        """Return a text that is looked for in a column; `field` of the request gives it."""
+        if self.has_columns(node):
+            return self.scalar(node, "text")
+        if isinstance(node, s.Literal) and len(str(node.value)) > LONGEST_SEARCHED:
+            message = f"a text to look for has at most {LONGEST_SEARCHED} characters"
+            raise NotInSql(node.start, message)
+        slot = self.dialect.slot(self.type_of(node).kind, "text", "value")
+        return self.slotted(node, replace(slot, binder="bind_searched", given=(field,)))
+
+    def given_list(self, node: s.Node, beside: str) -> Template:
+        """Return a list without columns as one parameter, to look for values of a kind in it."""
+        return self.slotted(node, self.dialect.list_slot(beside))
+
+    def constant_text(self, text: str) -> Template:
+        """Return a text that an author wrote as a parameter."""
+        slot = self.dialect.slot("text", "any", "value")
+        return _placed(slot, self.parameter(ast.Constant(text)))
+
+    def slotted(self, node: s.Node, slot: Slot) -> Template:
+        if "{}" not in slot.sql:
+            return slot.sql
+        return _placed(slot, self.parameter(self.bound(node, slot)))
+
+    def bound(self, node: s.Node, slot: Slot) -> ast.expr:
+        """Return the code of a parameter."""
+        del slot
+        return self.host(node)
+
+    def decided(self, node: s.Node) -> ast.expr:
+        """Return the code of a condition that is decided before SQL."""
+        return self.host(node)
+
+
+def _placed(slot: Slot, parameter: int) -> Template:
+    return parameter if slot.sql == "{}" else filled(slot.sql.replace("{}", "{0}"), [parameter])
+
+
+def _has(table: Table, name: str) -> bool:
+    return name in table.columns or name in table.relations or name in table.children

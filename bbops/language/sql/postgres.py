@@ -1,0 +1,192 @@
+"""SQL as PostgreSQL understands it, so that it gives what SQLite does.
+
+Every parameter has a type. Text has the collation "C", which orders by code point; the name
+`CASE_COLLATION` stands for the best rules for upper and lower case that a server has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from bbops.language.sql.dialect import Dialect, Slot, Use
+from bbops.language.sql.template import Template, commas, filled, joined, seq
+from bbops.language.sql.types import Column
+from bbops.runtime.postgres_rows import CASE_COLLATION, DECODERS, ENCODERS, TOO_LONG
+from bbops.runtime.rows import JSON_DECODERS, MOST_ROWS
+
+_TYPES: dict[str, str] = {
+    "text": "text", "integer": "bigint", "number": "double precision", "decimal": "numeric",
+    "boolean": "boolean", "datetime": "timestamptz", "date": "date", "binary": "bytea",
+    "uuid": "uuid", "time": "time",
+}  # fmt: skip
+_STORED: dict[str, str] = _TYPES | {"string": "text", "bigint": "bigint", "json": "json"}
+_AS_IT_IS: Mapping[str, frozenset[str]] = {
+    "text": frozenset({"text"}), "integer": frozenset({"integer"}),
+    "number": frozenset({"integer", "number"}), "boolean": frozenset({"boolean"}),
+    "datetime": frozenset({"datetime"}), "date": frozenset({"date"}),
+    "binary": frozenset({"binary"}), "decimal": frozenset({"decimal"}),
+}  # fmt: skip
+"""For each kind, the kinds whose values are parameters of its type."""
+_SPACE = "".join(chr(at) for at in range(0x3001) if chr(at).isspace())
+_MARKS: Mapping[str, str] = {
+    "boolean": "?::int::boolean", "decimal": "?::text::numeric",
+    "datetime": "?::text::timestamptz", "date": "?::text::date",
+}  # fmt: skip
+
+
+class _Postgres(Dialect):
+    name = "postgres"
+    rows = "bbops.runtime.postgres_rows"
+    writes = "bbops.runtime.postgres_writes"
+    encoders = ENCODERS
+    decoders = {of: decode.__name__ for of, decode in DECODERS.items()}
+    json_decoders = {of: decode.__name__ for of, decode in JSON_DECODERS.items()}
+    words = ("TRUE", "FALSE")
+    filters = {
+        "length": "length({0})",
+        "lower": f'lower({{0}} COLLATE "{CASE_COLLATION}") COLLATE "C"',
+        "upper": f'upper({{0}} COLLATE "{CASE_COLLATION}") COLLATE "C"',
+        "trim": f"btrim({{0}}, '{_SPACE}')", "replace": "replace({0}, {1}, {2})",
+        "contains": "(strpos({0}, {1}) > 0)", "startsWith": "starts_with({0}, {1})",
+        "endsWith": "(right({0}, length({1})) = {1})",
+        "default": "coalesce({0}, {1})", "abs": "abs({0})", "floor": "floor({0})",
+        "ceil": "ceil({0})",
+    }  # fmt: skip
+    searches = filters
+    list_alias = " AS _list"
+    last_character = "chr(1114111)"
+    by_value = ""
+    own = "bbops.runtime.postgres_rows"
+    own_rows = "own_rows"
+    meets_others = True
+
+    def slot(self, kind: str, beside: str, use: Use) -> Slot:
+        if kind == "null":
+            return Slot(sql="NULL")
+        if beside == "json":
+            return Slot("bind_json", sql="{}::text")
+        of = beside if kind == "any" or (use != "value" and beside in _TYPES) else kind
+        if of not in _TYPES:
+            of = kind if kind in _TYPES else "text"
+        if of == "integer" and kind != "integer" and use != "equal":
+            of = "decimal"  # 2.5 is compared with whole numbers, too
+        sql = f"{{}}::{_TYPES[of]}"
+        if kind in _AS_IT_IS.get(of, ()):
+            return Slot(sql=sql)
+        return Slot("bind_as", (of,), sql)
+
+    def list_slot(self, beside: str) -> Slot:
+        of = beside if beside in _TYPES else "text"
+        return Slot("bind_list", (of,), f"{{}}::{_TYPES[of]}[]")
+
+    def column(self, sql: str, of: str) -> str:
+        if of == "uuid":
+            return f"{sql}::text"
+        if of == "time":
+            return f"replace(to_char({sql}, 'HH24:MI:SS.US'), '.000000', '')"
+        return sql
+
+    def assigned(self, value: Template, of: str) -> Template:
+        if _STORED[of] == "bigint":  # by its text, so that a fraction is refused, not rounded
+            return seq("trim_scale((", value, ")::numeric)::text::bigint")
+        return seq("(", value, f")::{_STORED[of]}")
+
+    def fitted(self, value: Template, column: Column) -> Template:
+        # what is no uuid is an error that names it; `left` keeps it from being computed early
+        words = f"'{TOO_LONG}{column.longest}:{column.name}' || left({{0}}, 0)"
+        pattern = f"CASE WHEN length({{0}}) > {column.longest} THEN ({words})::uuid::text"
+        return filled(f"({pattern} ELSE {{0}} END)", [value])
+
+    def inline_decoder(self, of: str) -> str:
+        return ""
+
+    def cursor_mark(self, of: str) -> str:
+        return _MARKS.get(of, f"?::{_STORED[of]}")
+
+    def equal(self, left: Template, right: Template, *, null: bool) -> Template:
+        if "NULL" in {left, right}:
+            return seq("(", left if right == "NULL" else right, " IS NULL)")
+        return seq("(", left, " IS NOT DISTINCT FROM " if null else " = ", right, ")")
+
+    def unequal(self, left: Template, right: Template, *, null: bool) -> Template:
+        if null:
+            return seq("(", left, " IS DISTINCT FROM ", right, ")")
+        return ("not", self.equal(left, right, null=False))
+
+    def ordered(self, left: Template, op: str, right: Template, kind: str) -> Template:
+        return seq("(", left, f" {op} ", right, ' COLLATE "C")' if kind == "text" else ")")
+
+    def among(self, left: Template, items: Sequence[Template]) -> Template:
+        return seq("(", left, " IN (", commas(items), "))") if items else "FALSE"
+
+    def in_list(self, left: Template, listed: Template) -> Template:
+        return seq("(", left, " = ANY(", listed, "))")
+
+    def has_null(self, listed: Template) -> Template:
+        return seq("array_position(", listed, ", NULL) IS NOT NULL")
+
+    def divided(self, left: Template, right: Template) -> Template:
+        return seq("((", left, ")::double precision / nullif(", right, ", 0))")
+
+    def remainder(self, left: Template, right: Template, *, whole: bool) -> Template:
+        if whole:
+            return seq("(", left, " % nullif(", right, ", 0))")
+        return seq("(", left, " - ", right, " * trunc(", self.divided(left, right), "))")
+
+    def rounded(self, of: Template, digits: Sequence[Template]) -> Template:
+        places = seq(", (", digits[0], ")::int") if digits else ", 0"
+        return seq("round((", of, ")::text::numeric", places, ")::double precision")
+
+    def lesser(self, name: str, args: Sequence[Template], *, null: bool) -> Template:
+        pattern = {
+            "min": "least({0}, {1})", "max": "greatest({0}, {1})",
+            "clamp": "greatest({1}, least({2}, {0}))",
+        }[name]  # fmt: skip
+        if not null:
+            return filled(pattern, args)
+        known = joined([seq(arg, " IS NOT NULL") for arg in args], " AND ")
+        return seq("CASE WHEN ", known, " THEN ", filled(pattern, args), " END")
+
+    def adding(self, kind: str) -> tuple[str, str]:
+        return "coalesce(sum(", f"), 0)::{_TYPES.get(kind, 'numeric')}"
+
+    def aggregated(self, name: str, of: Template, kind: str) -> Template:
+        if name == "avg":
+            return seq("avg((", of, ")::double precision)")
+        return seq(f"{name}(", of, ' COLLATE "C")' if kind == "text" else ")")
+
+    def json_list(self, value: Template) -> Template:
+        return seq("coalesce(json_agg(", value, "), '[]')")
+
+    def json_row(self, cells: Template) -> Template:
+        return seq("json_build_array(", cells, ")")
+
+    def in_json(self, cell: Template, of: str) -> Template:
+        if of == "binary":
+            return seq("encode(", cell, ", 'hex')")
+        # a json column comes as its text, as from SQLite
+        is_text = of in {"number", "decimal", "datetime", "date", "json"}
+        return seq("(", cell, ")::text") if is_text else cell
+
+    def json_text(self, column: Template) -> Template:
+        return seq("(", column, ')::text COLLATE "C"')
+
+    def nested_json(self, value: Template) -> Template:
+        return value
+
+    def ways(self, *, nullable: bool) -> tuple[str, str]:
+        # an index gives the nulls last on the way up, and first on the way down
+        return "", " DESC NULLS LAST" if nullable else " DESC"
+
+    def limited(self, most: int) -> Template:
+        return seq("least(", most, f"::bigint, {MOST_ROWS + 1})")
+
+    def moves_on(self, table: str, column: str) -> str:
+        sequence = f"pg_get_serial_sequence('\"{table}\"', '{column}')"
+        return (
+            f', CASE WHEN "{column}" > coalesce(pg_sequence_last_value({sequence}::regclass), 0)'
+            f' THEN setval({sequence}, "{column}") END'
+        )
+
+
+POSTGRES = _Postgres()

@@ -1,0 +1,125 @@
+"""What a query asks of the rows that refer to its row, as SQL."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+
+from bbops.language.expressions import nodes as s
+from bbops.language.expressions.related import condition_of, names_of
+from bbops.language.sql.parts import NotInSql, Parts
+from bbops.language.sql.template import Template, commas, seq
+from bbops.language.sql.types import Column
+from bbops.runtime.identifiers import quote
+
+MOST_RELATED = 1000
+"""Rows of a list of related rows, as of every list without `limit`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows that a path leads to.
+
+    Attributes:
+        query: compiles what is read of each row; its switches and parameters are the outer one's.
+        source: `FROM … WHERE …` that ties them to the outer row.
+        order: the columns of the primary key.
+    """
+
+    query: Parts
+    source: str
+    order: str
+
+
+def rows_of(query: Parts, node: s.Node, path: tuple[str, ...]) -> Rows:
+    """Return the rows that `team.members`, which stands at `node`, leads to."""
+    owner = query.owner(node, path)
+    last = owner.table.follow(path[:-1])
+    assert last is not None  # noqa: S101 - checked before
+    children = last.children[path[-1]]
+    key = owner.reach(node, owner.alias, owner.table, (*path[:-1], children.key))
+    inner = copy(query)
+    inner.table, inner.outer = owner.table.tables[children.table], query
+    inner.alias = query.alias_of_its_own()
+    source = (
+        f"FROM {quote(children.table)} AS {inner.alias} "
+        f"WHERE {inner.alias}.{quote(children.column)} = {key}"
+    )
+    order = ", ".join(f"{inner.alias}.{quote(name)}" for name in inner.table.key)
+    return Rows(inner, source, order)
+
+
+def related(query: Parts, node: s.Call) -> Template:
+    """Return `exists`, `count` or `sum` of the rows that refer to this one."""
+    rows = rows_of(query, node.args[0], names_of(node.args[0]) or ())
+    if node.name == "list":
+        hint = "select it as it is, or look into it with 'in'"
+        raise NotInSql(node.start, "a 'list' of related rows is not computed with in SQL", hint)
+    if node.name == "exists":
+        return seq("EXISTS (SELECT 1 ", _wanted(rows, node), ")")
+    if node.name == "count":
+        return seq("(SELECT count(*) ", _wanted(rows, node), ")")
+    _refuse_json(query, node.args[1], "added")
+    before, after = adding(rows.query, node.args[1])
+    alias = query.dialect.list_alias
+    return seq(f"(SELECT {before}v{after} FROM ", _values(rows, node), f"{alias})")
+
+
+def total(query: Parts, of: s.Node) -> Template:
+    """Return the sum of a value over many rows."""
+    before, after = adding(query, of)
+    return seq(before, query.scalar(of), after)
+
+
+def adding(query: Parts, of: s.Node) -> tuple[str, str]:
+    """Return the SQL before and after a value that is added; decimals without loss."""
+    return query.dialect.adding(query.type_of(of).kind)
+
+
+def members(query: Parts, node: s.Call) -> Template:
+    """Return the values of `list(relation, column)` as rows, for `in`."""
+    rows = rows_of(query, node.args[0], names_of(node.args[0]) or ())
+    _refuse_json(query, node.args[1], "searched")
+    return _values(rows, node)
+
+
+def _refuse_json(query: Parts, node: s.Node, done: str) -> None:
+    if query.type_of(node).kind == "any":
+        raise NotInSql(node.start, f"json columns are not {done}", "read the rows first, with find")
+
+
+def listed(query: Parts, node: s.Call) -> tuple[Template, Column]:
+    """Return `list(relation, column)` as JSON, and how each of its values comes out of it."""
+    rows = rows_of(query, node.args[0], names_of(node.args[0]) or ())
+    column = rows.query.column_of("", node.args[1])
+    cell = query.dialect.in_json(rows.query.scalar(node.args[1]), column.type)
+    order = f" ORDER BY {rows.order} LIMIT {MOST_RELATED})"
+    inner = seq("(SELECT ", cell, " AS v ", _wanted(rows, node), order)
+    listed = query.dialect.json_list("v")
+    return seq("(SELECT ", listed, " FROM ", inner, f"{query.dialect.list_alias})"), column
+
+
+def as_json(cells: list[Template], rows: Rows) -> Template:
+    """Return the cells of each row as a JSON list of lists, in the order of the primary key.
+
+    Args:
+        cells: the first one is a column of the row itself; see `_values`.
+    """
+    alias, dialect = rows.query.alias, rows.query.dialect
+    return seq(
+        "(SELECT ", dialect.json_list(dialect.json_row(commas(cells))), f" FROM (SELECT {alias}.* ",
+        f"{rows.source} ORDER BY {rows.order} LIMIT {MOST_RELATED}) AS {alias})",
+    )  # fmt: skip
+
+
+def _values(rows: Rows, node: s.Call) -> Template:
+    # SQL takes an aggregate in which only outer rows are named for one of the outer query, so
+    # what is added or listed has a name of its own, `v`.
+    return seq("(SELECT ", rows.query.scalar(node.args[1]), " AS v ", _wanted(rows, node), ")")
+
+
+def _wanted(rows: Rows, node: s.Call) -> Template:
+    condition = condition_of(node)
+    if condition is None:
+        return rows.source
+    return seq(rows.source, " AND ", rows.query.condition(condition))

@@ -1,0 +1,150 @@
+"""SQL as SQLite understands it, with the functions and the collation of our connections."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bbops.language.sql.dialect import Dialect, Slot, Use
+from bbops.language.sql.template import Template, commas, filled, seq
+from bbops.language.sql.types import Column
+from bbops.runtime.rows import DECODERS, ENCODERS, JSON_DECODERS
+
+_AS_IT_IS = frozenset({"text", "integer"})
+_KINDS = {"uuid": "text", "time": "text"}
+
+
+class _Sqlite(Dialect):
+    name = "sqlite"
+    rows = "bbops.runtime.rows"
+    writes = "bbops.runtime.writes"
+    encoders = ENCODERS
+    decoders = {of: decode.__name__ for of, decode in DECODERS.items()}
+    json_decoders = {of: decode.__name__ for of, decode in JSON_DECODERS.items()}
+    words = ("1", "0")
+    filters = {
+        "length": "length({0})", "lower": "bbops_lower({0})", "upper": "bbops_upper({0})",
+        "trim": "bbops_trim({0})", "replace": "replace({0}, {1}, {2})",
+        "contains": "(instr({0}, {1}) > 0)", "startsWith": "(instr({0}, {1}) = 1)",
+        # Bytes, since `length` of a text stops at a NUL; the end of UTF-8 is the end of the text.
+        "endsWith": "({1} = '' AND {0} = {0} OR substr(CAST({0} AS BLOB), "
+        "length(CAST({0} AS BLOB)) - length(CAST({1} AS BLOB)) + 1) = CAST({1} AS BLOB))",
+        "default": "coalesce({0}, {1})", "abs": "abs({0})", "floor": "floor({0})",
+        "ceil": "ceil({0})",
+    }  # fmt: skip
+    # SQLite's own take the product of both lengths, and a row's text may be long
+    searches = {
+        **filters, "replace": "bbops_replace({0}, {1}, {2})",
+        "contains": "(bbops_instr({0}, {1}) > 0)", "startsWith": "(bbops_instr({0}, {1}) = 1)",
+    }  # fmt: skip
+    list_alias = ""
+    last_character = "char(0x10ffff)"
+    by_value = " COLLATE bbops_decimal"
+    own = "bbops.runtime.own_sql"
+    own_rows = ""
+    meets_others = False
+
+    def slot(self, kind: str, beside: str, use: Use) -> Slot:
+        if kind in _AS_IT_IS:
+            return Slot()
+        if kind == "any" and beside not in {"any", "json"} and use != "value":
+            return Slot("bind_as", (_KINDS.get(beside, beside),))
+        return Slot("bind")
+
+    def list_slot(self, beside: str) -> Slot:
+        return Slot("bind_decimals" if beside == "decimal" else "bind_list")
+
+    def column(self, sql: str, of: str) -> str:
+        return sql
+
+    def assigned(self, value: Template, of: str) -> Template:
+        return value
+
+    def fitted(self, value: Template, column: Column) -> Template:
+        return seq("bbops_fit(", value, f", {column.longest}, '{column.name}')")
+
+    def inline_decoder(self, of: str) -> str:
+        return {"boolean": "{} != 0", "datetime": "read({})"}.get(of, "")
+
+    def cursor_mark(self, of: str) -> str:
+        return "?"
+
+    def equal(self, left: Template, right: Template, *, null: bool) -> Template:
+        return seq("(", left, " IS ", right, ")")
+
+    def unequal(self, left: Template, right: Template, *, null: bool) -> Template:
+        return seq("(", left, " IS NOT ", right, ")")
+
+    def ordered(self, left: Template, op: str, right: Template, kind: str) -> Template:
+        return seq("(", left, f" {op} ", right, ")")
+
+    def among(self, left: Template, items: Sequence[Template]) -> Template:
+        return seq("(", left, " IN (", commas(items), "))")
+
+    def in_list(self, left: Template, listed: Template) -> Template:
+        return seq("(", left, " IN (SELECT value FROM json_each(", listed, ")))")
+
+    def has_null(self, listed: Template) -> Template:
+        return seq("EXISTS (SELECT 1 FROM json_each(", listed, ") WHERE value IS NULL)")
+
+    def divided(self, left: Template, right: Template) -> Template:
+        return seq("(CAST(", left, " AS REAL) / ", right, ")")
+
+    def remainder(self, left: Template, right: Template, *, whole: bool) -> Template:
+        if whole:
+            return seq("(", left, " % ", right, ")")
+        return seq("(", left, " - ", right, " * CAST(", left, " / ", right, " AS INTEGER))")
+
+    def rounded(self, of: Template, digits: Sequence[Template]) -> Template:
+        return seq("round(", commas([of, *digits]), ")")
+
+    def lesser(self, name: str, args: Sequence[Template], *, null: bool) -> Template:
+        pattern = "max({1}, min({2}, {0}))" if name == "clamp" else f"{name}({{0}}, {{1}})"
+        return filled(pattern, args)
+
+    def adding(self, kind: str) -> tuple[str, str]:
+        if kind == "decimal":
+            return "coalesce(bbops_sum(", "), '0')"
+        return "coalesce(sum(", "), 0)"
+
+    def aggregated(self, name: str, of: Template, kind: str) -> Template:
+        return seq(f"{name}(", of, f"{self.by_value})" if kind == "decimal" else ")")
+
+    def json_list(self, value: Template) -> Template:
+        return seq("json_group_array(", value, ")")
+
+    def json_row(self, cells: Template) -> Template:
+        return seq("json_array(", cells, ")")
+
+    def in_json(self, cell: Template, of: str) -> Template:
+        # SQLite's JSON has no bytes, and rounds numbers
+        name = {"binary": "bbops_hex(", "number": "bbops_number("}.get(of)
+        return cell if name is None else seq(name, cell, ")")
+
+    def json_text(self, column: Template) -> Template:
+        return column
+
+    def nested_json(self, value: Template) -> Template:
+        return seq("json(", value, ")")
+
+    def ways(self, *, nullable: bool) -> tuple[str, str]:
+        return " NULLS LAST" if nullable else "", " DESC"
+
+    def limited(self, most: int) -> Template:
+        return most
+
+    def moves_on(self, table: str, column: str) -> str:
+        return ""
+
+
+class _SqliteCheck(_Sqlite):
+    """In a CHECK: other programs, which have no collation of ours, must be able to write rows."""
+
+    by_value = ""
+    searches = _Sqlite.filters
+
+    def column(self, sql: str, of: str) -> str:
+        return f"CAST({sql} AS NUMERIC)" if of == "decimal" else sql
+
+
+SQLITE = _Sqlite()
+SQLITE_CHECK = _SqliteCheck()

@@ -1,0 +1,251 @@
+"""What every step has in common, and how one is read from YAML."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import Field, PlainValidator, PrivateAttr, SerializeAsAny, model_validator
+from pydantic_core import PydanticCustomError
+
+from bbops.base.diagnostics import suggest
+from bbops.base.model import Model
+from bbops.base.names import Duration, VariableName
+from bbops.base.registry import members
+from bbops.language.expressions.types import Type
+from bbops.language.steps._checking import Checking, mark_of
+from bbops.language.steps._flow import Flow
+from bbops.runtime.durations import seconds
+from bbops.source.yaml.document import Map, Mark, Text
+
+__all__ = [
+    "Checking", "Example", "Retry", "Static", "Step", "Steps", "every_step", "find_step_kind",
+    "mark_of", "read_static", "read_step", "refuse_return", "step_kinds", "variables",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Steps as YAML, and what a function of them returns. Shown in the docs, run as a test.
+
+    Attributes:
+        steps: the list of steps, in a project that has the table `notes` (id, title, done).
+        value: the value of its `return`.
+        input: the request's body.
+        status: the status of its answer.
+    """
+
+    title: str
+    steps: str
+    value: Any = None
+    input: Any = None
+    status: int = 200
+
+
+class Retry(Model):
+    """How often a step is tried in all, and how long it waits before it is tried again."""
+
+    attempts: Annotated[int, Field(ge=2, le=10)] = 3
+    backoff: Duration = "1s"
+    factor: Annotated[float, Field(ge=1, le=10)] = 2.0
+
+
+class Step(Model):
+    """One step: an action key with its parameters, and `as`, `name`, `timeout`, `retry` beside it.
+
+    Attributes:
+        leaves: it leaves the function as `return` does.
+        waits: it may take time or fail for a while, so `timeout` and `retry` make sense.
+        fits_transaction: it does nothing that a rollback does not undo.
+    """
+
+    title: ClassVar[str]
+    examples: ClassVar[tuple[Example, ...]]
+    leaves: ClassVar[bool] = False
+    waits: ClassVar[bool] = True
+    fits_transaction: ClassVar[bool] = False
+
+    as_: VariableName | None = Field(default=None, alias="as")
+    name: str | None = None
+    timeout: Duration | None = None
+    retry: Retry | None = None
+    _mark: Mark | None = PrivateAttr(default=None)
+    _places: Mapping[str, Mark] = PrivateAttr(default_factory=dict)
+    _keys: Mapping[str, Mark] = PrivateAttr(default_factory=dict)
+
+    @model_validator(mode="after")
+    def check_patience(self) -> Self:
+        """Refuse `timeout` and `retry` where they mean nothing."""
+        if self.retry is not None and self.blocks():
+            hint = "put its steps into a function, and retry the 'call'"
+            raise PydanticCustomError("retry", "a step with steps inside has no 'retry'",
+                                      {"hint": hint})  # fmt: skip
+        if not self.waits and (self.timeout or self.retry):
+            raise PydanticCustomError("retry", "this step has neither 'timeout' nor 'retry'")
+        return self
+
+    @property
+    def mark(self) -> Mark | None:
+        """Where the step begins."""
+        return self._mark
+
+    @property
+    def key(self) -> str:
+        """The action, as it is written."""
+        own = next(name for name in type(self).model_fields if name not in Step.model_fields)
+        return type(self).model_fields[own].alias or own
+
+    def place(self, key: str) -> Mark | None:
+        """Return where the value of a parameter stands, or of a key beside the action."""
+        return self._places.get(key)
+
+    def key_place(self, key: str) -> Mark | None:
+        """Return where the name of a parameter stands."""
+        return self._keys.get(key)
+
+    def check(self, at: Checking) -> Type:
+        """Report the step's mistakes and return the type of its result."""
+        raise NotImplementedError
+
+    def code(self, flow: Flow) -> list[ast.stmt]:
+        """Return the step as Python statements. Called only on a step without mistakes."""
+        raise NotImplementedError
+
+    def whole_code(self, flow: Flow) -> list[ast.stmt]:
+        """Return the step's code with what `timeout` and `retry` put around it."""
+        code = self.code(flow)
+        if self.timeout is not None:
+            code = flow.in_time(seconds(self.timeout), code)
+        if self.retry is not None:
+            again = self.retry
+            code = flow.repeated(again.attempts, seconds(again.backoff), again.factor, code)
+        return code
+
+    def blocks(self) -> Sequence[Sequence[Step]]:
+        """Return the lists of steps inside this one."""
+        return ()
+
+    def calls(self) -> Sequence[str]:
+        """Return the functions that this step runs by itself."""
+        return ()
+
+    def sets(self) -> Sequence[str]:
+        """Return the variables that this step itself sets."""
+        return () if self.as_ is None else (self.as_,)
+
+
+def every_step(steps: Iterable[Step]) -> Iterator[Step]:
+    """Yield steps and those inside them, at any depth."""
+    for step in steps:
+        yield step
+        for block in step.blocks():
+            yield from every_step(block)
+
+
+def variables(steps: Iterable[Step]) -> Iterator[str]:
+    """Yield every variable that steps set, at any depth."""
+    for step in every_step(steps):
+        yield from step.sets()
+
+
+def refuse_return(at: Checking, steps: Iterable[Step], where: str) -> None:
+    """Report each `return` inside steps that cannot leave the function."""
+    for step in every_step(steps):
+        if step.leaves:
+            hint = "set a variable, and return behind it"
+            at.report(step.mark, "return-inside", f"'return' cannot stand inside {where}", hint)
+
+
+_USUAL_STEPS = {
+    "for": "loop", "foreach": "loop", "each": "loop", "while": "loop", "select": "find",
+    "query": "find", "read": "find", "get": "find", "create": "insert", "add": "insert",
+    "save": "insert", "upsert": "insert", "patch": "update", "remove": "delete",
+    "respond": "return", "response": "return", "reply": "return", "raise": "throw",
+    "error": "throw", "assign": "set", "let": "set", "var": "set", "print": "log",
+    "condition": "if", "run": "call", "invoke": "call", "function": "call",
+}  # fmt: skip
+_BESIDE = frozenset({"as", "name", "timeout", "retry", "then", "else", "catch", "finally"})
+
+
+@cache
+def step_kinds() -> dict[str, type[Step]]:
+    """Return every step kind by its key; the first call imports them all."""
+    found: dict[str, type[Step]] = {}
+    for key, module in members("bbops.language.steps"):
+        (found[key],) = (item for item in vars(module).values() if _is_kind(item, module.__name__))
+    return found
+
+
+def find_step_kind(key: str) -> type[Step] | None:
+    """Return the step kind of a key; `email.sendEmail` is made when it is first asked for."""
+    found = step_kinds().get(key)
+    if found is None and "." in key:  # by name: addons are a floor above
+        found = import_module("bbops.language.addons._base").step_kind(key)
+    return found
+
+
+def _is_kind(item: object, module: str) -> bool:
+    return isinstance(item, type) and issubclass(item, Step) and item.__module__ == module
+
+
+def read_step(data: Any) -> Step:
+    """Return the step of a YAML map; pydantic merges the errors of the kind it picks."""
+    kinds = step_kinds()
+    if not isinstance(data, dict):
+        raise PydanticCustomError("step", "a step is a map with an action such as 'find'")
+    actions = [key for key in data if key in kinds or find_step_kind(key) is not None]
+    if len(actions) > 1:
+        raise PydanticCustomError(
+            "two_actions", "a step does one thing, this one has '{first}' and '{second}'",
+            {"first": actions[0], "second": actions[1], "key": actions[1]},
+        )  # fmt: skip
+    if not actions:
+        raise _unknown_step(data, kinds)
+    kind = find_step_kind(actions[0])
+    assert kind is not None  # noqa: S101 - it is one of the actions
+    step = kind.model_validate(data)
+    if isinstance(data, Map):
+        inner = data[actions[0]]
+        places = inner.values_at if isinstance(inner, Map) else {}
+        step._mark, step._places = data.mark, {**data.values_at, **places}  # noqa: SLF001 - ours
+        step._keys = inner.keys_at if isinstance(inner, Map) else {}  # noqa: SLF001 - ours
+    return step
+
+
+def _unknown_step(data: dict[str, Any], kinds: Mapping[str, object]) -> PydanticCustomError:
+    unknown = [key for key in data if key not in _BESIDE]
+    if not unknown:
+        return PydanticCustomError("step", "this step has no action, such as 'find' or 'return'")
+    name = unknown[0]
+    if "." in name:
+        kinds = dict.fromkeys(
+            import_module("bbops.language.addons._base").step_keys(name.partition(".")[0])
+        )
+    usual = _USUAL_STEPS.get(name.lower())
+    hint = f"did you mean '{usual}'?" if usual in kinds else suggest(name, kinds)
+    return PydanticCustomError(
+        "unknown_step", "unknown step '{key}'",
+        {"key": name, "hint": hint or "steps are: " + ", ".join(list(kinds)[:40])},
+    )  # fmt: skip
+
+
+def read_static(data: Any) -> Text:
+    """Return the text of a field that takes no expressions."""
+    if not isinstance(data, str) or not data:
+        raise PydanticCustomError("string_type", "expected text")
+    if "${" in data:
+        raise PydanticCustomError("static", "this field takes no expressions")
+    return data if isinstance(data, Text) else Text(data)
+
+
+Static = Annotated[Text, PlainValidator(read_static)]
+"""A text without expressions that knows where it stands."""
+
+Steps = Annotated[
+    list[Annotated[SerializeAsAny[Step], PlainValidator(read_step)]], Field(min_length=1)
+]
+"""A list of steps."""

@@ -1,0 +1,386 @@
+"""What a step may ask while it is checked: types, mistakes, the paths through the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Protocol
+
+from bbops.base.diagnostics import suggest_resource
+from bbops.language.expressions.check import check_condition, check_value, refuse_null
+from bbops.language.expressions.known import Facts, Known, rejoined
+from bbops.language.expressions.narrow import Outcomes
+from bbops.language.expressions.nodes import names_in
+from bbops.language.expressions.scope import SIGNED_IN, Report, Scope
+from bbops.language.expressions.types import (
+    ANY,
+    TEXT,
+    Type,
+    fits,
+    joined,
+    list_of,
+    map_of,
+    may_be_null,
+    mistaken,
+)
+from bbops.language.expressions.values import Bare, Expression, ListValue, MapValue, Value
+from bbops.language.sql.types import Table
+from bbops.runtime.headers import can_set
+from bbops.source.yaml.document import Mark, Text
+
+MOST_TRIES = 4
+"""Rounds of a loop after which a variable whose type still changes is `any`."""
+
+_WORDS = {
+    "integer": "a whole number", "number": "a number", "boolean": "true or false", "map": "a map",
+    "list": "a list",
+}  # fmt: skip
+
+
+Mistake = tuple[Mark | None, int, str, str, str]
+
+
+class Checked(Protocol):
+    """A step, seen from its check."""
+
+    @property
+    def as_(self) -> str | None: ...
+    @property
+    def mark(self) -> Mark | None: ...
+    def place(self, key: str) -> Mark | None: ...
+    def check(self, at: Checking) -> Type: ...
+
+
+Arguments = frozenset[tuple[str, str]]
+"""Names of a function's parameters: ("input", "email")."""
+
+
+Hidden = frozenset[tuple[str, str, bool]]
+"""The same of those that are given something private, and whether a secret of env is in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """A step of a called function that does what may not be done with what it is given."""
+
+    code: str
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What `call` has to know of a function.
+
+    Attributes:
+        arguments: for input, params and query a map of what it takes; a field that may be left
+            out is `absent`.
+        required: those that a call must give.
+        call: takes the arguments that are private; returns the type of the result, and what the
+            function would do wrong with them.
+    """
+
+    arguments: Mapping[str, Type]
+    required: Arguments
+    call: Callable[[Hidden], tuple[Type, Sequence[Leak]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """What `publish` has to know of a file in realtime/: its parameters, its events' payloads."""
+
+    parameters: Sequence[str]
+    events: Mapping[str, Type]
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What the steps of one function say beside their mistakes.
+
+    Attributes:
+        reads: (kind, name) of everything looked up: what the code depends on.
+        gives: the types of what it returns.
+        leaves: what is known wherever it ends without a value.
+        places: where each variable is set for the first time.
+        had: every type that each variable had.
+        rounds: what is known when a round of a loop begins, by the loop's identity.
+    """
+
+    reads: set[tuple[str, str]] = field(default_factory=set)
+    gives: list[Type] = field(default_factory=list)
+    leaves: list[Known] = field(default_factory=list)
+    places: dict[str, Mark | None] = field(default_factory=dict)
+    had: dict[str, list[Type]] = field(default_factory=dict)
+    rounds: dict[int, Known] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Checking:
+    """What a step may ask while it is checked.
+
+    Attributes:
+        answers: a `return` reaches a client; not in a function that is only called.
+        topics: each file in realtime/ by its name.
+        payloads: for an event the types that the functions of its triggers take.
+        channels: the authentication of each channel.
+        user: the type of a user's id.
+    """
+
+    scope: Scope
+    tables: Mapping[str, Table]
+    functions: Mapping[str, Signature]
+    step: Mark | None
+    broken: frozenset[tuple[str, str]] = frozenset()
+    answers: bool = True
+    notes: Notes = field(default_factory=Notes)
+    topics: Mapping[str, Topic] = field(default_factory=dict)
+    payloads: Mapping[str, Sequence[Type]] = field(default_factory=dict)
+    channels: Mapping[str, str] = field(default_factory=dict)
+    user: Type = TEXT
+
+    def report(self, at: Mark | None, code: str, message: str, hint: str = "") -> None:
+        """Take a mistake at `at`, or at the step."""
+        self.scope.report(at or self.step, 0, code, message, hint)
+
+    def value(self, value: Value | None, *, within: Scope | None = None) -> Type:
+        """Check a value and return its type; one that was left out is `any`."""
+        return ANY if value is None else check_value(value, within or self.scope)
+
+    def need_signing_key(self) -> None:
+        """Refuse a step that signs tokens where the project has nothing to sign with."""
+        if "no-auth" in self.scope.missing:
+            self.report(
+                None, "no-signing-key", "project.yaml has no 'auth'", self.scope.missing["no-auth"]
+            )
+
+    def need(
+        self, value: Value | None, kinds: str, what: str, place: Mark | None, *,
+        null: bool = False,
+    ) -> Type:  # fmt: skip
+        """Check a value that must be of one of the `kinds`; with `null` it may be null too.
+
+        Args:
+            what: what needs it, as the message says it.
+        """
+        if value is None:
+            return ANY
+        return self.fit(value, self.value(value), kinds, what, place, null=null)
+
+    def fit(
+        self, value: Value, of: Type, kinds: str, what: str, place: Mark | None, *,
+        null: bool = False,
+    ) -> Type:  # fmt: skip
+        """Do what `need` does with a value that was checked before."""
+        words = kinds.split()
+        if any(fits(of, kind) for kind in words):
+            return of if null else self.refuse_null(value, of, what, place)
+        wanted = " or ".join(_WORDS.get(kind, kind) for kind in words)
+        hint = "add '| toNumber'" if of.kind == "text" and "number" in words else ""
+        self.report(mark_of(value) or place, "type", f"{what} needs {wanted}, got {of}", hint)
+        return mistaken(hides=of.hides)
+
+    def refuse_null(
+        self, value: Value, of: Type, what: str, place: Mark | None, cure: str = ""
+    ) -> Type:
+        """Report a checked value of which null is possible, and return what it then is."""
+        if may_be_null(of) and value.mark is None:
+            value = replace(value, mark=place or self.step)
+        return refuse_null(value, of, self.scope, what, cure)
+
+    def is_sound(self, expression: Expression) -> bool:
+        """Return whether checking an expression reported nothing."""
+        return id(expression.node) not in self.scope.wrong
+
+    def is_clear(self, condition: Bare) -> bool:
+        """Return whether it is known what a checked condition proves."""
+        return isinstance(condition, Expression) and id(condition.node) not in self.scope.unclear
+
+    def condition(
+        self, expression: Bare, place: Mark | None, *, within: Scope | None = None
+    ) -> Outcomes:
+        """Check an expression that must be true or false; return what it proves either way."""
+        if isinstance(expression, Expression):
+            if expression.mark is None:
+                expression = replace(expression, mark=place)
+            return check_condition(expression, within or self.scope)
+        self.value(expression)
+        return {}, {}
+
+    def set(self, name: str, of: Type, place: Mark | None) -> None:
+        """Record that this step sets `vars.<name>`; `place` is where the name stands."""
+        if name in SIGNED_IN:
+            message = f"'vars.{name}' is {SIGNED_IN[name]}"
+            self.report(None, "reserved-name", message, "rename it")
+        self.notes.places.setdefault(name, place or self.step)
+        had = self.notes.had.setdefault(name, [])
+        if of not in had:
+            had.append(of)
+        self.scope.known.set(name, of)
+
+    def public(self, value: Value | None, what: str) -> Type:
+        """Check a value that leaves the server: it may hold nothing private, at any depth."""
+        if isinstance(value, MapValue):
+            return map_of({name: self.public(item, what) for name, item in value.items})
+        if isinstance(value, ListValue):
+            return list_of(joined([self.public(item, what) for item in value.items]))
+        found = self.value(value)
+        if found.hides:
+            self.report(
+                mark_of(value), "private-data",
+                f"{what} would give away a private column or a secret",
+                "choose the fields you want, or use '| omit(…)'",
+            )  # fmt: skip
+        return found
+
+    def headers(self, value: Value | None, what: str) -> None:
+        """Check the headers of an answer: names it may set, texts, nothing private."""
+        found = self.public(value, what)
+        for name, item in value.items if isinstance(value, MapValue) else ():
+            of = (found.fields or {}).get(name, ANY)
+            place = (value.keys_at or {}).get(name) if isinstance(value, MapValue) else None
+            self.refuse_null(item, of, f"header '{name}'", place)
+            if not can_set(name):
+                self.report(
+                    place, "bad-name", f"header '{name}' cannot be set",
+                    "use 'contentType'" if name.lower() == "content-type" else "",
+                )  # fmt: skip
+
+    def steps(self, steps: Sequence[Checked]) -> None:
+        """Check a list of steps in order; each sees what the ones before it set."""
+        was_ended = False
+        for step in steps:
+            if self.scope.known.ended and not was_ended:
+                was_ended = True
+                self.report(
+                    step.mark, "unreachable", "this step never runs",
+                    "the steps before it always return or throw",
+                )  # fmt: skip
+            self.scope.known.ended = False
+            self.one(step)
+        self.scope.known.ended |= was_ended
+
+    def one(self, step: Checked) -> None:
+        inner = replace(self, step=step.mark or self.step)
+        found = step.check(inner)
+        if step.as_ is not None:
+            inner.set(step.as_, found, step.place("as"))
+
+    # ---- paths through the steps
+    @property
+    def line(self) -> int:
+        """The line of the step, for hints."""
+        return self.step.line if self.step else 1
+
+    def ends(self) -> None:
+        """Record that no step after this one runs."""
+        self.scope.known.ended = True
+
+    def branch(
+        self, steps: Sequence[Checked], facts: Facts | None = None, *, start: Known | None = None
+    ) -> Known:
+        """Check steps that may run, from here or from `start`; return what is known at their end.
+
+        Args:
+            facts: what is also known where they run.
+        """
+        before = self.scope.known
+        self.scope.known = (start or before).copy(facts)
+        self.steps(steps)
+        end, self.scope.known = self.scope.known, before
+        return end
+
+    def rejoin(self, *ends: tuple[str, Known]) -> None:
+        """Go on where paths meet: (words that say which path sets a variable, its end) of each."""
+        self.scope.known = rejoined(ends)
+
+    def may_stop(self, names: Sequence[str], why: str) -> Known:
+        """Return what is known when something has set some of these variables, or none of them.
+
+        A variable has any of the types that it had so far: for steps that run after a failure.
+        """
+        found = self.scope.known.copy()
+        for name in names:
+            found.forget("vars", name)
+            if name in found.vars:
+                found.vars[name] = joined([found.vars[name], *self.notes.had.get(name, ())])
+        found.may_lack(names, why)
+        return found
+
+    def repeat(self, body: Callable[[], None], names: Sequence[str], why: str, key: int) -> None:
+        """Check a body that runs any number of times and sets these variables.
+
+        What it is checked with holds in every round: rounds are tried until nothing changes, and
+        only the mistakes of the last one count.
+
+        Args:
+            why: for the hint about a variable that is set nowhere else.
+            key: the loop's identity.
+        """
+        scope, report, before = self.scope, self.scope.report, self.scope.known
+        start = before.copy()
+        start.may_lack(names, why)
+        if key in self.notes.rounds:  # inside another loop: what held in an earlier try
+            start = _meeting(start, self.notes.rounds[key], why)
+        found: list[Mistake] = []
+        end = before
+        for attempt in count():
+            found.clear()
+            scope.report, scope.known = _collector(found), start.copy()
+            body()
+            end = scope.known
+            again = _meeting(start, end, why)
+            if again.says_as_much_as(start):
+                break
+            start = again if attempt < MOST_TRIES else again.widened(start)
+        self.notes.rounds[key] = start
+        scope.report = report
+        for mistake in found:
+            report(*mistake)
+        self.rejoin(("", before), (why, end))
+
+    # ---- what is around
+    def table(self, name: Text) -> Table | None:
+        """Return the table of that name, or report that there is none."""
+        self.notes.reads.add(("table", str(name)))
+        found = self.tables.get(name)
+        if found is None and ("tables", name) not in self.broken:
+            self.report(
+                mark_of(name), "unknown-table", f"table '{name}' does not exist",
+                suggest_resource(name, "tables", self.tables),
+            )  # fmt: skip
+        return found
+
+    def follows(self, table: Table, expression: Bare) -> None:
+        """Note the tables that a query's expression reads through relations."""
+        if isinstance(expression, Expression):
+            others = table.reachable(set(names_in(expression.node)))
+            self.notes.reads.update(("table", other) for other in others)
+
+    def function(self, name: Text) -> Signature | None:
+        """Return the signature of the function of that name, or report that there is none."""
+        self.notes.reads.add(("function", str(name)))
+        found = self.functions.get(name)
+        if found is None and ("functions", name) not in self.broken:
+            self.report(
+                mark_of(name), "unknown-function", f"function '{name}' does not exist",
+                suggest_resource(name, "functions", self.functions),
+            )  # fmt: skip
+        return found
+
+
+def _collector(found: list[Mistake]) -> Report:
+    def collect(mark: Mark | None, offset: int, code: str, message: str, hint: str) -> None:
+        found.append((mark, offset, code, message, hint))
+
+    return collect
+
+
+def _meeting(start: Known, end: Known, why: str) -> Known:
+    found = rejoined([("", start), (why, end)])
+    found.blamed = start.blamed  # else the mistakes of one try would be missing in the next
+    return found
+
+
+def mark_of(text: object) -> Mark | None:
+    """Return where a text or value stands, if it came from a file."""
+    return getattr(text, "mark", None)

@@ -1,0 +1,371 @@
+"""What a step may ask while it is turned into code: expressions, names, queries, blocks.
+
+Code is written as Python text with holes: `flow.run("await run.sleep(length)", length=…)`. A hole
+takes an AST, a list of statements (`BODY` standing alone), or `module:name`, which the linker
+resolves. Only text that stands in a step's file can use attributes; expressions never do.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, Protocol
+
+from bbops.language.expressions.emit import Emitter, load
+from bbops.language.expressions.nodes import Node
+from bbops.language.expressions.scope import Scope
+from bbops.language.expressions.types import Type
+from bbops.language.expressions.values import Bare, Constant, Expression, Value
+from bbops.language.sql.dialect import Dialect, Slot
+from bbops.language.sql.query import Query
+from bbops.language.sql.sqlite import SQLITE
+from bbops.language.sql.template import Template
+from bbops.language.sql.types import Column, Table
+from bbops.runtime.statements import Statement
+from bbops.source.yaml.document import Mark
+
+FUEL = 100_000
+"""Loop rounds and calls that one run may spend, with everything it calls."""
+
+Hole = ast.expr | list[ast.stmt] | str
+
+
+class Coded(Protocol):
+    """A step, seen from its code."""
+
+    @property
+    def mark(self) -> Mark | None: ...
+    def whole_code(self, flow: Flow) -> list[ast.stmt]: ...
+
+
+class Flow:
+    """Collects the code of one function and what the linker must give it."""
+
+    def __init__(
+        self,
+        name: str,
+        scope: Scope,
+        tables: Mapping[str, Table],
+        *,
+        variables: Sequence[str],
+        exports: bool,
+        dialect: Dialect = SQLITE,
+    ) -> None:
+        """Args: `exports`: what it sets is kept for the functions after it (middleware)."""
+        self.dialect = dialect
+        self.name, self.tables, self.exports = name, tables, exports
+        self.variables = {variable: f"v_{variable}" for variable in variables}
+        self.emitter = Emitter(scope, self)
+        self.roots: set[str] = set()
+        self.uses: dict[str, str] = {}
+        self.constants: dict[str, tuple[str, tuple[Any, ...]]] = {}
+        self.calls: dict[str, str] = {}
+        self.uses_now = False
+        self.temporaries = 0
+        self.standing: dict[str, ast.expr] = {}
+        self.caught = ""
+        """The name of the exception that a `catch` has."""
+
+    # ---- Names, for the emitter
+    def root(self, name: str) -> ast.expr:
+        """Return the code that reads a root such as `input`; `host` is the run's doors."""
+        if name in self.standing:
+            return self.standing[name]
+        self.roots.add(name)
+        return load(f"r_{name}")
+
+    @contextmanager
+    def instead(self, **roots: ast.expr) -> Iterator[None]:
+        """While it lasts, these roots are read by other code: `error`, a transaction's `host`."""
+        before, self.standing = self.standing, {**self.standing, **roots}
+        yield
+        self.standing = before
+
+    def variable(self, name: str) -> ast.expr:
+        """Return the code that reads `vars.<name>`, set here or by middleware before."""
+        if name in {"auth", "apiKey"}:
+            return self.root("auth" if name == "auth" else "api_key")
+        if name in self.variables:
+            return load(self.variables[name])
+        return self.expression(f"run.vars.get({name!r})")
+
+    def now(self) -> ast.expr:
+        """Return the code of `now()`: one value per step."""
+        self.uses_now = True
+        return load("now_")
+
+    def row_code(self, name: str) -> ast.expr:
+        """Return the code of a function that knows how the database keeps values."""
+        return self.use(f"{self.dialect.rows}:{name}")
+
+    def use(self, target: str) -> ast.expr:
+        """Return the code of something that the linker gives."""
+        module, _, attribute = target.partition(":")
+        name = f"{module.rpartition('.')[2]}__{attribute}"
+        self.uses[name] = target
+        return load(name)
+
+    # ---- expressions
+    def value(self, value: Value | None) -> ast.expr:
+        """Return the code of a value; null where it was left out."""
+        return ast.Constant(None) if value is None else self.emitter.value(value)
+
+    def type_of(self, value: Expression) -> Type:
+        """Return the type that the check found for an expression."""
+        return self.emitter.scope.type_of(value.node)
+
+    def html(self, value: Value) -> ast.expr:
+        """Return the code of a value as HTML: what its expressions give is escaped."""
+        return self.emitter.html(value)
+
+    def condition(self, bare: Bare) -> ast.expr:
+        """Return the code of a condition."""
+        assert isinstance(bare, Expression)  # noqa: S101 - checked before
+        return self.emitter.condition(bare)
+
+    def bare(self, bare: Bare) -> ast.expr:
+        """Return the code of an expression without `${ }`."""
+        return self.emitter.value(bare)
+
+    # ---- statements
+    def run(self, text: str, /, **holes: Hole) -> list[ast.stmt]:
+        """Return Python text as statements, its holes filled."""
+        filled = {
+            name: self.use(hole) if isinstance(hole, str) else hole for name, hole in holes.items()
+        }
+        out: list[ast.stmt] = []
+        for statement in _parsed(text):
+            out += _statements(statement, filled)
+        return out
+
+    def expression(self, text: str, /, **holes: Hole) -> ast.expr:
+        """Return Python text that is one expression."""
+        (statement,) = self.run(text, **holes)
+        assert isinstance(statement, ast.Expr)  # noqa: S101 - the text stands in a step's file
+        return statement.value
+
+    def store(self, variable: str | None, value: ast.expr) -> list[ast.stmt]:
+        """Return the code that sets `vars.<variable>`, or only computes where there is none."""
+        if variable is None:
+            return [ast.Expr(value)]
+        out: list[ast.stmt] = [ast.Assign([ast.Name(self.variables[variable], ast.Store())], value)]
+        if self.exports:
+            out += self.run(f"run.vars[{variable!r}] = {self.variables[variable]}")
+        return out
+
+    def block(self, steps: Sequence[Coded]) -> list[ast.stmt]:
+        """Return the code of steps in order; each line is that of its step in the YAML."""
+        out: list[ast.stmt] = []
+        for step in steps:
+            out += self.one(step)
+        return out
+
+    def one(self, step: Coded) -> list[ast.stmt]:
+        code = self.at_one_time(lambda: step.whole_code(self))
+        at = step.mark
+        for node in (node for statement in code for node in ast.walk(statement)):
+            if isinstance(node, ast.stmt | ast.expr) and not hasattr(node, "lineno"):
+                node.lineno = node.end_lineno = _line_of(node) or (at.line if at else 1)
+                node.col_offset = node.end_col_offset = 0
+        return code
+
+    def at_one_time(self, make: Callable[[], list[ast.stmt]]) -> list[ast.stmt]:
+        """Return code in which `now()` has one value."""
+        around, self.uses_now = self.uses_now, False
+        code = make()
+        if self.uses_now:
+            code = [*self.run("now_ = run.host.clock.now()"), *code]
+        self.uses_now = around
+        return code
+
+    def apart(self, variables: Iterable[str], code: list[ast.stmt]) -> tuple[str, list[ast.stmt]]:
+        """Return the name and the code of a function inside this one, which sets variables."""
+        name = self.temporary()
+        shared = ", ".join(dict.fromkeys(self.variables[one] for one in variables))
+        head = f"    nonlocal {shared}\n" if shared else ""
+        return name, self.run(f"async def {name}():\n{head}    BODY", BODY=code)
+
+    def temporary(self) -> str:
+        """Return a Python name that nothing else has."""
+        self.temporaries += 1
+        return f"t_{self.temporaries}"
+
+    def in_time(self, length: float, code: list[ast.stmt]) -> list[ast.stmt]:
+        """Return code that fails when it takes longer than `length` seconds."""
+        return self.run(
+            "async with limit(length):\n    BODY",
+            limit="bbops.runtime.patience:TimeLimit", length=ast.Constant(length), BODY=code,
+        )  # fmt: skip
+
+    def repeated(
+        self, most: int, backoff: float, factor: float, code: list[ast.stmt]
+    ) -> list[ast.stmt]:
+        """Return code that is run again, at most `most` times, while it fails in passing."""
+        tries, error = self.temporary(), self.temporary()
+        return self.run(
+            f"{tries} = attempts({most}, {backoff}, {factor})\n"
+            "while True:\n    try:\n        BODY\n        break\n"
+            f"    except failure as {error}:\n        await {tries}.wait(run, {error})",
+            attempts="bbops.runtime.patience:Attempts",
+            failure="bbops.runtime.failures:Failure",
+            BODY=code,
+        )
+
+    def settled(self, variables: Iterable[str], code: list[ast.stmt]) -> list[ast.stmt]:
+        """Return code of a transaction that is run again where another one came between.
+
+        Args:
+            variables: those that it sets; each attempt begins with what they were before.
+        """
+        if not self.dialect.meets_others:
+            return code
+        tries, error, before = self.temporary(), self.temporary(), self.temporary()
+        names = [self.variables[one] for one in dict.fromkeys(variables)]
+        kept = f"({', '.join(names)},)" if names else "()"
+        restored = f"\n        {kept} = {before}" if names else ""
+        return self.run(
+            f"{tries} = attempts(10, 0.004, 2.0)\n{before} = {kept}\n"
+            "while True:\n    try:\n        BODY\n        break\n"
+            f"    except conflict as {error}:\n        await {tries}.wait(run, {error}){restored}",
+            attempts="bbops.runtime.patience:Attempts",
+            conflict="bbops.runtime.failures:Conflict",
+            BODY=code,
+        )
+
+    def tick(self) -> list[ast.stmt]:
+        """Return the code that pays for a loop round, and lets other requests run."""
+        return self.run(
+            "fuel[0] -= 1\nif not fuel[0] & 1023:\n    await breathe(fuel)",
+            fuel=self.root("fuel"),
+            breathe="bbops.runtime.flow:breathe",
+        )
+
+    def constant(self, factory: str, *arguments: Any) -> ast.expr:
+        """Return the code of an object that the linker makes once: `factory(*arguments)`."""
+        name = f"c_{len(self.constants) + 1}"
+        self.constants[name] = (factory, arguments)
+        return load(name)
+
+    def callee(self, function: str) -> ast.expr:
+        """Return the code of another function of the project."""
+        name = f"f_{len(self.calls) + 1}"
+        self.calls[name] = function
+        return load(name)
+
+    # ---- queries
+    def query(self, table: str, *, bare: bool = True) -> Query:
+        """Return a Query whose parts without columns are emitted by this flow."""
+        found = self.tables[table]
+        types = found.query_types() if bare else found.column_types
+        inner = self.emitter.scope.inside(table, types, bare=bare)
+        return _BoundQuery(found, inner, Emitter(inner, self), bare=bare, flow=self)
+
+    def statement(self, query: Query, template: Template) -> tuple[list[ast.stmt], str, str]:
+        """Return code that picks the SQL, and the names that then hold (text, parameters)."""
+        words = () if self.dialect is SQLITE else (self.dialect.words,)
+        arguments = (template, len(query.switches), *words)
+        statement = self.constant("bbops.runtime.statements:Statement", *arguments)
+        sql, parameters = self.temporary(), self.temporary()
+        code: list[ast.stmt] = [
+            ast.Assign([ast.Name(f"s_{at}", ast.Store())], switch)
+            for at, switch in enumerate(query.switches)
+        ]
+        switches = ast.Tuple([load(f"s_{at}") for at in range(len(query.switches))], ast.Load())
+        given = ast.Tuple(query.parameters, ast.Load())
+        if Statement(*arguments).is_fixed(len(query.parameters)):
+            pick = f"{sql} = statement.sql\n{parameters} = given"
+            return code + self.run(pick, statement=statement, given=given), sql, parameters
+        code += self.run(
+            f"{sql}, {parameters} = statement(switches, given)",
+            statement=statement,
+            switches=switches,
+            given=given,
+        )
+        return code, sql, parameters
+
+    def rows(self, columns: Iterable[Column], rows: ast.expr) -> ast.expr:
+        """Return the code that turns tuples with these columns into rows."""
+        over = ast.comprehension(ast.Name("r", ast.Store()), rows, [], 0)
+        return ast.ListComp(self.row(columns), [over])
+
+    def row(self, columns: Iterable[Column]) -> ast.expr:
+        """Return the code that turns the tuple `r` into a row."""
+        columns = tuple(columns)
+        cells = [self.cell(at, column) for at, column in enumerate(columns)]
+        return ast.Dict([ast.Constant(str(column.name)) for column in columns], cells)
+
+    def cell(self, at: int, column: Column) -> ast.expr:
+        return self.decoded(f"r[{at}]", column)
+
+    def decoded(self, stored: str, column: Column, *, in_json: bool = False) -> ast.expr:
+        """Return the code of a value out of what the database gave."""
+        decoders = self.dialect.json_decoders if in_json else self.dialect.decoders
+        if column.type not in decoders:
+            return self.expression(stored)
+        short = "" if column.nullable else self.dialect.inline_decoder(column.type)
+        if short:
+            return self.expression(short.format(stored), read=self.row_code("read_datetime"))
+        return self.expression(f"decode({stored})", decode=self.row_code(decoders[column.type]))
+
+    def is_static(self, value: Value | None) -> bool:
+        """Return whether a value holds no expression."""
+        return value is None or isinstance(value, Constant)
+
+
+class _BoundQuery(Query):
+    """A Query whose parameters are made by the flow it stands in."""
+
+    def __init__(
+        self, table: Table, scope: Scope, emitter: Emitter, *, bare: bool, flow: Flow
+    ) -> None:
+        super().__init__(table, scope, emitter.node, bare=bare, dialect=flow.dialect)
+        self.emitter, self.flow = emitter, flow
+
+    def bound(self, node: Node, slot: Slot) -> ast.expr:
+        if not slot.binder:
+            return self.host(node)
+        given = [ast.Constant(one) for one in slot.given]
+        return ast.Call(self.flow.row_code(slot.binder), [self.host(node), *given], [])
+
+    def decided(self, node: Node) -> ast.expr:
+        return self.emitter.boolean(node)
+
+
+def _line_of(node: ast.AST) -> int | None:
+    """Return the line of the value that a call looks at: where it fails, the value is wrong."""
+    arguments = node.args if isinstance(node, ast.Call) else ()
+    return next((one.lineno for one in arguments if hasattr(one, "lineno")), None)
+
+
+@cache
+def _parsed(text: str) -> tuple[ast.stmt, ...]:
+    return tuple(ast.parse(f"async def _():\n {text.replace(chr(10), chr(10) + ' ')}").body[0].body)  # type: ignore[attr-defined]
+
+
+def _statements(node: ast.stmt, holes: Mapping[str, ast.expr | list[ast.stmt]]) -> list[ast.stmt]:
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Name):
+        body = holes.get(node.value.id)
+        if isinstance(body, list):
+            return body
+    return [_filled(node, holes)]
+
+
+def _filled(node: Any, holes: Mapping[str, ast.expr | list[ast.stmt]]) -> Any:
+    """Return a copy of a parsed node without line numbers, its holes filled."""
+    if isinstance(node, ast.Name) and node.id in holes:
+        return holes[node.id]
+    fields: dict[str, Any] = {}
+    for name, value in ast.iter_fields(node):
+        if isinstance(value, list):
+            fields[name] = [part for item in value for part in _many(item, holes)]
+        else:
+            fields[name] = _filled(value, holes) if isinstance(value, ast.AST) else value
+    return type(node)(**fields)
+
+
+def _many(item: Any, holes: Mapping[str, ast.expr | list[ast.stmt]]) -> list[Any]:
+    if isinstance(item, ast.stmt):
+        return list(_statements(item, holes))
+    return [_filled(item, holes) if isinstance(item, ast.AST) else item]

@@ -1,0 +1,206 @@
+"""`orderBy`: columns, also of relations, each in one direction."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from bbops.base.diagnostics import suggest
+from bbops.language.expressions import nodes as s
+from bbops.language.expressions.known import Facts
+from bbops.language.expressions.types import Type
+from bbops.language.expressions.values import Constant, ListValue, Value
+from bbops.language.sql.parts import Parts
+from bbops.language.sql.types import Column, Table
+from bbops.language.steps._checking import Checking
+from bbops.language.steps._query import report_column
+from bbops.runtime.identifiers import quote
+from bbops.runtime.orders import OrderBy, Sortable
+from bbops.source.yaml.document import Mark
+
+Parsed = tuple[tuple[str, ...], str]
+"""The names that lead to a column, and a direction."""
+
+_ELSEWHERE = re.compile(r"(?P<down>-)([\w.]+)|([\w.]+) +(?P<way>asc|desc)", re.IGNORECASE).fullmatch
+_LONG = frozenset({"string", "text"})
+_UNPAGED = frozenset({"json", "binary"})
+
+
+def parse_order(text: str) -> Parsed:
+    """Return the parts of `column`, `column.asc` or `relation.column.desc`."""
+    *path, last = text.split(".")
+    return ((*path,), last) if path and last in {"asc", "desc"} else ((*path, last), "asc")
+
+
+def order_texts(order: Value | None) -> Sequence[tuple[str, Any]] | None:
+    """Return the constant texts of `orderBy` with their places; None when it is computed."""
+    match order:
+        case None:
+            return ()
+        case Constant(value=str()):
+            return ((order.value, order.mark),)
+        case ListValue(items=items) if all(isinstance(i, Constant) for i in items):
+            return tuple((str(i.value), i.mark) for i in items if isinstance(i, Constant))
+        case _:
+            return None
+
+
+# ---- check
+def check_order(
+    at: Checking, table: Table, order: Value | None, place: Mark | None, *, paged: bool
+) -> None:
+    """Report what is no order.
+
+    Args:
+        paged: the values that order the rows go into a cursor.
+    """
+    found, texts = at.value(order), order_texts(order)
+    if order is not None and texts is None:
+        _check_computed(at, order, found, place, _choices(table, paged=paged))
+    for text, mark in texts or ():
+        column = _check_part(at, table, text, mark or place)
+        if paged and column is not None:
+            _check_cursor(at, column, mark or place)
+    for name in table.key if paged else ():
+        _check_cursor(at, table.columns[name], place)
+
+
+def _check_cursor(at: Checking, column: Column, place: Mark | None) -> None:
+    """Report a column whose values cannot be in a cursor."""
+    if column.private:
+        message = f"the cursor would give away the private column '{column.name}'"
+        at.report(place, "private-data", message, "order by another column")
+    elif column.type in _UNPAGED:
+        message = f"a cursor cannot hold '{column.name}' of type {column.type}"
+        at.report(place, "paging", message, "order by another column")
+
+
+def _check_computed(
+    at: Checking, order: Value, found: Type, place: Mark | None, names: list[str]
+) -> None:
+    """Report an order that a request could choose, and that is none."""
+    found = at.refuse_null(order, found, "'orderBy'", place)
+    if found.kind not in {"text", "any"}:
+        at.report(place, "order", "'orderBy' is 'column.desc', or a list of such")
+    elif found.kind == "text" and not found.options:
+        message = "'orderBy' is one of some texts, but this may be any text"
+        at.report(place, "order", message, f"give it an 'enum', such as [{names[0]}.desc]")
+    known = [f"{name}.{direction}" for name in names for direction in ("asc", "desc")]
+    for option in found.options:
+        if option not in known:
+            message = f"'{option}', which this may be, is no order that a request can choose"
+            at.report(place, "order", message, suggest(option, known))
+
+
+def _check_part(at: Checking, table: Table, text: str, place: Mark | None) -> Column | None:
+    """Return the column that one part of an order names, or report that it names none."""
+    path, direction = parse_order(text)
+    is_odd = _ELSEWHERE(text) is not None or (len(path) > 1 and path[0] in table.columns)
+    if is_odd or "" in path:
+        message = f"'{text}' does not end with '.asc' or '.desc'"
+        at.report(place, "order", message, _cure(text))
+        return None
+    at.notes.reads.update(("table", name) for name in table.reachable(set(path)))
+    *relations, name = path
+    for relation in relations:
+        if relation not in table.relations:
+            message = f"table '{table.name}' has no relation '{relation}'"
+            at.report(place, "relation", message, suggest(relation, table.relations))
+            return None
+        table = table.tables[table.relations[relation].table]
+    if name in table.relations and name not in table.columns:
+        message = f"'{name}' is a row of table '{table.relations[name].table}', not a value"
+        key = table.relations[name].key
+        at.report(place, "order", message, f"write '{'.'.join([*path, key])}.{direction}'")
+        return None
+    if name not in table.columns:
+        report_column(at, table, name, place)
+    return table.columns.get(name)
+
+
+def _cure(text: str) -> str:
+    """Return the cure for what other languages write: `-title`, `title desc`."""
+    found = _ELSEWHERE(text)
+    if found is None:
+        return ""
+    way = "desc" if found["down"] else found["way"].lower()
+    return f"write '{found[2] or found[3]}.{way}'"
+
+
+# ---- code
+def fixed_order(texts: Iterable[tuple[str, Any]]) -> list[tuple[str, bool]]:
+    """Return the (name, is_down) parts of constant texts."""
+    parsed = [parse_order(text) for text, _ in texts]
+    return [(".".join(path), direction == "desc") for path, direction in parsed]
+
+
+def order_by(
+    query: Parts, known: Facts, fixed: Sequence[tuple[str, bool]] | None, *, paged: bool
+) -> tuple[Mapping[str, Sortable], tuple[str, ...]]:
+    """Return what an `OrderBy` is made of.
+
+    Args:
+        known: what is known of the rows.
+        fixed: the order; None where a request chooses, any column that clients may know.
+    """
+    table = query.table
+    names = _choices(table, paged=paged) if fixed is None else [name for name, _ in fixed]
+    found = {name: _sortable(query, name, known, paged=paged) for name in (*names, *table.key)}
+    return found, table.key
+
+
+def order_clause(query: Parts, fixed: Sequence[tuple[str, bool]]) -> str:
+    """Return the ORDER BY clause of an order that no request changes."""
+    return OrderBy(*order_by(query, {}, fixed, paged=False)).order(fixed).clause
+
+
+def _choices(table: Table, *, paged: bool) -> list[str]:
+    """Return what a request may order by: columns, and those of rows that relations lead to."""
+    tables = {"": table} | {
+        f"{name}.": table.tables[one.table]
+        for name, one in table.relations.items() if name not in table.columns
+    }  # fmt: skip
+    return [
+        f"{prefix}{name}" for prefix, owner in tables.items()
+        for name, column in owner.columns.items()
+        if not column.private and not (paged and column.type in _UNPAGED)
+    ]  # fmt: skip
+
+
+def _sortable(query: Parts, name: str, known: Facts, *, paged: bool) -> Sortable:
+    path, table = (*name.split("."),), query.table
+    target = table.follow(path[:-1])
+    assert target is not None  # noqa: S101 - checked before
+    column = target.columns[path[-1]]
+    sql = _read(query, query.alias, path, column)
+    nullable = _may_be_null(table, path) and not known.get(("row", *path))
+    is_long = paged and column.type in _LONG and name not in table.key
+    again, dialect = _again(query, path, column) if is_long else "", query.dialect
+    mark, ways = dialect.cursor_mark(column.type), dialect.ways(nullable=nullable)
+    return sql, nullable, again, mark, *ways
+
+
+def _read(query: Parts, alias: str, path: tuple[str, ...], column: Column) -> str:
+    sql = query.reach(s.Name(0, 0, path[0]), alias, query.table, path)
+    return sql + query.dialect.by_value if column.type == "decimal" else sql
+
+
+def _may_be_null(table: Table, path: tuple[str, ...]) -> bool:
+    *relations, last = path
+    is_optional = False
+    for name in relations:
+        relation = table.relations[name]
+        is_optional |= relation.optional
+        table = table.tables[relation.table]
+    return is_optional or table.columns[last].nullable
+
+
+def _again(query: Parts, path: tuple[str, ...], column: Column) -> str:
+    alias, table = query.alias_of_its_own(), query.table
+    sql = _read(query, alias, path, column)
+    marks = {name: query.dialect.cursor_mark(table.columns[name].type) for name in table.key}
+    identity = " AND ".join(f"{alias}.{quote(name)} = {mark}" for name, mark in marks.items())
+    mark, last = query.dialect.cursor_mark(column.type), query.dialect.last_character
+    same = f"{identity} AND {sql} >= {mark} AND {sql} < {mark} || {last}"
+    return f"coalesce((SELECT {sql} FROM {quote(table.name)} AS {alias} WHERE {same}), {mark})"

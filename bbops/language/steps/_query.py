@@ -1,0 +1,347 @@
+"""What the four database steps share: conditions, columns, order, and the code around SQL."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Literal
+
+from bbops.base.diagnostics import suggest
+from bbops.language.expressions import nodes as s
+from bbops.language.expressions.check import braces_hint
+from bbops.language.expressions.conversions import conversion
+from bbops.language.expressions.emit import constant
+from bbops.language.expressions.known import Facts
+from bbops.language.expressions.scope import Scope
+from bbops.language.expressions.types import INTEGER, Type, map_of, may_be_null
+from bbops.language.expressions.values import (
+    Bare,
+    Broken,
+    Constant,
+    Expression,
+    ListValue,
+    MapValue,
+    Value,
+)
+from bbops.language.expressions.values import Template as ValueTemplate
+from bbops.language.sql.filters import text_of
+from bbops.language.sql.parts import NotInSql
+from bbops.language.sql.query import Query, check_nesting, finds_one
+from bbops.language.sql.template import Template, commas, seq
+from bbops.language.sql.types import Column, Table
+from bbops.language.steps._base import Checking, mark_of
+from bbops.language.steps._flow import Flow
+from bbops.runtime.failures import FlowError
+from bbops.runtime.identifiers import quote
+from bbops.runtime.rows import ENCODERS, fit
+from bbops.source.yaml.document import Mark
+
+One = bool | Literal["required"]
+COUNT = map_of({"count": INTEGER}, "the result")
+
+
+def query_scope(at: Checking, table: Table, *, bare: bool = True) -> Scope:
+    """Return the scope in which `row.<name>`, and with `bare` also names, are columns."""
+    if not bare:
+        return at.scope.inside(table.name, table.column_types, bare=False)
+    return at.scope.inside(table.name, table.query_types(), related=table)
+
+
+def check_where(at: Checking, table: Table, where: Bare, place: Mark | None) -> Facts:
+    """Report what is wrong with a condition, also what SQL could not do.
+
+    Returns:
+        What is known of the rows that it finds.
+    """
+    scope = query_scope(at, table)
+    facts, _ = at.condition(where, place, within=scope)
+    at.follows(table, where)
+    if isinstance(where, Expression):
+        try_sql(at, where, Query(table, scope, _nothing, bare=True))
+    return facts
+
+
+def try_sql(at: Checking, value: Expression, query: Query) -> None:
+    """Compile a condition for its mistakes only, unless it has others already."""
+    try:
+        if at.is_sound(value):
+            check_nesting(value.node, query.condition(value.node))
+    except NotInSql as problem:
+        at.scope.report(value.mark, problem.offset, "not-in-sql", problem.message, problem.hint)
+
+
+def try_assigned(at: Checking, value: Value, query: Query, place: Mark | None) -> None:
+    """Compile a value of `data` that may read `row`, for its mistakes only."""
+    if isinstance(value, Expression) and not at.is_sound(value):
+        return
+    try:
+        assigned_in_sql(query, value)
+    except NotInSql as problem:
+        mark = getattr(value, "mark", None) or place
+        at.scope.report(mark, problem.offset, "not-in-sql", problem.message, problem.hint)
+
+
+def assigned_in_sql(query: Query, value: Value) -> Template | None:
+    """Return the SQL of a value that reads `row`; None for one that does not."""
+    match value:
+        case Expression(node=node) if query.has_columns(node):
+            found = query.scalar(node)
+            check_nesting(node, found)
+            return found
+        case ValueTemplate(parts=parts):
+            nodes = [part for part in parts if isinstance(part, s.Node)]
+            return text_of(query, parts) if any(map(query.has_columns, nodes)) else None
+        case MapValue(items=items):
+            inside: list[Value] = [item for _, item in items]
+        case ListValue(items=members):
+            inside = list(members)
+        case _:
+            return None
+    if any(assigned_in_sql(query, item) is not None for item in inside):
+        raise NotInSql(0, "maps and lists are not made of columns", "read the row first, with find")
+    return None
+
+
+def _nothing(_node: s.Node) -> ast.expr:
+    return ast.Constant(None)
+
+
+def check_columns(at: Checking, table: Table, names: Sequence[str]) -> None:
+    """Report names that are no columns of the table."""
+    for name in names:
+        if name not in table.columns:
+            report_column(at, table, name, mark_of(name))
+
+
+def report_column(at: Checking, table: Table, name: str, mark: Mark | None) -> None:
+    """Report a name that is no column of the table."""
+    message = f"table '{table.name}' has no column '{name}'"
+    at.report(mark, "unknown-column", message, suggest(name, table.columns))
+
+
+def check_data(
+    at: Checking, table: Table, data: Value, *, row: bool, place: Mark | None = None,
+    facts: Facts | None = None,
+) -> Type:  # fmt: skip
+    """Report unknown columns and bad values of `data`, which stands at `place`.
+
+    Args:
+        row: whether values may read `row`, the stored one, of which `facts` are known.
+    """
+    if not isinstance(data, MapValue):
+        return _check_whole(at, table, data, place)
+    scope = query_scope(at, table, bare=False) if row else at.scope
+    found: dict[str, Type] = {}
+    with scope.knowing(facts or {}):
+        for name, value in data.items:
+            found[name] = at.value(value, within=scope)
+            mark = mark_of(value) or (data.keys_at or {}).get(name)
+            if name not in table.columns:
+                report_column(at, table, name, (data.keys_at or {}).get(name))
+            elif isinstance(value, Constant):
+                _check_constant(at, table.columns[name], value, mark)
+            elif _check_column(at, table.columns[name], value, found[name], mark) and row:
+                try_assigned(at, value, Query(table, scope, _nothing, bare=False), mark)
+    return map_of(found)
+
+
+def _check_column(
+    at: Checking, column: Column, value: Value, of: Type, mark: Mark | None
+) -> bool:  # fmt: skip
+    """Report a value that a column cannot hold; return whether it can."""
+    if not _takes(column, of):
+        message = f"column '{column.name}' of type {column.type} cannot hold {of}"
+        at.report(mark, "type", message, conversion(of, column.value_type))
+        return False
+    if of.hides and not column.private:
+        message = f"column '{column.name}' is not private, but would hold a private value"
+        at.report(mark, "private-stored", message, "add 'private: true' to the column")
+    if not column.nullable:
+        at.refuse_null(value, of, f"column '{column.name}'", mark)
+    return column.nullable or not may_be_null(of)
+
+
+def _check_whole(at: Checking, table: Table, data: Value, place: Mark | None) -> Type:
+    """Check `data: ${ … }`, whose map may be known."""
+    of = at.refuse_null(data, at.value(data), "'data'", place)
+    place = mark_of(data) or place
+    if of.kind not in {"any", "map", "list"} or not isinstance(data, Expression | Broken):
+        at.report(place, "data", f"'data' is a map of columns, got {of}")
+        return of
+    given = of.item if of.kind == "list" else of
+    for name, one in (given.fields or {} if given else {}).items():
+        if name not in table.columns:
+            report_column(at, table, name, place)
+        elif one.absent or not may_be_null(one) or table.columns[name].nullable:
+            _check_column(at, table.columns[name], data, one.not_null(), place)
+        else:
+            message = f"field '{name}' may be null, and column '{name}' takes no null"
+            hint = f"leave it out with '| omit', or set 'data' to a map with '{name}'"
+            at.report(place, "maybe-null", message, hint)
+    return of
+
+
+def _check_constant(at: Checking, column: Column, value: Constant, mark: Mark | None) -> None:
+    if value.value is None and not column.nullable:
+        at.report(mark, "type", f"column '{column.name}' is not nullable")
+        return
+    try:
+        ENCODERS[column.type](value.value, column.name)
+        if column.longest is not None:
+            fit(value.value, column.name, column.longest)
+    except FlowError as problem:
+        at.report(mark, "type", problem.message, braces_hint(value.value, at.scope))
+        return
+    if column.enum and value.value is not None and value.value not in column.enum:
+        options = [str(one) for one in column.enum]
+        message = f"column '{column.name}' is one of {', '.join(options)}, never '{value.value}'"
+        at.report(mark, "unknown-option", message, suggest(str(value.value), options))
+
+
+_ALSO = {
+    "number": {"integer", "number"}, "decimal": {"integer", "number", "text"},
+    "integer": {"number"}, "bigint": {"number"}, "datetime": {"text"}, "date": {"text"},
+    "binary": {"text"},
+}  # fmt: skip
+
+
+def _takes(column: Column, of: Type) -> bool:
+    """Return whether a column may store a value of this type."""
+    own = column.value_type.kind
+    return own == "any" or of.kind in {"any", "null", own, *_ALSO.get(column.type, ())}
+
+
+# ---- code
+def encoded(flow: Flow, table: str, column: Column, value: Value) -> ast.expr:
+    """Return the code that checks and encodes a value for its column, as far as it must."""
+    if isinstance(value, Constant) and not isinstance(value.value, dict | list):
+        with suppress(FlowError):
+            if column.longest is not None:
+                fit(value.value, column.name, column.longest)
+            stored = flow.dialect.encoders[column.type](value.value, f"{table}.{column.name}")
+            if stored is None or isinstance(stored, str | int | float | bytes):
+                return constant(stored)
+    code = flow.value(value)
+    if column.longest is not None:
+        given = [code, ast.Constant(f"{table}.{column.name}"), ast.Constant(column.longest)]
+        return ast.Call(flow.row_code("fit"), given, [])
+    if isinstance(value, Expression):
+        kind = flow.emitter.scope.type_of(value.node).kind
+        if kind in {"text", "integer"} and kind == column.value_type.kind and column.type in _PLAIN:
+            return code
+    return _checked(flow, table, column, code)
+
+
+def _checked(flow: Flow, table: str, column: Column, code: ast.expr) -> ast.expr:
+    name = {"string": "text", "bigint": "integer"}.get(column.type, column.type)
+    encode = flow.row_code(f"to_{name}")
+    return ast.Call(encode, [code, ast.Constant(f"{table}.{column.name}")], [])
+
+
+_PLAIN = frozenset({"string", "text", "integer", "bigint"})
+"""Column types that take text, or whole numbers, as they are."""
+
+
+def filled(flow: Flow, table: Table, given: Mapping[str, Value]) -> dict[str, ast.expr]:
+    """Return encoded values of every column that an insert sets, given or by itself."""
+    out: dict[str, ast.expr] = {}
+    for name, column in table.columns.items():
+        if name in given:
+            out[name] = encoded(flow, table.name, column, given[name])
+        elif column.auto is None and column.default is not None:
+            out[name] = encoded(flow, table.name, column, Constant(column.default, None))
+        elif column.auto in _MOMENTS:
+            out[name] = _stamped(flow, table.name, column)
+        elif (code := automatic(flow, column)) is not None:
+            out[name] = _checked(flow, table.name, column, code)
+    return out
+
+
+_MOMENTS = frozenset({"created", "updated"})
+
+
+def _stamped(flow: Flow, table: str, column: Column) -> ast.expr:
+    """Return the code of the step's time, as this column stores it."""
+    if column.type == "datetime":
+        return flow.expression("bind(now)", bind=flow.row_code("bind_datetime"), now=flow.now())
+    return _checked(flow, table, column, flow.now())
+
+
+def automatic(flow: Flow, column: Column) -> ast.expr | None:
+    """Return the code of a value that the author may leave out, if there is one."""
+    if column.auto == "uuid":
+        return flow.expression("host.random.uuid()", host=flow.root("host"))
+    if column.auto in _MOMENTS:
+        return flow.now()
+    if column.default is not None:
+        return constant(column.default)
+    return None
+
+
+def assignments(flow: Flow, query: Query, table: Table, data: MapValue) -> Template:
+    """Return `a = ?, b = b + ?` of an update; `updated` columns move forward by themselves."""
+    parts: list[Template] = []
+    given = dict(data.items)
+    for name, value in given.items():
+        parts.append(seq(f"{quote(name)} = ", _assigned(flow, query, table, name, value)))
+    for name, column in table.columns.items():
+        if column.auto == "updated" and name not in given:
+            at = query.parameter(_stamped(flow, table.name, column))
+            parts.append(seq(f"{quote(name)} = ", at))
+    return commas(parts)
+
+
+def _assigned(flow: Flow, query: Query, table: Table, name: str, value: Value) -> Template:
+    computed, column = assigned_in_sql(query, value), table.columns[name]
+    if computed is not None:
+        stored = flow.dialect.assigned(computed, column.type)
+        return stored if column.longest is None else flow.dialect.fitted(stored, column)
+    return query.parameter(encoded(flow, table.name, column, value))
+
+
+def returning(table: Table, columns: Sequence[str]) -> tuple[str, list[Column]]:
+    """Return the list of columns as SQL, and the columns."""
+    names = ", ".join(f"{quote(table.name)}.{quote(name)}" for name in columns)
+    return names, [table.columns[name] for name in columns]
+
+
+def bare_columns(columns: Sequence[str]) -> str:
+    """Return columns for RETURNING, where SQLite wants them without their table."""
+    return ", ".join(map(quote, columns))
+
+
+def write_rows(
+    flow: Flow, table: Table, query: Query, head: Template, where: Bare, *,
+    one: One, as_: str | None,
+) -> list[ast.stmt]:  # fmt: skip
+    """Return the code of an update or delete: the changed row with `one`, or how many."""
+    assert isinstance(where, Expression)  # noqa: S101 - checked before
+    template, method = seq(head, query.condition(where.node)), "change"
+    if one:
+        template = seq(template, f" RETURNING {bare_columns(list(table.columns))}")
+        method = "write"
+    code, sql, parameters = flow.statement(query, template)
+    limit = ", at_most=1" if one and not finds_one(query, where.node) else ""
+    write = flow.expression(
+        f"await host.database.{method}({sql}, {parameters}{limit})", host=flow.root("host")
+    )
+    if not one:
+        return code + flow.store(as_, flow.expression("{'count': write}", write=write))
+    return code + first_row(flow, as_, flow.row(table.columns.values()), write, one)
+
+
+def first_row(
+    flow: Flow, as_: str | None, row: ast.expr, rows: ast.expr, one: One
+) -> list[ast.stmt]:  # fmt: skip
+    """Return the code that keeps the first row, or null, or throws 404.
+
+    Args:
+        row: what makes a row of the tuple `r`.
+    """
+    code = flow.run(
+        f"r = first(rows, {one == 'required'})", first=flow.row_code("first"), rows=rows
+    )
+    if one != "required":
+        row = flow.expression("None if r is None else row", row=row)
+    return code + flow.store(as_, row)

@@ -1,0 +1,61 @@
+"""delete: remove rows."""
+
+from __future__ import annotations
+
+import ast
+from typing import ClassVar
+
+from bbops.base.model import Model
+from bbops.language.expressions.types import ANY, Type
+from bbops.language.expressions.values import BareField
+from bbops.language.steps._base import Checking, Example, Static, Step
+from bbops.language.steps._flow import Flow
+from bbops.language.steps._query import COUNT, One, check_where, write_rows
+from bbops.runtime.identifiers import quote
+
+
+class DeleteParameters(Model):
+    """`where: true` means all rows; it is never left out."""
+
+    table: Static
+    where: BareField
+    one: One = False
+
+
+class Delete(Step):
+    """Give `{count}`; with `one` the row or null, and more than one match removes nothing.
+
+    - `where` must be there; `where: true` means all rows.
+    - What refers to a row decides by its `onDelete`: refuse with 409, go along, or become null.
+    """
+
+    title: ClassVar[str] = "Database Query: delete"
+    fits_transaction: ClassVar[bool] = True
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "Remove what is done",
+            "- delete: { table: notes, where: done }\n"
+            "  as: removed\n"
+            "- return:\n    value: ${ vars.removed }",
+            value={"count": 1},
+        ),
+    )
+
+    delete: DeleteParameters
+
+    def check(self, at: Checking) -> Type:
+        table = at.table(self.delete.table)
+        if table is None:
+            return ANY
+        check_where(at, table, self.delete.where, self.place("where"))
+        if not self.delete.one:
+            return COUNT
+        return table.row_type() if self.delete.one == "required" else table.row_type().or_null()
+
+    def code(self, flow: Flow) -> list[ast.stmt]:
+        table = flow.tables[self.delete.table]
+        query = flow.query(table.name)
+        head = f"DELETE FROM {quote(table.name)} WHERE "
+        return write_rows(
+            flow, table, query, head, self.delete.where, one=self.delete.one, as_=self.as_
+        )

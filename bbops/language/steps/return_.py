@@ -1,0 +1,164 @@
+"""return: end the function with a value, a status and headers."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import ClassVar
+
+from pydantic import Field
+
+from bbops.base.model import Model
+from bbops.language.expressions.types import NULL, Type, fits
+from bbops.language.expressions.values import Constant, Expression, Value, ValueField
+from bbops.language.steps._base import Checking, Example, Static, Step
+from bbops.language.steps._flow import Flow
+
+
+class ReturnParameters(Model):
+    """The answer; without `value` or `file` its body is empty."""
+
+    status: ValueField = Constant(200)
+    value: ValueField | None = None
+    file: ValueField | None = None
+    headers: ValueField | None = None
+    content_type: Static | None = None
+
+
+class Return(Step):
+    """Answer with `value` as JSON, as text where `contentType` is another type, or with a `file`.
+
+    - Without `value` the body is empty. 204 and 304 never have one.
+    - `file` answers with a file of the request, by the `path` that it has in `input`, or that a
+      step wrote. What is outside of the request's folder is no such file. Its type is found out by
+      name and content where `contentType` does not say it; HTML, SVG, XML and scripts, which a
+      browser would run, need it said. A GET may ask for a part of it.
+    - A `value` of type `binary` with a `contentType` is sent as the bytes that it is.
+    - Steps behind it never run, which is a warning.
+    """
+
+    title: ClassVar[str] = "Return"
+    waits: ClassVar[bool] = False
+    fits_transaction: ClassVar[bool] = True
+    leaves: ClassVar[bool] = True
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "Answer with a new resource",
+            "- return:\n    status: 201\n    value:\n      hello: ${ input.name }",
+            input={"name": "Ada"},
+            status=201,
+            value={"hello": "Ada"},
+        ),
+    )
+
+    return_: ReturnParameters = Field(alias="return")
+
+    def check(self, at: Checking) -> Type:
+        answer = self.return_
+        status = at.value(answer.status)
+        if not _is_status(answer.status) or not fits(status, "integer"):
+            at.report(self.place("status"), "status", "a status is a whole number from 200 to 599")
+        else:
+            at.refuse_null(answer.status, status, "'status'", self.place("status"))
+        if answer.file is not None:
+            self.check_file(at, answer.file)
+        else:
+            self.check_value(at)
+        at.headers(answer.headers, "this answer's headers")
+        if answer.content_type is not None and not _CONTENT_TYPE(answer.content_type):
+            message = f"expected a content type such as 'text/html', got '{answer.content_type}'"
+            at.report(self.place("contentType"), "bad-value", message)
+        at.ends()
+        return NULL
+
+    def check_file(self, at: Checking, file: Value) -> None:
+        """A file is no value: it goes to a client, and nowhere else."""
+        at.notes.gives.append(NULL)
+        at.notes.leaves.append(at.scope.known.copy())
+        at.fit(file, at.value(file), "text", "'file'", self.place("file"))
+        if "value" in self.return_.model_fields_set:
+            at.report(self.place("file"), "bad-value", "an answer is a 'value' or a 'file'")
+        if not at.answers:
+            message, hint = "this function is only called, and answers nobody", "return its path"
+            at.report(self.place("file"), "bad-value", message, hint)
+
+    def check_value(self, at: Checking) -> None:
+        """A function that is only called gives its value to other functions, not to a client."""
+        value = self.return_.value
+        if value is None or "value" not in self.return_.model_fields_set:
+            at.notes.gives.append(NULL)
+            at.notes.leaves.append(at.scope.known.copy())
+            return
+        self.check_body(at, value)
+        found = at.public(value, "this answer") if at.answers else at.value(value)
+        at.notes.gives.append(found)
+        if self.return_.content_type is not None:
+            at.fit(value, found, _WRITTEN, "another content type than JSON", self.place("value"))
+
+    def check_body(self, at: Checking, value: Value) -> None:
+        """Warn of a value that is never sent: the answer has no body."""
+        status = self.return_.status.value if isinstance(self.return_.status, Constant) else None
+        if status in _EMPTY and not (isinstance(value, Constant) and value.value is None):
+            message = f"an answer of {status} has no body, so its value is never sent"
+            hint = "leave 'value' out, or answer 200"
+            at.report(self.place("value"), "no-content", message, hint)
+
+    def code(self, flow: Flow) -> list[ast.stmt]:
+        answer = self.return_
+        if answer.file is not None:
+            return self.file_code(flow, answer.file)
+        value = flow.use("bbops.runtime.failures:NOTHING")
+        if "value" in answer.model_fields_set:  # null is a value too
+            value = self.written(flow)
+        return flow.run(
+            "return (status, value, headers, contentType)",
+            status=flow.value(answer.status),
+            value=value,
+            headers=flow.value(answer.headers),
+            contentType=ast.Constant(_with_charset(answer.content_type)),
+        )
+
+    def file_code(self, flow: Flow, file: Value) -> list[ast.stmt]:
+        """Return the code that answers with a file, which is looked for at this line."""
+        answer, found = self.return_, flow.temporary()
+        said = None if answer.content_type is None else str(answer.content_type)
+        return flow.run(
+            f"{found} = await find(folder, path, contentType)\n"
+            f"return (status, {found}, headers, {found}.type)",
+            find="bbops.runtime.file_answers:find_file",
+            folder=flow.root("folder"), path=flow.value(file),
+            status=flow.value(answer.status), headers=flow.value(answer.headers),
+            contentType=ast.Constant(said),
+        )  # fmt: skip
+
+    def written(self, flow: Flow) -> ast.expr:
+        """Return the code of the value; into markup, text from outside is escaped."""
+        answer = self.return_
+        if answer.value is None or answer.content_type is None:
+            return flow.value(answer.value)
+        kind = answer.content_type.partition(";")[0].strip().lower()
+        is_bytes = (
+            isinstance(answer.value, Expression) and flow.type_of(answer.value).kind == "binary"
+        )
+        if kind not in _MARKUP or is_bytes:
+            return flow.value(answer.value)
+        return flow.html(answer.value)
+
+
+_EMPTY = frozenset({204, 304})
+_MARKUP = frozenset({"text/html", "application/xhtml+xml", "image/svg+xml"})
+_WRITTEN = "text number boolean datetime date binary"
+_CONTENT_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+( *; *[\w-]+=[\w.\"+-]+)*", re.ASCII).fullmatch
+
+
+def _with_charset(content_type: str | None) -> str | None:
+    """Texts are sent as UTF-8; without saying so, clients guess."""
+    if content_type is None or not content_type.startswith("text/") or "charset" in content_type:
+        return None if content_type is None else str(content_type)
+    return f"{content_type}; charset=utf-8"
+
+
+def _is_status(status: object) -> bool:
+    if not isinstance(status, Constant):
+        return True
+    return type(status.value) is int and 200 <= status.value <= 599
