@@ -51,7 +51,7 @@ def copy_of_another_version(folder: Path) -> dict[str, str]:
         shutil.copytree(package, folder / package.name, ignore=shutil.ignore_patterns("*.pyc"))
     for file, old, new in (
         ("bbops/__init__.py", '__version__ = "', '__version__ = "99.'),
-        ("bbops/runtime/release.py", 'FORMAT = f"', 'FORMAT = f"99 '),
+        ("bbops/runtime/linking/release.py", 'FORMAT = f"', 'FORMAT = f"99 '),
     ):
         text = (folder / file).read_text()
         assert old in text

@@ -15,7 +15,7 @@ from bbops.database import migrate
 from bbops.database.gate import Gate
 from bbops.database.sqlite import Sqlite
 from bbops.language.resources.table import Table
-from bbops.runtime.failures import DatabaseFailure
+from bbops.runtime.values.failures import DatabaseFailure
 
 ID = {"type": "integer", "primaryKey": True, "auto": "increment"}
 TABLES = {

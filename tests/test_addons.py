@@ -15,8 +15,8 @@ from bbops.compile.release import Cache, build
 from bbops.language.addons import _base
 from bbops.language.addons._base import AddonKind, kind, kinds, spec_of, step_keys, step_kind
 from bbops.language.expressions.types import ANY, INTEGER, TEXT, list_of, map_of
-from bbops.runtime.addons import AddonFailure, make_reader
-from bbops.runtime.release import link
+from bbops.runtime.linking.release import link
+from bbops.runtime.steps.addons import AddonFailure, make_reader
 from bbops.runtime.vendors import link_addons
 from bbops.source.tree import MemoryTree
 from bbops.testing.client import Client

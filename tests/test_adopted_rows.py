@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bbops.database.sqlite import Sqlite
-from bbops.runtime.failures import DatabaseFailure, FlowError
+from bbops.runtime.values.failures import DatabaseFailure, FlowError
 from tests.sqlite_database import opened
 
 MADE = """

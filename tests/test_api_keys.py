@@ -11,17 +11,17 @@ import pytest
 
 from bbops.database.opened import write_tables
 from bbops.database.rollout import expand
-from bbops.runtime.api_keys import ApiKeys
-from bbops.runtime.failures import FlowError, Unavailable
-from bbops.runtime.issued_keys import (
+from bbops.runtime.auth.issued_keys import (
     check_channels,
     issue_key,
     list_keys,
     revoke_key,
     rotate_key,
 )
-from bbops.runtime.key_uses import KeyUses
-from bbops.runtime.lasting import Lasting
+from bbops.runtime.auth.key_uses import KeyUses
+from bbops.runtime.linking.lasting import Lasting
+from bbops.runtime.steps.api_keys import ApiKeys
+from bbops.runtime.values.failures import FlowError, Unavailable
 from bbops.testing.client import Client, Reply
 from tests.postgres import DATABASES, place_of
 from tests.workbench import Bench

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from bbops.base.diagnostics import LONGEST
 from bbops.check import Cache, validate
 from bbops.compile.release import build
-from bbops.runtime.release import link
+from bbops.runtime.linking.release import link
 from bbops.source.tree import MemoryTree
 from bbops.testing.host import fake_host
 from tests.conftest import ENV, ROOT, sample, with_function

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.runtime.failures import InvalidInput
-from bbops.runtime.forms import MAX_FIELDS, read_multipart, read_pairs
+from bbops.runtime.http.forms import MAX_FIELDS, read_multipart, read_pairs
+from bbops.runtime.values.failures import InvalidInput
 from bbops.testing.client import Client
 from tests.asking import Ask, talk
 from tests.conftest import Serving, with_function

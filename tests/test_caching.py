@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bbops.runtime.caching import MAX_KEYS
+from bbops.runtime.flow.caching import MAX_KEYS
 from tests.conftest import NOTES
 from tests.workbench import Bench
 

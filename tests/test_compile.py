@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from bbops.compile.release import Cache, build
-from bbops.runtime.failures import FlowError
-from bbops.runtime.release import link
+from bbops.runtime.linking.release import link
+from bbops.runtime.values.failures import FlowError
 from bbops.source.tree import FolderTree, MemoryTree
 from tests.asking import Ask, talk
 from tests.conftest import FRAGMENTS, TEMPLATE, Files, Serving, with_function
@@ -157,8 +157,8 @@ def test_the_artifact_links_and_answers_in_a_fresh_process(files: Files, tmp_pat
     (tmp_path / "artifact").write_bytes(build(MemoryTree(files)).artifact)
     program = """
 import asyncio, sys
-from bbops.runtime.failures import FlowError
-from bbops.runtime.release import link
+from bbops.runtime.values.failures import FlowError
+from bbops.runtime.linking.release import link
 from bbops.testing.host import fake_host
 
 artifact = open(sys.argv[1], "rb").read()

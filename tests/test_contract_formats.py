@@ -16,7 +16,7 @@ from bbops.contract.contract import Contract
 from bbops.contract.examples import sample_of
 from bbops.contract.export import FORMATS, schema_file
 from bbops.contract.openapi import openapi
-from bbops.runtime.failures import NOTHING
+from bbops.runtime.values.failures import NOTHING
 from bbops.source.tree import FolderTree
 from tests.conftest import ROOT, sample
 from tests.contracts import PROJECTS, contract_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bbops.runtime.failures import Failure
-from bbops.runtime.headers import hide_cookies, set_headers
+from bbops.runtime.http.headers import hide_cookies, set_headers
+from bbops.runtime.values.failures import Failure
 
 
 @pytest.mark.parametrize(("given", "seen"), [

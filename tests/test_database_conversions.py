@@ -14,7 +14,7 @@ from bbops.database.conversions import convert, is_kept, reads_as
 from bbops.database.sqlite_words import SqliteWords
 from bbops.database.values import encode
 from bbops.language.resources.table import ColumnType
-from bbops.runtime.rows import DECODERS
+from bbops.runtime.data.rows import DECODERS
 
 TYPES: tuple[str, ...] = get_args(ColumnType)
 PAIRS = list(itertools.product(TYPES, TYPES))

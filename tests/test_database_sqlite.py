@@ -17,7 +17,7 @@ from bbops.database.connection import check_version, compare_decimals
 from bbops.database.gate import Gate
 from bbops.database.sqlite import MOST_ROWS, Sqlite
 from bbops.language.resources.table import Table
-from bbops.runtime.failures import DatabaseFailure, FlowError
+from bbops.runtime.values.failures import DatabaseFailure, FlowError
 from tests.sqlite_database import TABLES, failure, is_free, opened, path, with_database
 
 __all__ = ["path"]

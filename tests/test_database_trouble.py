@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bbops.database.sqlite import Sqlite
-from bbops.runtime.failures import Unavailable
+from bbops.runtime.values.failures import Unavailable
 
 INSERT = "INSERT INTO notes (title) VALUES (?)"
 LONG = "x" * 3_000

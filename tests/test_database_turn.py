@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bbops.database.sqlite import Sqlite
-from bbops.runtime.failures import DatabaseFailure
+from bbops.runtime.values.failures import DatabaseFailure
 
 ADD = "INSERT INTO notes (id, title) VALUES (?, ?) RETURNING id"
 

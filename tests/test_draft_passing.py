@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bbops.runtime.flights import Flights
+from bbops.runtime.http.in_flight import Flights
 from bbops_server.data.draft_answering import Answering
 from bbops_server.forks.limits import MOST_REQUESTS
 from bbops_server.live.draft_keys import make_token

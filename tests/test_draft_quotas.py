@@ -15,7 +15,7 @@ import pytest
 
 from bbops.database import quota
 from bbops.database.connection import connect
-from bbops.runtime.failures import Unavailable
+from bbops.runtime.values.failures import Unavailable
 from bbops_server.data.draft_log import BoundedLog
 from bbops_server.forks.limits import CPU_WINDOW_SECONDS, TRIAL
 from bbops_server.host.run_folders import RunFolders

@@ -11,7 +11,7 @@ import pytest
 from bbops.authoring.codes import read_codes
 from bbops.base.diagnostics import Diagnostic
 from bbops.language.loading.load import MAX_FILE_BYTES, MAX_FILES, MAX_PROJECT_BYTES, load
-from bbops.runtime.filters import FILTERS
+from bbops.runtime.values.filters import FILTERS
 from bbops.source.tree import Entry, MemoryTree
 from tests.conftest import ROOT
 

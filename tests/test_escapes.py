@@ -12,7 +12,7 @@ import pytest
 
 from bbops.check import validate
 from bbops.compile.release import build
-from bbops.runtime.release import link, resolve
+from bbops.runtime.linking.release import link, resolve
 from bbops.source.tree import FolderTree, MemoryTree
 from bbops.testing.host import fake_host
 from tests.asking import SENT, Ask, returning

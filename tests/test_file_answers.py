@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from bbops.check import validate
-from bbops.runtime.file_answers import MOST_TAGGED_BYTES
+from bbops.runtime.http.file_answers import MOST_TAGGED_BYTES
 from bbops.source.tree import MemoryTree
 from bbops.testing.client import Client, Reply
 from bbops_server.host.run_folders import RunFolder, RunFolders

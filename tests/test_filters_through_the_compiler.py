@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bbops.runtime.filters import FILTERS, FUNCTIONS
+from bbops.runtime.values.filters import FILTERS, FUNCTIONS
 from tests.workbench import Bench
 
 EXAMPLES = [(name, one.example) for name, one in FILTERS.items()]

@@ -14,7 +14,7 @@ import pytest
 
 from bbops.check import validate
 from bbops.check._frontend import LARGEST_BYTES, MOST_FILES
-from bbops.runtime.ranges import Range, read_range
+from bbops.runtime.http.ranges import Range, read_range
 from bbops.source.tree import Entry, MemoryTree
 from bbops_server.build.frontend import find_keeping, find_type
 from bbops_server.live.recent_frontends import note_live, read_recent

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.runtime.answering import ANSWERED
-from bbops.runtime.exchanges import MOST_KEPT, MOST_READ_BYTES, TOO_LONG, Exchange
-from bbops.runtime.masking import Mask, mask_value
+from bbops.runtime.flow.masking import Mask, mask_value
+from bbops.runtime.http.exchanges import MOST_KEPT, MOST_READ_BYTES, TOO_LONG, Exchange
+from bbops.runtime.http.responses import ANSWERED
 from bbops.testing.client import Client
 from tests.asking import token
 from tests.conftest import ENV, Files, Serving, run, with_function

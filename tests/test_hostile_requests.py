@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 import pytest
 
-from bbops.runtime.uploads import clean_name
+from bbops.runtime.http.uploads import clean_name
 from bbops.source.tree import MemoryTree
 from bbops.testing.client import Client, serve
 from bbops_server.host.run_folders import RunFolders

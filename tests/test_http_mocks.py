@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bbops.base.host import HttpRequest
-from bbops.runtime.failures import HttpFailure
+from bbops.runtime.values.failures import HttpFailure
 from bbops.testing.mocks import Mocks
 
 URL = "https://api.example.com/x"

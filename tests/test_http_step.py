@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bbops.base.host import HttpResponse
-from bbops.runtime.failures import HttpFailure
+from bbops.runtime.values.failures import HttpFailure
 from bbops.testing.host import FakeHttp
 from tests.conftest import NOTES
 from tests.workbench import Bench

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bbops.runtime.rows import LONGEST_SEARCHED
+from bbops.runtime.data.rows import LONGEST_SEARCHED
 from tests.postgres import SLOW_DATABASES, place_of
 from tests.workbench import Bench
 

@@ -16,7 +16,7 @@ from bbops.check import validate
 from bbops.compile.release import Cache, build
 from bbops.database.migrate import apply
 from bbops.language.resources._schedule import check_cron
-from bbops.runtime.release import link
+from bbops.runtime.linking.release import link
 from bbops.source.tree import FolderTree, MemoryTree
 from bbops.testing.host import fake_host
 from tests.conftest import FRAGMENTS, NOTES, ROOT, Files, Serving, run, sample

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bbops.runtime.lasting import Lasting
+from bbops.runtime.linking.lasting import Lasting
 from bbops.source.tree import MemoryTree
 from bbops.testing.client import Client, serve
 from tests.conftest import ENV, Serving, run, sample

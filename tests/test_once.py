@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bbops.runtime.once import KEPT_SECONDS
+from bbops.runtime.http.idempotency import KEPT_SECONDS
 from bbops.testing.client import Client, Reply
 from tests.asking import token
 from tests.conftest import NOTES, with_function

@@ -14,7 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bbops.base.host import HttpRequest, HttpResponse
-from bbops.runtime.failures import HttpFailure
+from bbops.runtime.values.failures import HttpFailure
 from bbops_server.host.egress import SPECIAL, TRANSLATED, Egress, is_public
 from bbops_server.host.http import MAX_BODY_BYTES, OutsideHttp
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bbops.check import validate
 from bbops.compile.release import build
 from bbops.language.sql.own import read_statement
-from bbops.runtime.failures import FlowError
+from bbops.runtime.values.failures import FlowError
 from bbops.source.tree import MemoryTree
 from tests.conftest import NOTES, with_function
 from tests.postgres import DATABASES, ON_SQLITE, place_of

@@ -12,7 +12,7 @@ from bbops.contract.schema import Schema, shape_schema
 from bbops.language.shape import Shape, shape_spec
 from bbops.plan.answers import schema_breaks
 from bbops.plan.requests import shape_breaks
-from bbops.runtime.shapes import compile_shape
+from bbops.runtime.values.shapes import compile_shape
 
 SHAPES = TypeAdapter(Shape)
 BASES = (

@@ -18,7 +18,7 @@ from bbops.database.place import PostgresPlace, read_url
 from bbops.database.postgres.connection import connect
 from bbops.database.postgres.driver import Postgres
 from bbops.database.postgres.pool import Pool
-from bbops.runtime.failures import Conflict, DatabaseFailure, Failure, FlowError, Unavailable
+from bbops.runtime.values.failures import Conflict, DatabaseFailure, Failure, FlowError, Unavailable
 
 SCHEMA = """
 CREATE TABLE parents (id bigint PRIMARY KEY);

@@ -16,8 +16,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from bbops.compile.release import build, declared_env
-from bbops.runtime.failures import FlowError
-from bbops.runtime.keys import MAKING, make_key, name_key, read_key
+from bbops.runtime.auth.keys import MAKING, make_key, name_key, read_key
+from bbops.runtime.values.failures import FlowError
 from bbops.source.tree import MemoryTree
 from bbops.testing.client import Reply, serve
 from bbops.testing.running import Runner

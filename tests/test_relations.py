@@ -9,7 +9,7 @@ import pytest
 
 from bbops.check import validate
 from bbops.compile.release import Cache, build
-from bbops.runtime.release import link
+from bbops.runtime.linking.release import link
 from bbops.source.tree import MemoryTree
 from bbops.testing.host import fake_host
 from tests.conftest import ENV, with_function

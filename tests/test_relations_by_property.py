@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bbops.database.place import Place
-from bbops.runtime.rows import ENCODERS
+from bbops.runtime.data.rows import ENCODERS
 from tests.postgres import new_schema
 from tests.random_tables import Made, Query, make_tables
 from tests.workbench import Bench

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from bbops.check import validate
-from bbops.runtime.forms import MAX_FIELDS
-from bbops.runtime.sparing import SMALL_BYTES
-from bbops.runtime.uploads import MANY, MAX_FILES
+from bbops.runtime.http.compression import SMALL_BYTES
+from bbops.runtime.http.forms import MAX_FIELDS
+from bbops.runtime.http.uploads import MANY, MAX_FILES
 from bbops.source.tree import MemoryTree
 from tests.conftest import ROOT, sample
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from bbops.runtime.admission import check_name
-from bbops.runtime.failures import Thrown
-from bbops.runtime.limits import NameLimits, SlidingWindow
+from bbops.runtime.http.authorization import check_name
+from bbops.runtime.limits.rate import NameLimits, SlidingWindow
+from bbops.runtime.values.failures import Thrown
 from bbops.testing.client import Client
 from bbops.testing.host import StillClock
 from tests.asking import talk, token

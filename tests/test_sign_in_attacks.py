@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.runtime.tokens import Tokens
+from bbops.runtime.auth.tokens import Tokens
 from bbops.testing.client import Client
 from bbops.testing.host import StillClock
 from tests.asking import KEY, NOW, raw_ask, routes, talk, token

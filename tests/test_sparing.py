@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bbops.runtime.sparing import SMALL_BYTES
+from bbops.runtime.http.compression import SMALL_BYTES
 from bbops.testing.client import Client, Reply
 from tests.asking import Ask, routes, talk
 from tests.conftest import Serving, run

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bbops.runtime.flow import Function
-from bbops.runtime.pipeline import Pipeline
-from bbops.runtime.release import Release
+from bbops.runtime.flow.run import Function
+from bbops.runtime.linking.pipeline import Pipeline
+from bbops.runtime.linking.release import Release
 from tests.test_server_live import ENV, Door, run
 
 SWAPS = 1_000

@@ -19,8 +19,8 @@ from cryptography.hazmat.primitives import serialization
 
 from bbops.base.host import HttpRequest, HttpResponse
 from bbops.check import validate
-from bbops.runtime.failures import FlowError, HttpFailure
-from bbops.runtime.key_sets import MAX_BYTES, MAX_KEYS
+from bbops.runtime.auth.key_sets import MAX_BYTES, MAX_KEYS
+from bbops.runtime.values.failures import FlowError, HttpFailure
 from bbops.source.tree import MemoryTree
 from bbops.testing.client import Client, serve
 from tests.asking import NOW, routes, token

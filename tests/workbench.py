@@ -14,8 +14,8 @@ from bbops.database.migrate import apply
 from bbops.database.open import open_database
 from bbops.database.place import Place
 from bbops.language.resources.project import Engine
-from bbops.runtime.postgres_rows import own_rows
-from bbops.runtime.release import link
+from bbops.runtime.data.postgres_rows import own_rows
+from bbops.runtime.linking.release import link
 from bbops.source.tree import MemoryTree
 from bbops.testing.client import Client, Reply
 from bbops.testing.host import fake_host

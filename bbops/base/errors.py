@@ -10,7 +10,7 @@
   + ServerError       a server cannot start or cannot be reached
 
 A bug raises anything else. A message never holds a secret, a stack or another user's data.
-What a running flow raises lives in `bbops.runtime.failures`: it must not need this house.
+What a running flow raises lives in `bbops.runtime.values.failures`: it must not need this house.
 """
 
 from __future__ import annotations

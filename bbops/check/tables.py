@@ -13,8 +13,8 @@ from bbops.language.resources.table import Column, Table
 from bbops.language.sql.checks import check_sql
 from bbops.language.sql.parts import NotInSql
 from bbops.language.sql.sqlite import SQLITE_CHECK
-from bbops.runtime.failures import FlowError
-from bbops.runtime.rows import ENCODERS
+from bbops.runtime.data.rows import ENCODERS
+from bbops.runtime.values.failures import FlowError
 
 RESERVED = frozenset({
     "auth", "count", "env", "error", "event", "exists", "false", "headers", "host", "in", "input",

@@ -9,7 +9,7 @@ from bbops.language.project import Project, Resource
 from bbops.language.resources.endpoint import Endpoint
 from bbops.language.resources.function import Function
 from bbops.language.steps.return_ import Return
-from bbops.runtime.sizes import size_bytes
+from bbops.runtime.values.sizes import size_bytes
 
 
 def check(project: Project) -> Iterator[Diagnostic]:

@@ -13,9 +13,9 @@ from bbops.base.console import say
 from bbops.base.render import printable
 from bbops.cli._examples import examples
 from bbops.cli._server import named_project, of_server, open_remote
-from bbops.runtime.durations import seconds
-from bbops.runtime.failures import FlowError
-from bbops.runtime.times import parse_datetime
+from bbops.runtime.values.durations import seconds
+from bbops.runtime.values.failures import FlowError
+from bbops.runtime.values.times import parse_datetime
 
 FOLLOW_SECONDS = 0.5
 

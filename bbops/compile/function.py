@@ -105,7 +105,9 @@ def _module(flow: Flow, body: list[ast.stmt], inherits: frozenset[str]) -> ast.M
     for root in sorted(flow.roots):
         value = ast.Attribute(load("run"), root, ast.Load())
         head.append(ast.Assign([ast.Name(f"r_{root}", ast.Store())], value))
-    end = flow.run("return (200, NOTHING, None, None)", NOTHING="bbops.runtime.failures:NOTHING")
+    end = flow.run(
+        "return (200, NOTHING, None, None)", NOTHING="bbops.runtime.values.failures:NOTHING"
+    )
     arguments = ast.arguments([], [ast.arg("run")], None, [], [], None, [])
     definition = ast.AsyncFunctionDef(_FLOW, arguments, [*head, *body, *end], [], None)
     definition.type_params = []  # type: ignore[attr-defined, unused-ignore]  # from Python 3.12 on

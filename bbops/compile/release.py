@@ -29,12 +29,12 @@ from bbops.language.sql.dialect import Dialect
 from bbops.language.sql.postgres import POSTGRES
 from bbops.language.sql.sqlite import SQLITE
 from bbops.language.steps.find import Find
-from bbops.runtime.cursors import KEY_VARIABLE
-from bbops.runtime.durations import seconds
-from bbops.runtime.flights import TIMEOUT_SECONDS
-from bbops.runtime.keys import MAKING
-from bbops.runtime.release import FORMAT
-from bbops.runtime.sizes import size_bytes
+from bbops.runtime.auth.keys import MAKING
+from bbops.runtime.data.cursors import KEY_VARIABLE
+from bbops.runtime.http.in_flight import TIMEOUT_SECONDS
+from bbops.runtime.linking.release import FORMAT
+from bbops.runtime.values.durations import seconds
+from bbops.runtime.values.sizes import size_bytes
 from bbops.source.tree import Tree
 
 DIALECTS: Final[dict[Engine, Dialect]] = {"sqlite": SQLITE, "postgres": POSTGRES}

@@ -27,7 +27,7 @@ from bbops.language.steps.sql import Sql
 from bbops.language.steps.update import Update
 from bbops.language.steps.validate import Validate
 from bbops.language.steps.verify_jwt import VerifyJwt
-from bbops.runtime.flow import code_of, message_of
+from bbops.runtime.flow.run import code_of, message_of
 
 ERROR: Final[Schema] = {
     "title": "Error",

@@ -13,7 +13,7 @@ from bbops.contract.schema import Schema
 from bbops.language.expressions.values import Constant, ListValue, MapValue, Value
 from bbops.language.project import Project, Route
 from bbops.language.resources.test import Case
-from bbops.runtime.failures import NOTHING
+from bbops.runtime.values.failures import NOTHING
 
 MOST: Final = 3
 """Good requests that are shown of a route."""

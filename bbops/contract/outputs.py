@@ -30,7 +30,7 @@ from bbops.language.project import Project
 from bbops.language.steps._base import Step
 from bbops.language.steps.return_ import Return
 from bbops.language.steps.throw import Throw
-from bbops.runtime.sniffing import UNKNOWN
+from bbops.runtime.values.file_types import UNKNOWN
 
 JSON = "application/json"
 BINARY: Final[Schema] = {"type": "string", "format": "binary"}

@@ -9,8 +9,8 @@ from bbops.language.project import Project, Resource, Route
 from bbops.language.resources.function import Function
 from bbops.language.resources.project import Refresh
 from bbops.language.steps.verify_jwt import VerifyJwt
-from bbops.runtime.keys import MAKING
-from bbops.runtime.published_keys import PATH
+from bbops.runtime.auth.keys import MAKING
+from bbops.runtime.auth.published_keys import PATH
 
 BEARER, COOKIE, KEY_HEADER, KEY_QUERY = "bearer", "session", "apiKey", "apiKeyInQuery"
 

@@ -13,7 +13,7 @@ from bbops.base.errors import DatabaseDamaged, DatabaseError
 from bbops.database.connection import add_functions, connect
 from bbops.database.files import beside, written_whole
 from bbops.database.gate import Gate
-from bbops.runtime.identifiers import quote
+from bbops.runtime.values.identifiers import quote
 
 Tell = Callable[[int, int], None]
 """Is told how many bytes are copied, and of how many."""

@@ -15,7 +15,7 @@ from bbops.database.author_sql import Guard, restrict
 from bbops.database.connection import connect
 from bbops.database.limits import LONGEST_STATEMENT_SECONDS, OPERATIONS_PER_LOOK, Deadline
 from bbops.database.violations import ERRORS, failure_of
-from bbops.runtime.failures import FlowError
+from bbops.runtime.values.failures import FlowError
 
 T = TypeVar("T")
 Take = Callable[[sqlite3.Cursor], T]

@@ -6,8 +6,8 @@ import sqlite3
 from typing import Any
 
 from bbops.database.limits import MOST_RESULT_BYTES
-from bbops.runtime.failures import FlowError
-from bbops.runtime.rows import MOST_ROWS
+from bbops.runtime.data.rows import MOST_ROWS
+from bbops.runtime.values.failures import FlowError
 
 Rows = list[tuple[Any, ...]]
 Maps = list[dict[str, Any]]

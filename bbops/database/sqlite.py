@@ -31,8 +31,8 @@ from bbops.database.violations import (
     is_undecodable,
 )
 from bbops.database.writer import Statements, Writer, run_alone
-from bbops.runtime.failures import FlowError
-from bbops.runtime.rows import MOST_ROWS
+from bbops.runtime.data.rows import MOST_ROWS
+from bbops.runtime.values.failures import FlowError
 
 _MOST_ADMITTED: Final = 4_096
 _FIRST_WORD: Final = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*([a-z]+)", re.DOTALL | re.IGNORECASE)

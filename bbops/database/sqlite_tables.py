@@ -23,7 +23,7 @@ from bbops.database.sqlite_rest import read_rest
 from bbops.database.sqlite_words import SqliteConversions, SqliteWords, add_conversions
 from bbops.database.values import Stored
 from bbops.database.violations import failure_of
-from bbops.runtime.failures import Failure
+from bbops.runtime.values.failures import Failure
 
 OPERATIONS_PER_LOOK: Final = 1_000
 """How often a statement that has a limit looks at the clock: a rule may take long for each row."""

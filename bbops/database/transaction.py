@@ -25,7 +25,7 @@ from bbops.database.results import Maps, Rows, maps, take_rows
 from bbops.database.text_functions import bound_functions
 from bbops.database.violations import ERRORS, failure_of
 from bbops.database.writer import Statements, run_in_savepoint, savepoint
-from bbops.runtime.failures import FlowError
+from bbops.runtime.values.failures import FlowError
 
 T = TypeVar("T")
 _MOST_ADMITTED: Final = 4_096

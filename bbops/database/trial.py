@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from bbops.database.author_sql import complaint, restrict
 from bbops.database.connection import add_functions
 from bbops.language.sql.types import Table
-from bbops.runtime.identifiers import quote
+from bbops.runtime.values.identifiers import quote
 
 
 class Trial:

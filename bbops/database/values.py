@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bbops.runtime.failures import FlowError
-from bbops.runtime.rows import ENCODERS, stored_datetime
+from bbops.runtime.data.rows import ENCODERS, stored_datetime
+from bbops.runtime.values.failures import FlowError
 
 __all__ = ["Stored", "encode", "literal", "stamp", "stored_datetime"]
 

@@ -13,14 +13,14 @@ from typing import Final
 from bbops.base.errors import DatabaseError
 from bbops.database.connection import Connection
 from bbops.database.limits import LONGEST_STATEMENT_SECONDS
-from bbops.runtime.failures import (
+from bbops.runtime.data.rows import too_long
+from bbops.runtime.values.failures import (
     BadValue,
     DatabaseFailure,
     FlowError,
     StatementTimeout,
     Unavailable,
 )
-from bbops.runtime.rows import too_long
 
 ERRORS: Final = (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError, TypeError)
 """Everything `sqlite3` raises when it runs a statement."""

@@ -18,7 +18,7 @@ from bbops.database.gate import Gate
 from bbops.database.limits import LONGEST_STATEMENT_SECONDS, OPERATIONS_PER_LOOK, Deadline
 from bbops.database.results import Rows
 from bbops.database.violations import ERRORS, failure_of, is_interrupted, is_passing
-from bbops.runtime.failures import FlowError, StatementTimeout
+from bbops.runtime.values.failures import FlowError, StatementTimeout
 
 Statements = Sequence[tuple[str, Sequence[object]]]
 

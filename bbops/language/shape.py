@@ -13,10 +13,10 @@ from pydantic_core import PydanticCustomError
 from bbops.base.diagnostics import suggest
 from bbops.base.model import Model, Plain
 from bbops.language.expressions.types import ANY, Type, list_of, map_of, named
-from bbops.runtime.failures import FlowError
-from bbops.runtime.fields import TEXT_TYPES
-from bbops.runtime.patterns import compile_pattern
-from bbops.runtime.shapes import compile_shape
+from bbops.runtime.values.failures import FlowError
+from bbops.runtime.values.fields import TEXT_TYPES
+from bbops.runtime.values.regex import compile_pattern
+from bbops.runtime.values.shapes import compile_shape
 
 TYPES = (
     "string", "text", "integer", "number", "boolean", "datetime", "date", "uuid", "email", "url",
@@ -157,7 +157,7 @@ class Field(Model):
         return match[1], match[2] is not None, match[3] is not None
 
     def spec(self, *, optional: bool) -> dict[str, Any]:
-        """Return the plain form that `bbops.runtime.shapes` compiles."""
+        """Return the plain form that `bbops.runtime.values.shapes` compiles."""
         base, many, nullable = self.parts
         found: dict[str, Any] = {"type": base, "nullable": nullable, "optional": optional}
         rules: dict[str, Any] = {

@@ -21,7 +21,7 @@ from bbops.lsp.scopes import Here, look
 from bbops.lsp.slots import Slot, fields, node_at, slot_at, step_model
 from bbops.lsp.text import Lines
 from bbops.lsp.words import about_key, about_model, signature, summary, written
-from bbops.runtime.filters import FILTERS, FUNCTIONS
+from bbops.runtime.values.filters import FILTERS, FUNCTIONS
 
 Kind = lsp.CompletionItemKind
 TRIGGERS = [".", "|", "{", " ", "'", "/", ":", "-"]

@@ -13,7 +13,7 @@ from bbops.lsp.slots import fields, node_at, slot_at, step_model
 from bbops.lsp.spots import start_of
 from bbops.lsp.text import Lines
 from bbops.lsp.words import about_key, signature, summary, written
-from bbops.runtime.filters import FILTERS, FUNCTIONS
+from bbops.runtime.values.filters import FILTERS, FUNCTIONS
 
 _MOST_FIELDS = 30
 

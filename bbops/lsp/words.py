@@ -12,7 +12,7 @@ from bbops.language.steps._base import Step, find_step_kind
 from bbops.lsp.key_words import KEYS
 from bbops.lsp.slots import field_slot, fields
 from bbops.lsp.takes import takes
-from bbops.runtime.filters import FILTERS, FUNCTIONS
+from bbops.runtime.values.filters import FILTERS, FUNCTIONS
 
 
 def about_model(model: type[BaseModel]) -> str:

@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from bbops.replay.recorded import Recorded
-from bbops.runtime.exchanges import MOST_READ_BYTES, TOO_LONG
-from bbops.runtime.masking import MASK, mask_text, mask_value
+from bbops.runtime.flow.masking import MASK, mask_text, mask_value
+from bbops.runtime.http.exchanges import MOST_READ_BYTES, TOO_LONG
 
 MOST_DIFFERENCES: Final = 20
 """Of one answer that are told."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
-from bbops.runtime.exchanges import TOO_LONG
-from bbops.runtime.masking import MASK
+from bbops.runtime.flow.masking import MASK
+from bbops.runtime.http.exchanges import TOO_LONG
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
 
@@ -35,7 +35,7 @@ class Recorded:
         body: what was sent with it.
         status: of the answer.
         output: the answer without its secrets; the rest is missing where it ends with TOO_LONG.
-        digest: of the answer as it was, see `bbops.runtime.exchanges`.
+        digest: of the answer as it was, see `bbops.runtime.http.exchanges`.
         obstacle: why it cannot be asked again; empty where it can.
         route: that answered it, as its endpoint has it.
     """

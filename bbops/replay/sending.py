@@ -12,7 +12,7 @@ from bbops.base.addresses import is_https
 from bbops.base.errors import ServerError
 from bbops.replay.comparing import Difference, Sent, compare
 from bbops.replay.recorded import Recorded
-from bbops.runtime.exchanges import MOST_READ_BYTES
+from bbops.runtime.http.exchanges import MOST_READ_BYTES
 
 TIMEOUT_SECONDS: Final = 40.0
 WAKING_SECONDS: Final = 60.0

@@ -12,10 +12,10 @@ import msgspec
 from bbops.base.errors import BbopsError
 from bbops.language.project import Route
 from bbops.language.resources.test import Case, SentFile
-from bbops.runtime.failures import InvalidInput
-from bbops.runtime.flights import Flight
-from bbops.runtime.flow import Function, Run
-from bbops.runtime.tokens import Tokens
+from bbops.runtime.auth.tokens import Tokens
+from bbops.runtime.flow.run import Function, Run
+from bbops.runtime.http.in_flight import Flight
+from bbops.runtime.values.failures import InvalidInput
 from bbops.testing.client import Client
 from bbops.testing.outcome import Answer
 

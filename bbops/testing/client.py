@@ -15,7 +15,7 @@ from bbops.base.host import Database, Files, Http
 from bbops.compile.release import build
 from bbops.database.migrate import apply
 from bbops.database.sqlite import Sqlite
-from bbops.runtime.release import Release, link
+from bbops.runtime.linking.release import Release, link
 from bbops.source.tree import Tree
 from bbops.testing.host import fake_host
 
@@ -89,7 +89,7 @@ async def serve(
         http: other servers.
         uploads: where files of requests go.
         base: what was accepted before, see `bbops.check.validate`.
-        options: those of `bbops.runtime.release.link`.
+        options: those of `bbops.runtime.linking.release.link`.
 
     Raises:
         ProjectError: the tree has errors.

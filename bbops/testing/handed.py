@@ -8,9 +8,9 @@ from typing import Any
 from bbops.language.project import Project
 from bbops.language.shape import shape_spec
 from bbops.language.sql.types import Table
-from bbops.runtime.failures import FlowError
-from bbops.runtime.rows import DECODERS, ENCODERS
-from bbops.runtime.shapes import compile_shape
+from bbops.runtime.data.rows import DECODERS, ENCODERS
+from bbops.runtime.values.failures import FlowError
+from bbops.runtime.values.shapes import compile_shape
 
 
 def typed_event(project: Project, function: str, event: Mapping[str, Any]) -> dict[str, Any]:

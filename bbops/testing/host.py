@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from bbops.base.host import Addons, Database, Files, Host, Http, HttpRequest, HttpResponse
-from bbops.runtime.failures import Failure
+from bbops.runtime.values.failures import Failure
 
 
 @dataclass

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from bbops.base.host import HttpRequest, HttpResponse
-from bbops.runtime.addons import AddonFailure
-from bbops.runtime.failures import HttpFailure
+from bbops.runtime.steps.addons import AddonFailure
+from bbops.runtime.values.failures import HttpFailure
 
 
 class Mocks:

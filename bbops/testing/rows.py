@@ -14,7 +14,7 @@ from bbops.database.connection import connect
 from bbops.database.values import Stored, encode, stamp, stored_datetime
 from bbops.database.violations import failure_of
 from bbops.language.resources.table import Column, Table
-from bbops.runtime.failures import Failure
+from bbops.runtime.values.failures import Failure
 
 Rows = Sequence[Mapping[str, Any]]
 

@@ -9,7 +9,7 @@ from bbops.base.host import Database, Host
 from bbops.database.place import fit_name
 from bbops.language.resources.table import Table
 from bbops.language.sql.postgres import POSTGRES
-from bbops.runtime.failures import DatabaseFailure, Failure, FlowError
+from bbops.runtime.values.failures import DatabaseFailure, Failure, FlowError
 from bbops.testing.rows import Rows, WrongRow, automatic
 
 

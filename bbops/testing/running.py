@@ -24,9 +24,9 @@ from bbops.compile.release import Built
 from bbops.language.project import Project, Resource
 from bbops.language.resources.test import Case, Test
 from bbops.language.steps._base import step_kinds
-from bbops.runtime.failures import Failure
-from bbops.runtime.keys import MAKING, make_key
-from bbops.runtime.release import link
+from bbops.runtime.auth.keys import MAKING, make_key
+from bbops.runtime.linking.release import link
+from bbops.runtime.values.failures import Failure
 from bbops.testing.asking import ask_endpoint, ask_function
 from bbops.testing.client import Client
 from bbops.testing.comparing import differences, plain, shown

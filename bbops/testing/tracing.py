@@ -17,7 +17,7 @@ from typing import Any
 
 from bbops.language.project import Project
 from bbops.language.steps._base import Step, step_kinds
-from bbops.runtime.masking import MASK, is_secret
+from bbops.runtime.flow.masking import MASK, is_secret
 from bbops.testing.comparing import plain, shown
 
 MOST = 200

@@ -23,7 +23,7 @@ from uvicorn.protocols.http.httptools_impl import (
     RequestResponseCycle,
 )
 
-from bbops.runtime.flow import code_of
+from bbops.runtime.flow.run import code_of
 from bbops_server import descriptors
 from bbops_server.wire import Corked, Corks
 

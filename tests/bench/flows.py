@@ -7,7 +7,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from bbops.compile.release import build
-from bbops.runtime.release import link
+from bbops.runtime.linking.release import link
 from bbops.source.tree import MemoryTree
 from bbops.testing.host import fake_host
 from tests.bench.figures import Figure

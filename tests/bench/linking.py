@@ -10,7 +10,7 @@ from time import thread_time
 
 from bbops.compile.release import build
 from bbops.database.sqlite import Sqlite
-from bbops.runtime.release import link_in_slices
+from bbops.runtime.linking.release import link_in_slices
 from bbops.source.tree import MemoryTree
 from bbops.testing.host import fake_host
 from tests.bench.figures import Figure

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from statistics import median
 from time import perf_counter_ns
 
-from bbops.runtime.table import RouteTable
+from bbops.runtime.http.routes import RouteTable
 from tests.bench.figures import Figure
 from tests.bench.project import route_paths
 

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-from bbops.runtime.filters import FILTERS, FUNCTIONS
+from bbops.runtime.values.filters import FILTERS, FUNCTIONS
 
 TOKEN = re.compile(r"\s*('(?:[^'\\]|\\.)*'|-?\d+(?:\.\d+)?|\w+|[\[\](),|])")
 NOON = datetime(2026, 3, 5, 12, tzinfo=UTC)

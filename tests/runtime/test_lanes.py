@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.runtime.lanes import SLOTS, Lanes, size_bytes
-from bbops.runtime.lasting import Lasting
-from bbops.runtime.limits import SharedWindow
+from bbops.runtime.limits.rate import SharedWindow
+from bbops.runtime.limits.shared_counters import SLOTS, Lanes, size_bytes
+from bbops.runtime.linking.lasting import Lasting
 from tests.conftest import ROOT
 
 NOON = datetime(2026, 3, 5, 12, tzinfo=UTC)
@@ -122,8 +122,8 @@ def test_no_minute_has_more_than_the_limit_and_retry_after_is_honest(
 
 HAMMER = """
 import mmap, sys
-from bbops.runtime.lanes import Lanes
-from bbops.runtime.limits import SharedWindow
+from bbops.runtime.limits.shared_counters import Lanes
+from bbops.runtime.limits.rate import SharedWindow
 from tests.runtime.test_lanes import Clock
 
 file, lane, limit = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])

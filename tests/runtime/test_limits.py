@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.runtime.limits import SlidingWindow
+from bbops.runtime.limits.rate import SlidingWindow
 
 
 class Clock:
@@ -108,7 +108,7 @@ def test_no_fixed_minute_has_more_than_the_limit(limit: int, pauses: list[float]
 
 
 def test_the_keys_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bbops.runtime.limits.MAX_KEYS", 3)
+    monkeypatch.setattr("bbops.runtime.limits.rate.MAX_KEYS", 3)
     window = SlidingWindow(1, Clock())
     for key in "abcde":
         assert window.allow(key)

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from bbops.runtime.masking import Mask, is_secret
+from bbops.runtime.flow.masking import Mask, is_secret
 
 ROUTES = ("/reset/:token", "/hooks/:id/:apiKey/run", "/notes/:id", "/plain", "/:secret_key")
 MASKED = Mask(["a-long-secret", "short", None])

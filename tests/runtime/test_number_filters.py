@@ -11,7 +11,7 @@ from filter_examples import apply
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.runtime.failures import FlowError
+from bbops.runtime.values.failures import FlowError
 
 YES = True
 

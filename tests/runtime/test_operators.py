@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.runtime import operators as op
-from bbops.runtime.failures import FlowError
+from bbops.runtime.values import operators as op
+from bbops.runtime.values.failures import FlowError
 
 YES, NO = True, False
 NOON = datetime(2026, 3, 5, 12, tzinfo=UTC)

@@ -10,9 +10,9 @@ from typing import Any
 import bcrypt
 import pytest
 
-from bbops.runtime import passwords
-from bbops.runtime.failures import FlowError
-from bbops.runtime.passwords import hash_password, verify_password
+from bbops.runtime.auth import passwords
+from bbops.runtime.auth.passwords import hash_password, verify_password
+from bbops.runtime.values.failures import FlowError
 
 
 def hashed(password: str) -> str:

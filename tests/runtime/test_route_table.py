@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.runtime.table import RouteTable
+from bbops.runtime.http.routes import RouteTable
 
 
 def table(*routes: str) -> RouteTable[str]:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.runtime.failures import FlowError
-from bbops.runtime.formats import is_email, is_url
-from bbops.runtime.shapes import compile_params, compile_query, compile_shape
+from bbops.runtime.values.failures import FlowError
+from bbops.runtime.values.formats import is_email, is_url
+from bbops.runtime.values.shapes import compile_params, compile_query, compile_shape
 
 Errors = dict[str, list[str]]
 

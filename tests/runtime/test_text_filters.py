@@ -7,7 +7,7 @@ from filter_examples import apply
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.runtime.failures import FlowError
+from bbops.runtime.values.failures import FlowError
 
 
 @given(st.text(max_size=20), st.integers(-25, 25), st.integers(-25, 25) | st.none())

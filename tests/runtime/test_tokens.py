@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives import serialization
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.runtime.failures import FlowError
-from bbops.runtime.tokens import Tokens
+from bbops.runtime.auth.tokens import Tokens
+from bbops.runtime.values.failures import FlowError
 from tests.signing_keys import ed25519_key, p256_key, rsa_key
 
 KEY = "k" * 64
@@ -238,7 +238,7 @@ def test_a_user_id_is_text_or_a_whole_number(user_id: Any) -> None:
 
 
 def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bbops.runtime.tokens._MAX_CACHED", 3)
+    monkeypatch.setattr("bbops.runtime.auth.tokens._MAX_CACHED", 3)
     tokens = make()
     issued = [tokens.issue(number) for number in range(10)]
     for token in issued:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bbops.compile.release import build
-from bbops.runtime.release import link
+from bbops.runtime.linking.release import link
 from bbops.source.tree import MemoryTree
 from bbops.testing.client import Client, Reply
 from bbops.testing.host import fake_host

@@ -25,8 +25,8 @@ from bbops.database.postgres.violations import (
 )
 from bbops.database.results import Maps, Rows, bounded_rows
 from bbops.database.writer import Statements
-from bbops.runtime.failures import Failure, FlowError
-from bbops.runtime.identifiers import quote
+from bbops.runtime.values.failures import Failure, FlowError
+from bbops.runtime.values.identifiers import quote
 
 T = TypeVar("T")
 Work = Callable[[Connection], Awaitable[T]]

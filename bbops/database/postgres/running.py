@@ -11,7 +11,7 @@ from bbops.database.postgres.connection import LONGEST_STATEMENT_SECONDS, Connec
 from bbops.database.postgres.parameters import fit
 from bbops.database.postgres.text import Text
 from bbops.database.results import Maps, Rows, Taken
-from bbops.runtime.failures import FlowError
+from bbops.runtime.values.failures import FlowError
 
 T = TypeVar("T")
 SOON: Final = f"SET LOCAL statement_timeout = '{limits.LONGEST_STATEMENT_SECONDS:g}s'"

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from bbops.runtime.failures import FlowError
-from bbops.runtime.postgres_rows import CASE_COLLATION
+from bbops.runtime.data.postgres_rows import CASE_COLLATION
+from bbops.runtime.values.failures import FlowError
 
 _PART: Final = re.compile(
     r"[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\""

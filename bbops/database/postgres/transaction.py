@@ -17,7 +17,7 @@ from bbops.database.postgres.text import Text
 from bbops.database.postgres.violations import ERRORS, LookUp, failure_of, is_conflict
 from bbops.database.results import Maps, Rows, bounded_rows
 from bbops.database.writer import Statements
-from bbops.runtime.failures import Conflict, Failure, FlowError
+from bbops.runtime.values.failures import Conflict, Failure, FlowError
 
 T = TypeVar("T")
 

@@ -13,7 +13,9 @@ import asyncpg
 
 from bbops.database.limits import LONGEST_STATEMENT_SECONDS
 from bbops.database.violations import target
-from bbops.runtime.failures import (
+from bbops.runtime.data.postgres_rows import TOO_LONG
+from bbops.runtime.data.rows import too_long
+from bbops.runtime.values.failures import (
     BadValue,
     Conflict,
     DatabaseFailure,
@@ -22,8 +24,6 @@ from bbops.runtime.failures import (
     StatementTimeout,
     Unavailable,
 )
-from bbops.runtime.postgres_rows import TOO_LONG
-from bbops.runtime.rows import too_long
 
 ERRORS: Final = (
     asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError,

@@ -250,12 +250,12 @@ class AddonStep(Step):
         has_files = any(one.is_file for one in self.action.parameters)
         called = flow.expression(
             "await call_addon(run, step, parameters, read, folder)",
-            call_addon="bbops.runtime.addons:call_addon",
+            call_addon="bbops.runtime.steps.addons:call_addon",
             step=ast.Constant(self.id),
             folder=flow.root("folder") if has_files else ast.Constant(None),
             parameters=values,
             read=flow.constant(
-                "bbops.runtime.addons:make_reader", self.id, spec_of(self.action.gives)
+                "bbops.runtime.steps.addons:make_reader", self.id, spec_of(self.action.gives)
             ),
         )
         return flow.store(self.as_, called)
@@ -314,7 +314,7 @@ _SPECS = {"text": "string", "any": "json"}
 
 
 def spec_of(of: Type) -> dict[str, Any]:
-    """Return the field spec, as `bbops.runtime.shapes` reads it, that gives values of a type."""
+    """Return the field spec, as `bbops.runtime.values.shapes` reads it, that gives values of a type."""
     found: dict[str, Any] = {
         "type": _SPECS.get(of.kind, of.kind), "nullable": of.nullable, "optional": of.nullable,
     }  # fmt: skip

@@ -23,7 +23,7 @@ from bbops.language.expressions.values import (
     Template,
 )
 from bbops.language.expressions.values import Value as AnyValue
-from bbops.runtime.filters import FUNCTIONS
+from bbops.runtime.values.filters import FUNCTIONS
 
 _READS_LIKE_ONE = re.compile(r"\s*([a-z][A-Za-z]*)\s*(?:\?\.|[.\[(|])").match
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 from bbops.language.expressions import nodes as s
 from bbops.language.expressions.checks import Checks
 from bbops.language.expressions.types import Type
-from bbops.runtime import times
-from bbops.runtime.failures import BadValue, FlowError
-from bbops.runtime.filters import FILTERS
+from bbops.runtime.values import times
+from bbops.runtime.values.failures import BadValue, FlowError
+from bbops.runtime.values.filters import FILTERS
 
 _MOMENT: Final = datetime(2000, 1, 1, tzinfo=UTC)
 

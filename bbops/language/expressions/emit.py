@@ -1,7 +1,7 @@
 """Turn a checked expression into a restricted Python AST.
 
 No attribute of a value is ever touched: `.name` becomes an item look-up, operators become bounded
-functions of `bbops.runtime.operators`, filters come from one table. Names that the code needs are
+functions of `bbops.runtime.values.operators`, filters come from one table. Names that the code needs are
 asked of `Names`, which remembers them for the linker.
 """
 
@@ -23,7 +23,7 @@ from bbops.language.expressions.values import (
     Template,
 )
 from bbops.language.expressions.values import Value as AnyValue
-from bbops.runtime.filters import FUNCTIONS
+from bbops.runtime.values.filters import FUNCTIONS
 
 _ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod"}
 _COMPARE = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
@@ -148,7 +148,7 @@ class Emitter:
         return self.operator("text", self.node(node))
 
     def operator(self, name: str, *arguments: ast.expr) -> ast.Call:
-        return call(self.names.use(f"bbops.runtime.operators:{name}"), *arguments)
+        return call(self.names.use(f"bbops.runtime.values.operators:{name}"), *arguments)
 
     def node(self, node: s.Node) -> ast.expr:
         """Return the code of one node."""

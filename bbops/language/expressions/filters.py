@@ -11,9 +11,9 @@ from bbops.language.expressions.checks import Checks
 from bbops.language.expressions.constants import check_constants
 from bbops.language.expressions.operations import refuse_guess
 from bbops.language.expressions.types import Type
-from bbops.runtime.failures import FlowError
-from bbops.runtime.filters import FILTERS, FUNCTIONS
-from bbops.runtime.patterns import compile_pattern
+from bbops.runtime.values.failures import FlowError
+from bbops.runtime.values.filters import FILTERS, FUNCTIONS
+from bbops.runtime.values.regex import compile_pattern
 
 _GIVES = {
     "text": t.TEXT, "number": t.NUMBER, "integer": t.INTEGER, "boolean": t.BOOLEAN,

@@ -10,7 +10,7 @@ from bbops.language.expressions.known import Path
 from bbops.language.expressions.narrow import path_of, spelt
 from bbops.language.expressions.scope import SIGNED_IN
 from bbops.language.expressions.types import Type
-from bbops.runtime.filters import FILTERS
+from bbops.runtime.values.filters import FILTERS
 
 _MOST_LISTED = 12
 

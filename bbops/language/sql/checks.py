@@ -15,8 +15,8 @@ from bbops.language.sql.parts import NotInSql
 from bbops.language.sql.query import Query, check_nesting
 from bbops.language.sql.template import Template
 from bbops.language.sql.types import Column, Table
-from bbops.runtime.identifiers import quote
-from bbops.runtime.statements import Statement
+from bbops.runtime.data.statements import Statement
+from bbops.runtime.values.identifiers import quote
 
 _OURS: Final = frozenset({"lower", "upper", "trim"})
 """Filters that are functions of ours on SQLite: other programs must be able to write rows, too."""

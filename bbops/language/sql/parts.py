@@ -16,8 +16,8 @@ from bbops.language.sql.dialect import Dialect, Slot, Use
 from bbops.language.sql.sqlite import SQLITE
 from bbops.language.sql.template import Template, filled
 from bbops.language.sql.types import Column, Table
-from bbops.runtime.identifiers import quote
-from bbops.runtime.rows import LONGEST_SEARCHED
+from bbops.runtime.data.rows import LONGEST_SEARCHED
+from bbops.runtime.values.identifiers import quote
 
 
 class NotInSql(Exception):

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from bbops.language.sql.dialect import Dialect, Slot, Use
 from bbops.language.sql.template import Template, commas, filled, joined, seq
 from bbops.language.sql.types import Column
-from bbops.runtime.postgres_rows import CASE_COLLATION, DECODERS, ENCODERS, TOO_LONG
-from bbops.runtime.rows import JSON_DECODERS, MOST_ROWS
+from bbops.runtime.data.postgres_rows import CASE_COLLATION, DECODERS, ENCODERS, TOO_LONG
+from bbops.runtime.data.rows import JSON_DECODERS, MOST_ROWS
 
 _TYPES: dict[str, str] = {
     "text": "text", "integer": "bigint", "number": "double precision", "decimal": "numeric",
@@ -36,8 +36,8 @@ _MARKS: Mapping[str, str] = {
 
 class _Postgres(Dialect):
     name = "postgres"
-    rows = "bbops.runtime.postgres_rows"
-    writes = "bbops.runtime.postgres_writes"
+    rows = "bbops.runtime.data.postgres_rows"
+    writes = "bbops.runtime.data.postgres_writes"
     encoders = ENCODERS
     decoders = {of: decode.__name__ for of, decode in DECODERS.items()}
     json_decoders = {of: decode.__name__ for of, decode in JSON_DECODERS.items()}
@@ -56,7 +56,7 @@ class _Postgres(Dialect):
     list_alias = " AS _list"
     last_character = "chr(1114111)"
     by_value = ""
-    own = "bbops.runtime.postgres_rows"
+    own = "bbops.runtime.data.postgres_rows"
     own_rows = "own_rows"
     meets_others = True
 

@@ -10,7 +10,7 @@ from bbops.language.expressions.related import condition_of, names_of
 from bbops.language.sql.parts import NotInSql, Parts
 from bbops.language.sql.template import Template, commas, seq
 from bbops.language.sql.types import Column
-from bbops.runtime.identifiers import quote
+from bbops.runtime.values.identifiers import quote
 
 MOST_RELATED = 1000
 """Rows of a list of related rows, as of every list without `limit`."""

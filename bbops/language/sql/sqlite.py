@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bbops.language.sql.dialect import Dialect, Slot, Use
 from bbops.language.sql.template import Template, commas, filled, seq
 from bbops.language.sql.types import Column
-from bbops.runtime.rows import DECODERS, ENCODERS, JSON_DECODERS
+from bbops.runtime.data.rows import DECODERS, ENCODERS, JSON_DECODERS
 
 _AS_IT_IS = frozenset({"text", "integer"})
 _KINDS = {"uuid": "text", "time": "text"}
@@ -15,8 +15,8 @@ _KINDS = {"uuid": "text", "time": "text"}
 
 class _Sqlite(Dialect):
     name = "sqlite"
-    rows = "bbops.runtime.rows"
-    writes = "bbops.runtime.writes"
+    rows = "bbops.runtime.data.rows"
+    writes = "bbops.runtime.data.writes"
     encoders = ENCODERS
     decoders = {of: decode.__name__ for of, decode in DECODERS.items()}
     json_decoders = {of: decode.__name__ for of, decode in JSON_DECODERS.items()}
@@ -39,7 +39,7 @@ class _Sqlite(Dialect):
     list_alias = ""
     last_character = "char(0x10ffff)"
     by_value = " COLLATE bbops_decimal"
-    own = "bbops.runtime.own_sql"
+    own = "bbops.runtime.steps.own_sql"
     own_rows = ""
     meets_others = False
 

@@ -8,7 +8,7 @@ A template is nested tuples of JSON's types:
 * `("raw", i, sample)` is SQL that the i-th switch holds; only `OrderBy`, `Pages` and `Setter`
   make such texts. With a fourth member the parameter at that position is a list, one for each `?`
   of it.
-`bbops.runtime.statements` renders it once per combination of switches.
+`bbops.runtime.data.statements` renders it once per combination of switches.
 """
 
 from __future__ import annotations

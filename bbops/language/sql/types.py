@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from bbops.language.expressions.types import Type, map_of, named
-from bbops.runtime.rows import LONGEST
+from bbops.runtime.data.rows import LONGEST
 
 
 @dataclass(frozen=True, slots=True)

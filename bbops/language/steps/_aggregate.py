@@ -23,7 +23,7 @@ from bbops.language.steps._checking import Checking, mark_of
 from bbops.language.steps._flow import Flow
 from bbops.language.steps._order import parse_order
 from bbops.language.steps._query import check_columns, query_scope, try_sql
-from bbops.runtime.identifiers import quote
+from bbops.runtime.values.identifiers import quote
 from bbops.source.yaml.document import Mark, Text
 
 _TAKES = {

@@ -19,7 +19,7 @@ from bbops.base.registry import members
 from bbops.language.expressions.types import Type
 from bbops.language.steps._checking import Checking, mark_of
 from bbops.language.steps._flow import Flow
-from bbops.runtime.durations import seconds
+from bbops.runtime.values.durations import seconds
 from bbops.source.yaml.document import Map, Mark, Text
 
 __all__ = [

@@ -26,7 +26,7 @@ from bbops.language.expressions.types import (
 )
 from bbops.language.expressions.values import Bare, Expression, ListValue, MapValue, Value
 from bbops.language.sql.types import Table
-from bbops.runtime.headers import can_set
+from bbops.runtime.http.headers import can_set
 from bbops.source.yaml.document import Mark, Text
 
 MOST_TRIES = 4

@@ -23,7 +23,7 @@ from bbops.language.sql.query import Query
 from bbops.language.sql.sqlite import SQLITE
 from bbops.language.sql.template import Template
 from bbops.language.sql.types import Column, Table
-from bbops.runtime.statements import Statement
+from bbops.runtime.data.statements import Statement
 from bbops.source.yaml.document import Mark
 
 FUEL = 100_000
@@ -196,7 +196,7 @@ class Flow:
         """Return code that fails when it takes longer than `length` seconds."""
         return self.run(
             "async with limit(length):\n    BODY",
-            limit="bbops.runtime.patience:TimeLimit", length=ast.Constant(length), BODY=code,
+            limit="bbops.runtime.steps.retry:TimeLimit", length=ast.Constant(length), BODY=code,
         )  # fmt: skip
 
     def repeated(
@@ -208,8 +208,8 @@ class Flow:
             f"{tries} = attempts({most}, {backoff}, {factor})\n"
             "while True:\n    try:\n        BODY\n        break\n"
             f"    except failure as {error}:\n        await {tries}.wait(run, {error})",
-            attempts="bbops.runtime.patience:Attempts",
-            failure="bbops.runtime.failures:Failure",
+            attempts="bbops.runtime.steps.retry:Attempts",
+            failure="bbops.runtime.values.failures:Failure",
             BODY=code,
         )
 
@@ -229,8 +229,8 @@ class Flow:
             f"{tries} = attempts(10, 0.004, 2.0)\n{before} = {kept}\n"
             "while True:\n    try:\n        BODY\n        break\n"
             f"    except conflict as {error}:\n        await {tries}.wait(run, {error}){restored}",
-            attempts="bbops.runtime.patience:Attempts",
-            conflict="bbops.runtime.failures:Conflict",
+            attempts="bbops.runtime.steps.retry:Attempts",
+            conflict="bbops.runtime.values.failures:Conflict",
             BODY=code,
         )
 
@@ -239,7 +239,7 @@ class Flow:
         return self.run(
             "fuel[0] -= 1\nif not fuel[0] & 1023:\n    await breathe(fuel)",
             fuel=self.root("fuel"),
-            breathe="bbops.runtime.flow:breathe",
+            breathe="bbops.runtime.flow.run:breathe",
         )
 
     def constant(self, factory: str, *arguments: Any) -> ast.expr:
@@ -266,7 +266,7 @@ class Flow:
         """Return code that picks the SQL, and the names that then hold (text, parameters)."""
         words = () if self.dialect is SQLITE else (self.dialect.words,)
         arguments = (template, len(query.switches), *words)
-        statement = self.constant("bbops.runtime.statements:Statement", *arguments)
+        statement = self.constant("bbops.runtime.data.statements:Statement", *arguments)
         sql, parameters = self.temporary(), self.temporary()
         code: list[ast.stmt] = [
             ast.Assign([ast.Name(f"s_{at}", ast.Store())], switch)

@@ -15,8 +15,8 @@ from bbops.language.sql.parts import Parts
 from bbops.language.sql.types import Column, Table
 from bbops.language.steps._checking import Checking
 from bbops.language.steps._query import report_column
-from bbops.runtime.identifiers import quote
-from bbops.runtime.orders import OrderBy, Sortable
+from bbops.runtime.data.orders import OrderBy, Sortable
+from bbops.runtime.values.identifiers import quote
 from bbops.source.yaml.document import Mark
 
 Parsed = tuple[tuple[str, ...], str]

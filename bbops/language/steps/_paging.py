@@ -1,4 +1,4 @@
-"""`after`: what a page adds to the statement of a list; see `bbops.runtime.pages`."""
+"""`after`: what a page adds to the statement of a list; see `bbops.runtime.data.pages`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bbops.language.sql.sqlite import SQLITE
 from bbops.language.sql.template import Template
 from bbops.language.steps._flow import Flow
 from bbops.language.steps._order import fixed_order, order_by, order_texts
-from bbops.runtime.pages import Pages
+from bbops.runtime.data.pages import Pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def begin_page(
     page, sample = flow.temporary(), Pages(*given).sample()
     begin = flow.run(
         f"{page} = pages(order, cursor, size, env)",
-        pages=flow.constant("bbops.runtime.pages:Pages", *given),
+        pages=flow.constant("bbops.runtime.data.pages:Pages", *given),
         order=flow.value(order), cursor=flow.value(cursor), size=size, env=flow.root("env"),
     )  # fmt: skip
 

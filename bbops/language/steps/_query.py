@@ -32,9 +32,9 @@ from bbops.language.sql.template import Template, commas, seq
 from bbops.language.sql.types import Column, Table
 from bbops.language.steps._base import Checking, mark_of
 from bbops.language.steps._flow import Flow
-from bbops.runtime.failures import FlowError
-from bbops.runtime.identifiers import quote
-from bbops.runtime.rows import ENCODERS, fit
+from bbops.runtime.data.rows import ENCODERS, fit
+from bbops.runtime.values.failures import FlowError
+from bbops.runtime.values.identifiers import quote
 from bbops.source.yaml.document import Mark
 
 One = bool | Literal["required"]

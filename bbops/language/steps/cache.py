@@ -17,7 +17,7 @@ from bbops.language.expressions.types import Type
 from bbops.language.expressions.values import Constant, ValueField
 from bbops.language.steps._base import Checking, Example, Step, Steps, refuse_return, variables
 from bbops.language.steps._flow import Flow
-from bbops.runtime.durations import seconds
+from bbops.runtime.values.durations import seconds
 
 
 class CacheParameters(Model):
@@ -93,7 +93,7 @@ class Cache(Step):
             self.as_,
             flow.expression(
                 f"await cached(run, key, step, {seconds(given.for_)}, {make})",
-                cached="bbops.runtime.caching:cached",
+                cached="bbops.runtime.flow.caching:cached",
                 key=flow.value(given.key),
                 step=ast.Constant(f"{flow.name}:{self.mark.line if self.mark else 1}"),
             ),

@@ -137,7 +137,7 @@ class Call(Step):
             self.as_,
             flow.expression(
                 "await invoke(run, callee, input, params, query)",
-                invoke="bbops.runtime.flow:invoke",
+                invoke="bbops.runtime.flow.run:invoke",
                 callee=flow.callee(str(self.call.function)),
                 input=flow.value(self.call.input),
                 params=flow.value(self.call.params),

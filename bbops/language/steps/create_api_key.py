@@ -76,7 +76,7 @@ class CreateApiKey(Step):
             self.as_,
             flow.expression(
                 "await make(run, name, channels, claims, expires)",
-                make="bbops.runtime.api_keys:make_api_key",
+                make="bbops.runtime.steps.api_keys:make_api_key",
                 name=flow.value(given.name),
                 channels=listed,
                 claims=flow.value(given.claims),

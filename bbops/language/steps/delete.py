@@ -11,7 +11,7 @@ from bbops.language.expressions.values import BareField
 from bbops.language.steps._base import Checking, Example, Static, Step
 from bbops.language.steps._flow import Flow
 from bbops.language.steps._query import COUNT, One, check_where, write_rows
-from bbops.runtime.identifiers import quote
+from bbops.runtime.values.identifiers import quote
 
 
 class DeleteParameters(Model):

@@ -42,7 +42,7 @@ from bbops.language.steps._query import (
 )
 from bbops.language.steps._select import SelectCode, check_select
 from bbops.language.steps._shape import Columns, Selected, read_select
-from bbops.runtime.orders import OrderBy
+from bbops.runtime.data.orders import OrderBy
 
 MAX_ROWS = 1000
 """Rows of a list without `limit`."""
@@ -306,7 +306,7 @@ class Find(Step):
         if texts is not None:
             return order_clause(query, fixed_order(texts))
         given = order_by(query, {}, None, paged=False)
-        chosen = flow.constant("bbops.runtime.orders:OrderBy", *given)
+        chosen = flow.constant("bbops.runtime.data.orders:OrderBy", *given)
         at = query.switch(flow.expression("order(value)", order=chosen, value=flow.value(order)))
         return ("raw", at, OrderBy(*given).order(()).clause)
 

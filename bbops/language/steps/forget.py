@@ -43,6 +43,6 @@ class Forget(Step):
     def code(self, flow: Flow) -> list[ast.stmt]:
         return flow.run(
             "forget(run, key)",
-            forget="bbops.runtime.caching:forget",
+            forget="bbops.runtime.flow.caching:forget",
             key=flow.value(self.forget.key),
         )

@@ -12,7 +12,7 @@ from bbops.language.expressions.types import TEXT, Type, map_of
 from bbops.language.expressions.values import Expression, ListValue, MapValue, Value, ValueField
 from bbops.language.steps._base import Checking, Example, Step, mark_of
 from bbops.language.steps._flow import Flow
-from bbops.runtime.tokens import MAX_BYTES
+from bbops.runtime.auth.tokens import MAX_BYTES
 
 
 class GenerateAuthTokenParameters(Model):
@@ -79,9 +79,9 @@ class GenerateAuthToken(Step):
             self.as_,
             flow.expression(
                 f"await {issue}" if given.refresh else issue,
-                issue="bbops.runtime.sign_ins:begin_sign_in"
+                issue="bbops.runtime.steps.sign_ins:begin_sign_in"
                 if given.refresh
-                else "bbops.runtime.flow:issue_token",
+                else "bbops.runtime.flow.run:issue_token",
                 user=flow.value(given.user_id),
                 email=flow.value(given.email),
                 role=flow.value(given.role),

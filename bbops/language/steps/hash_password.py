@@ -50,7 +50,7 @@ class HashPassword(Step):
             self.as_,
             flow.expression(
                 "await hash_password(password, rounds)",
-                hash_password="bbops.runtime.passwords:hash_password",  # noqa: S106 - a target
+                hash_password="bbops.runtime.auth.passwords:hash_password",  # noqa: S106 - a target
                 password=flow.value(self.hash_password.password),
                 rounds=ast.Constant(self.hash_password.rounds),
             ),

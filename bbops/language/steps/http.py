@@ -10,7 +10,7 @@ from bbops.language.expressions.types import ANY, INTEGER, TEXT, Type, list_of, 
 from bbops.language.expressions.values import Constant, MapValue, Value, ValueField
 from bbops.language.steps._base import Checking, Example, Step, mark_of
 from bbops.language.steps._flow import Flow
-from bbops.runtime.asking import OURS
+from bbops.runtime.steps.http_call import OURS
 
 ANSWER = map_of(
     {"status": INTEGER, "headers": map_of({}, rest=TEXT.or_null()), "body": ANY}, "the answer"
@@ -105,7 +105,7 @@ class Http(Step):
             self.as_,
             flow.expression(
                 "await ask(host, method, url, headers, query, body, form, allowed)",
-                ask="bbops.runtime.asking:ask",
+                ask="bbops.runtime.steps.http_call:ask",
                 host=flow.root("host"),
                 method=ast.Constant(given.method),
                 url=flow.value(given.url),

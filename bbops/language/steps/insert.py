@@ -31,8 +31,8 @@ from bbops.language.steps._query import (  # fmt: skip
     filled,
     first_row,
 )
-from bbops.runtime.identifiers import quote
-from bbops.runtime.writes import conflict_clause
+from bbops.runtime.data.writes import conflict_clause
+from bbops.runtime.values.identifiers import quote
 
 
 class OnConflict(Model):

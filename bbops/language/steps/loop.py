@@ -119,7 +119,7 @@ class Loop(Step):
         out += flow.run(f"{rounds} = 0") if loop.index else []
         out += flow.run(
             f"for {member} in items(over):\n    BODY",
-            items="bbops.runtime.operators:items",
+            items="bbops.runtime.values.operators:items",
             over=flow.bare(loop.over),
             BODY=[*body, *inner],
         )

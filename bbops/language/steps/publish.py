@@ -94,7 +94,7 @@ class Publish(Step):
         told = self.publish
         return flow.run(
             "await publish(host, realtime, params, event, payload)",
-            publish="bbops.runtime.events:publish",
+            publish="bbops.runtime.steps.events:publish",
             host=flow.root("host"),
             realtime=ast.Constant(str(told.realtime)),
             params=flow.value(told.params),

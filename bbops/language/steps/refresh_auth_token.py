@@ -58,7 +58,7 @@ class RefreshAuthToken(Step):
             self.as_,
             flow.expression(
                 "await renew(run, token)",
-                renew="bbops.runtime.sign_ins:renew_sign_in",
+                renew="bbops.runtime.steps.sign_ins:renew_sign_in",
                 token=flow.value(self.refresh_auth_token.refresh_token),
             ),
         )

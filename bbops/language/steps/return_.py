@@ -107,7 +107,7 @@ class Return(Step):
         answer = self.return_
         if answer.file is not None:
             return self.file_code(flow, answer.file)
-        value = flow.use("bbops.runtime.failures:NOTHING")
+        value = flow.use("bbops.runtime.values.failures:NOTHING")
         if "value" in answer.model_fields_set:  # null is a value too
             value = self.written(flow)
         return flow.run(
@@ -125,7 +125,7 @@ class Return(Step):
         return flow.run(
             f"{found} = await find(folder, path, contentType)\n"
             f"return (status, {found}, headers, {found}.type)",
-            find="bbops.runtime.file_answers:find_file",
+            find="bbops.runtime.http.file_answers:find_file",
             folder=flow.root("folder"), path=flow.value(file),
             status=flow.value(answer.status), headers=flow.value(answer.headers),
             contentType=ast.Constant(said),

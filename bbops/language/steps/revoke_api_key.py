@@ -47,7 +47,7 @@ class RevokeApiKey(Step):
             self.as_,
             flow.expression(
                 "await end(run, id)",
-                end="bbops.runtime.api_keys:revoke_api_key",
+                end="bbops.runtime.steps.api_keys:revoke_api_key",
                 id=flow.value(self.revoke_api_key.id),
             ),
         )

@@ -58,7 +58,7 @@ class RevokeAuthToken(Step):
             self.as_,
             flow.expression(
                 "await end(run, token, user)",
-                end="bbops.runtime.sign_ins:end_sign_in",
+                end="bbops.runtime.steps.sign_ins:end_sign_in",
                 token=flow.value(given.refresh_token),
                 user=flow.value(given.user_id),
             ),

@@ -122,7 +122,7 @@ class Sql(Step):
         rows = flow.expression(
             "await host.database.rows(statement.sql, parameters, writes=writes)",
             host=flow.root("host"),
-            statement=flow.constant("bbops.runtime.statements:Statement", own.sql, 0),
+            statement=flow.constant("bbops.runtime.data.statements:Statement", own.sql, 0),
             parameters=ast.Tuple([load(held[name]) for name in own.names], ast.Load()),
             writes=ast.Constant(self.sql.mode == "write"),
         )

@@ -66,12 +66,12 @@ class Throw(Step):
         error = self.throw
         if flow.caught and not error.model_fields_set:
             return flow.run(f"raise {flow.caught}")
-        value = flow.use("bbops.runtime.failures:NOTHING")
+        value = flow.use("bbops.runtime.values.failures:NOTHING")
         if "value" in error.model_fields_set:  # null is a value too
             value = flow.value(error.value)
         return flow.run(
             "raise thrown(status, message, value, headers)",
-            thrown="bbops.runtime.flow:thrown",
+            thrown="bbops.runtime.flow.run:thrown",
             status=flow.value(error.status),
             message=flow.value(error.message),
             value=value,

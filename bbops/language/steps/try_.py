@@ -128,9 +128,9 @@ class Try(Step):
         return flow.run(
             "try:\n    BODY\nexcept out_of_fuel:\n    raise\n"
             f"except failure as {error}:\n    {seen} = describe({error})\n    CATCH",
-            out_of_fuel="bbops.runtime.failures:OutOfFuel",
-            failure="bbops.runtime.failures:Failure",
-            describe="bbops.runtime.catching:describe",
+            out_of_fuel="bbops.runtime.values.failures:OutOfFuel",
+            failure="bbops.runtime.values.failures:Failure",
+            describe="bbops.runtime.http.catching:describe",
             BODY=body,
             CATCH=code,
         )
@@ -143,8 +143,8 @@ class Try(Step):
             f"try:\n    BODY\nexcept cancelled as {error}:\n    {end} = {error}\n    raise\n"
             "finally:\n    try:\n        FINALLY\n    except failure:\n"
             f"        if {end} is not None:\n            raise {end}\n        raise",
-            cancelled="bbops.runtime.catching:Cancelled",
-            failure="bbops.runtime.failures:Failure",
+            cancelled="bbops.runtime.http.catching:Cancelled",
+            failure="bbops.runtime.values.failures:Failure",
             BODY=body,
             FINALLY=flow.block(steps),
         )

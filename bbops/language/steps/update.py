@@ -21,7 +21,7 @@ from bbops.language.steps._query import (  # fmt: skip
     check_where,
     write_rows,
 )
-from bbops.runtime.identifiers import quote
+from bbops.runtime.values.identifiers import quote
 
 
 class UpdateParameters(Model):

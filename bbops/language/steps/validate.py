@@ -73,13 +73,13 @@ class Validate(Step):
 
     def code(self, flow: Flow) -> list[ast.stmt]:
         check = flow.constant(
-            "bbops.runtime.shapes:compile_shape", shape_spec(self.validate_.shape)
+            "bbops.runtime.values.shapes:compile_shape", shape_spec(self.validate_.shape)
         )
         return flow.store(
             self.as_,
             flow.expression(
                 "validated(check, value)",
-                validated="bbops.runtime.validating:validated",
+                validated="bbops.runtime.steps.validating:validated",
                 check=check,
                 value=flow.value(self.validate_.value),
             ),

@@ -63,7 +63,7 @@ class VerifyJwt(Step):
             self.as_,
             flow.expression(
                 "await verify_token(run, token, secret, optional)",
-                verify_token="bbops.runtime.flow:verify_token",  # noqa: S106 - a target
+                verify_token="bbops.runtime.flow.run:verify_token",  # noqa: S106 - a target
                 token=flow.value(given.token) if given.token else flow.root("credential"),
                 secret=flow.value(given.secret),
                 optional=ast.Constant(given.optional),

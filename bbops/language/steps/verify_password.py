@@ -49,7 +49,7 @@ class VerifyPassword(Step):
             self.as_,
             flow.expression(
                 "await verify_password(password, hashed)",
-                verify_password="bbops.runtime.passwords:verify_password",  # noqa: S106
+                verify_password="bbops.runtime.auth.passwords:verify_password",  # noqa: S106
                 password=flow.value(self.verify_password.password),
                 hashed=flow.value(self.verify_password.hash),
             ),

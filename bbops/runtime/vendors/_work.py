@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from bbops.base.host import Folder, Host, HttpRequest, HttpResponse
-from bbops.runtime.failures import Failure, FlowError, HttpFailure
-from bbops.runtime.values import check_size, spend
+from bbops.runtime.values.failures import Failure, FlowError, HttpFailure
+from bbops.runtime.values.values import check_size, spend
 
 TIMEOUT_SECONDS: Final = 30.0
 MOST_FILE_BYTES: Final = 100_000_000

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from bbops.runtime.failures import Thrown
+from bbops.runtime.values.failures import Thrown
 from bbops.runtime.vendors._work import AddonFailure, Work
 
 MOST_PIXELS: Final = 50_000_000

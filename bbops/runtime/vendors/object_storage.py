@@ -11,8 +11,8 @@ from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
 from bbops.base.host import HttpResponse
-from bbops.runtime.failures import FlowError
-from bbops.runtime.sniffing import HEAD_BYTES, content_type
+from bbops.runtime.values.failures import FlowError
+from bbops.runtime.values.file_types import HEAD_BYTES, content_type
 from bbops.runtime.vendors._signing import Signer, query_of
 from bbops.runtime.vendors._work import Work, fail
 

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from bbops.runtime.failures import FlowError, Thrown
+from bbops.runtime.values.failures import FlowError, Thrown
 from bbops.runtime.vendors._work import Work, fail, read_json
 
 _ADDRESS: Final = "https://api.stripe.com"

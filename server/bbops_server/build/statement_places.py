@@ -6,8 +6,8 @@ import dis
 from collections.abc import Iterator
 from types import CodeType
 
-from bbops.runtime.release import Release
-from bbops.runtime.statements import Statement
+from bbops.runtime.data.statements import Statement
+from bbops.runtime.linking.release import Release
 
 
 def placed_statements(release: Release) -> Iterator[tuple[str, str]]:

@@ -86,7 +86,7 @@ def add_user(
     email: str, name: str, role: str, state: Path | None, *, generate: bool, as_json: bool
 ) -> None:
     """Make an account; the password is asked for, or read from a pipe."""
-    from bbops.runtime.passwords import hash_password  # noqa: PLC0415 - after --help
+    from bbops.runtime.auth.passwords import hash_password  # noqa: PLC0415 - after --help
     from bbops_server.accounts.people import NewPerson  # noqa: PLC0415
     from bbops_server.accounts.rules import Role  # noqa: PLC0415
     from bbops_server.accounts.words import check_password  # noqa: PLC0415
@@ -168,7 +168,7 @@ def disable_user(email: str, state: Path | None, *, undo: bool, as_json: bool) -
 @as_json
 def reset_password(email: str, state: Path | None, *, generate: bool, as_json: bool) -> None:
     """Set another password; it is asked for, or read from a pipe. Every session of theirs ends."""
-    from bbops.runtime.passwords import hash_password  # noqa: PLC0415 - after --help
+    from bbops.runtime.auth.passwords import hash_password  # noqa: PLC0415 - after --help
     from bbops_server.accounts.words import check_password  # noqa: PLC0415
 
     with open_book(state) as book:

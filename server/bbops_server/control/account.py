@@ -7,7 +7,7 @@ from typing import Any
 from litestar import Response
 from litestar.params import FromPath, FromQuery
 
-from bbops.runtime.passwords import hash_password
+from bbops.runtime.auth.passwords import hash_password
 from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.people import Person
 from bbops_server.accounts.rules import Permission, Scope

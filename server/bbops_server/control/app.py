@@ -20,7 +20,7 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 
 import bbops
-from bbops.runtime.flow import code_of
+from bbops.runtime.flow.run import code_of
 from bbops_server.accounts.errors import AccountError, ControlAway
 from bbops_server.accounts.rules import Permission
 from bbops_server.application import Application

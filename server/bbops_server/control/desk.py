@@ -8,7 +8,7 @@ from collections.abc import Callable
 from hmac import compare_digest
 from typing import ParamSpec, TypeVar
 
-from bbops.runtime.passwords import DEFAULT_ROUNDS
+from bbops.runtime.auth.passwords import DEFAULT_ROUNDS
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import ControlAway
 from bbops_server.accounts.kept import note_accounts

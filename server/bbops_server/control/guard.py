@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from bbops.base.addresses import split
-from bbops.runtime.flow import code_of
+from bbops.runtime.flow.run import code_of
 from bbops_server.request_bounds import find_trouble
 from bbops_server.settings import is_loopback
 

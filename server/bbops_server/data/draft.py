@@ -38,7 +38,7 @@ _QUOTA: Final = Quota(
 )
 _LATE_IMPORTS: Final = (
     "bcrypt", "jwt", "multipart", "puremagic", "anyio._backends._asyncio", "sqlite3",
-    "bbops.runtime.parallel", "encodings.idna",
+    "bbops.runtime.steps.parallel", "encodings.idna",
 )  # fmt: skip
 """What only some requests need; imported here it is shared by all drafts."""
 

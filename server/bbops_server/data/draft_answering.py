@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Final
 
-from bbops.runtime.flights import SWEEP_SECONDS
+from bbops.runtime.http.in_flight import SWEEP_SECONDS
 from bbops_server.live.draft_pages import is_of_frontend
 from bbops_server.live.draft_wire import Head, Lead, Part, Start, Wire
 from bbops_server.live.swap import Live

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from bbops.base.errors import ServerError
-from bbops.runtime.durations import seconds
-from bbops.runtime.failures import Failure
-from bbops.runtime.issued_keys import (
+from bbops.runtime.auth.issued_keys import (
     check_channels,
     issue_key,
     list_keys,
     revoke_key,
     rotate_key,
 )
-from bbops.runtime.release import Release
+from bbops.runtime.linking.release import Release
+from bbops.runtime.values.durations import seconds
+from bbops.runtime.values.failures import Failure
 from bbops_server.live.swap import Live
 from bbops_server.messages import Frame
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from bbops.base.errors import ServerError
-from bbops.runtime.failures import Failure
-from bbops.runtime.identifiers import quote
+from bbops.runtime.values.failures import Failure
+from bbops.runtime.values.identifiers import quote
 from bbops_server.live.swap import Live
 from bbops_server.messages import Frame
 

@@ -13,7 +13,7 @@ import httpcore
 
 from bbops.base.addresses import split
 from bbops.base.host import HttpRequest, HttpResponse
-from bbops.runtime.failures import HttpFailure
+from bbops.runtime.values.failures import HttpFailure
 from bbops_server.host.egress import Egress
 
 MAX_BODY_BYTES: Final = 10_000_000

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from errno import EDQUOT, ENOSPC
 from pathlib import Path
 
-from bbops.runtime.failures import Unavailable
+from bbops.runtime.values.failures import Unavailable
 
 
 class RunFolders:

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from bbops.base.disk import replace_file
 from bbops.base.errors import BbopsError
-from bbops.runtime.keys import make_key
+from bbops.runtime.auth.keys import make_key
 
 KEY_VARIABLE = "BBOPS_KEY"
 _KEY_BYTES = 32

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 from litestar import Response, get
 
-from bbops.runtime.flow import code_of
-from bbops.runtime.published_keys import PATH as JWKS
+from bbops.runtime.auth.published_keys import PATH as JWKS
+from bbops.runtime.flow.run import code_of
 from bbops_server.application import Application
 from bbops_server.live.directory import Directory
 from bbops_server.live.drafts import Drafts

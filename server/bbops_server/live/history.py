@@ -24,7 +24,7 @@ from typing import Any, Final
 import msgspec
 
 from bbops.base.disk import make_private
-from bbops.runtime.answering import ANSWERED, Answered
+from bbops.runtime.http.responses import ANSWERED, Answered
 
 RING: Final = 50_000
 """Requests that wait in memory at most; the oldest give way when the disk cannot keep up."""

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Final
 
-from bbops.runtime.answering import Trace
-from bbops.runtime.masking import mask_text
+from bbops.runtime.flow.masking import mask_text
+from bbops.runtime.http.responses import Trace
 from bbops_server.live.directory import Directory
 from bbops_server.messages import Channel, Frame
 

@@ -8,7 +8,7 @@ import secrets
 import sys
 import tempfile
 
-from bbops.runtime.lanes import Lanes, size_bytes
+from bbops.runtime.limits.shared_counters import Lanes, size_bytes
 
 _SALT_BYTES = 64
 

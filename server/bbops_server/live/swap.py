@@ -17,12 +17,12 @@ from bbops.base.host import Clock, Host, Http, Log, Random
 from bbops.database.open import Opened, open_database
 from bbops.database.place import Place
 from bbops.database.quota import limit_size
-from bbops.runtime.answering import Record
-from bbops.runtime.failures import Failure
-from bbops.runtime.flights import Flights
-from bbops.runtime.lanes import Lanes
-from bbops.runtime.lasting import Lasting
-from bbops.runtime.release import Release, link_in_slices
+from bbops.runtime.http.in_flight import Flights
+from bbops.runtime.http.responses import Record
+from bbops.runtime.limits.shared_counters import Lanes
+from bbops.runtime.linking.lasting import Lasting
+from bbops.runtime.linking.release import Release, link_in_slices
+from bbops.runtime.values.failures import Failure
 from bbops_server.host.run_folders import RunFolders
 from bbops_server.live.artifact import read_artifact
 from bbops_server.live.assets import read_manifest

@@ -14,7 +14,7 @@ import msgspec
 
 from bbops.base.addresses import split
 from bbops.base.host import HttpRequest
-from bbops.runtime.failures import HttpFailure
+from bbops.runtime.values.failures import HttpFailure
 from bbops_server.accounts.grant_tables import CLIENT_LENGTH
 from bbops_server.host.egress import Egress
 from bbops_server.host.http import OutsideHttp

@@ -11,7 +11,7 @@ from urllib.parse import quote_plus, urlencode, urlsplit
 import msgspec
 
 from bbops.base.host import HttpRequest
-from bbops.runtime.failures import HttpFailure
+from bbops.runtime.values.failures import HttpFailure
 from bbops_server.accounts.errors import AccountError
 from bbops_server.host.egress import Egress
 from bbops_server.host.http import OutsideHttp

@@ -1,0 +1,1 @@
+"""Tokens, keys and passwords: made, verified, kept as hashes."""

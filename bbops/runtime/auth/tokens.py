@@ -1,0 +1,262 @@
+"""Issue and verify the access tokens of one project (JWT, RFC 7519)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final, Literal
+
+import msgspec
+
+from bbops.base.host import Clock
+from bbops.runtime.auth.key_sets import KeySet
+from bbops.runtime.auth.keys import VerifyingKey, name_key, read_key
+from bbops.runtime.values.failures import BadValue, FlowError
+from bbops.runtime.values.values import MAX_INTEGER, MAX_TEXT, MIN_INTEGER, check_size, kind, quoted
+
+MAX_BYTES: Final = 8 * 1024
+"""The longest token."""
+MAX_TRIED: Final = 8
+"""Keys that one token is tried with."""
+_MAX_CACHED: Final = 10_000
+_MAX_KID: Final = 200
+_OURS: Final = frozenset(("sub", "iat", "exp", "nbf", "iss", "aud", "jti", "email", "role"))
+_LATEST: Final = 1e15
+_INTEGER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
+# The host's clock decides about times, not PyJWT's; see `_read`.
+_OPTIONS: Final[Any] = {
+    "require": ["exp", "sub"],
+    "verify_exp": False,
+    "verify_iat": False,
+    "verify_nbf": False,
+}
+
+
+class Tokens:
+    """One signing key and what has been verified with it; a new key is a new object.
+
+    For an asymmetric algorithm `key` is a PEM: a private key issues and verifies, a public key
+    only verifies. Verified tokens are kept until they expire, at most 10,000 of them.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        *,
+        algorithm: str,
+        issuer: str | None = None,
+        audience: str | None = None,
+        expires_seconds: float,
+        clock: Clock,
+        user_id_type: Literal["text", "integer"] = "text",
+        refresh_seconds: float = 30 * 86_400,
+        others: Sequence[VerifyingKey] = (),
+        sets: Sequence[KeySet] = (),
+    ) -> None:
+        """Prepare the key; a sign-in that is not refreshed for `refresh_seconds` ends.
+
+        Args:
+            others: keys whose tokens count too.
+            sets: keys that others publish.
+
+        Raises:
+            ValueError: the algorithm is unknown, or the key does not fit it or is too weak.
+        """
+        self._signing, verifying = read_key(key, algorithm)
+        self._name, self._algorithm = name_key(verifying, algorithm), algorithm
+        self.known = (VerifyingKey(verifying, algorithm), *others)
+        self.sets = tuple(sets)
+        for one in self.sets:
+            one.on_change = self._forget
+        self._issuer, self._audience = issuer, audience
+        self._expires_seconds, self._clock = expires_seconds, clock
+        self.refresh_seconds = refresh_seconds
+        self._is_integer = user_id_type == "integer"
+        self._verified: dict[str, tuple[float, dict[str, Any]]] = {}
+
+    def issue(
+        self,
+        user_id: str | int,
+        *,
+        email: str | None = None,
+        role: str | None = None,
+        claims: Mapping[str, Any] | None = None,
+        expires_seconds: float | None = None,
+        token_id: str | None = None,
+    ) -> str:
+        """Return a signed token; `claims` stand beside the registered ones.
+
+        Args:
+            token_id: tells it from another one of the same second.
+
+        Raises:
+            FlowError: the user id is no text or whole number, a claim has a registered name, or
+                the token would be longer than a server takes.
+        """
+        if self._signing is None:
+            raise FlowError("the project's signing key is public: it only verifies tokens")
+        now = int(self._clock.now().timestamp())
+        lasts = self._expires_seconds if expires_seconds is None else expires_seconds
+        given = {
+            "sub": _subject(user_id),
+            "iat": now,
+            "exp": now + math.ceil(lasts),
+            "iss": self._issuer,
+            "aud": self._audience,
+            "jti": token_id,
+            "email": email,
+            "role": role,
+        }
+        payload = {name: value for name, value in given.items() if value is not None}
+        import jwt  # noqa: PLC0415 - see `bbops.runtime.auth.keys`
+
+        whole = {**_plain(claims or {}), **payload}
+        token = jwt.encode(whole, self._signing, self._algorithm, headers={"kid": self._name})
+        if len(token) > MAX_BYTES:
+            raise BadValue(
+                f"the token is too long: its claims must leave it within {MAX_BYTES} bytes"
+            )
+        return token
+
+    @property
+    def is_public(self) -> bool:
+        """Whether the key only verifies."""
+        return self._signing is None
+
+    def verify(self, token: str) -> dict[str, Any] | None:
+        """Return {userId, email, role, claims} of a valid token, otherwise None; never raises.
+
+        The dict is shared between calls: do not change it.
+        """
+        now = self._clock.now().timestamp()
+        known = self._verified.get(token)
+        if known is None:
+            return self._verify_unknown(token, now)
+        if known[0] > now:
+            return known[1]
+        del self._verified[token]
+        return None
+
+    async def prepare(self, token: str) -> None:
+        """Look for the key that a token names, if others may have published it since."""
+        named = _read_head(token) if token not in self._verified else None
+        if named is None:
+            return
+        for one in self.sets:
+            if one.algorithm == named[0] and not any(key.fits(*named) for key in one.keys):
+                await one.look_again()
+
+    def _verify_unknown(self, token: str, now: float) -> dict[str, Any] | None:
+        named = _read_head(token)
+        if named is None:
+            return None
+        for key in self._keys(*named):
+            payload = self._decode(token, key)
+            if payload is not None:
+                user = self._user(payload, now)
+                if user is not None:
+                    self._remember(token, float(payload["exp"]), user)
+                return user
+        return None
+
+    def _keys(self, algorithm: str, kid: str | None) -> Iterator[VerifyingKey]:
+        """Yield the keys that a token may be signed with, at most MAX_TRIED of them."""
+        for one in self.sets:
+            one.freshen()
+        every = (*self.known, *(key for one in self.sets for key in one.keys))
+        fitting = (key for key in every if key.fits(algorithm, kid))
+        return islice(fitting, MAX_TRIED)
+
+    def _decode(self, token: str, key: VerifyingKey) -> dict[str, Any] | None:
+        """Return what a token says that this key has signed, otherwise None."""
+        import jwt  # noqa: PLC0415
+
+        try:
+            payload: dict[str, Any] = jwt.decode(
+                token,
+                key.key,
+                algorithms=[key.algorithm],
+                options=_OPTIONS,
+                issuer=self._issuer,
+                audience=self._audience,
+            )
+        except Exception:  # noqa: BLE001 - a token is anybody's text: whatever it breaks, it is bad
+            return None
+        return payload
+
+    def _user(self, payload: dict[str, Any], now: float) -> dict[str, Any] | None:
+        if not _is_time(payload["exp"]) or payload["exp"] <= now:
+            return None
+        begins = payload.get("nbf", 0)
+        if not _is_time(begins) or begins > now:
+            return None
+        user_id = _parse_integer(payload["sub"]) if self._is_integer else payload["sub"]
+        if user_id is None:
+            return None
+        return {
+            "userId": user_id,
+            "email": _text_or_none(payload.get("email")),
+            "role": _text_or_none(payload.get("role")),
+            "claims": {name: value for name, value in payload.items() if name not in _OURS},
+        }
+
+    def _forget(self) -> None:
+        """Verify every token anew: keys have changed."""
+        self._verified.clear()
+
+    def _remember(self, token: str, expires: float, user: dict[str, Any]) -> None:
+        if len(self._verified) >= _MAX_CACHED:
+            del self._verified[next(iter(self._verified))]
+        self._verified[token] = (expires, user)
+
+
+def _read_head(token: str) -> tuple[str, str | None] | None:
+    """Return the algorithm and the key that a token names; None for one that nobody may trust.
+
+    Nothing else of its head counts: not where its key would be, nor what would be critical.
+    """
+    if len(token) > MAX_BYTES:
+        return None
+    import jwt  # noqa: PLC0415
+
+    try:
+        head = jwt.get_unverified_header(token)
+    except Exception:  # noqa: BLE001 - as above
+        return None
+    algorithm, kid = head.get("alg"), head.get("kid")
+    if type(algorithm) is not str or "crit" in head or "b64" in head:
+        return None
+    if kid is not None and (type(kid) is not str or len(kid) > _MAX_KID):
+        return None
+    return algorithm, kid
+
+
+def _subject(user_id: Any) -> str:
+    if type(user_id) is str or type(user_id) is int:
+        return str(user_id)
+    raise FlowError(f"'userId' needs text or a whole number, found {kind(user_id)}")
+
+
+def _plain(claims: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the claims as JSON values: a datetime as text, a decimal as text."""
+    taken = _OURS & claims.keys()
+    if taken:
+        raise FlowError(f"a claim cannot have a registered name: {quoted(sorted(taken))}")
+    check_size(claims, MAX_TEXT)
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(claims))
+    return plain
+
+
+def _is_time(value: Any) -> bool:
+    return (type(value) is int or type(value) is float) and abs(value) < _LATEST
+
+
+def _parse_integer(text: str) -> int | None:
+    number = int(text) if _INTEGER.fullmatch(text) else None
+    return number if number is not None and MIN_INTEGER <= number <= MAX_INTEGER else None
+
+
+def _text_or_none(value: Any) -> str | None:
+    return value if type(value) is str else None

@@ -1,0 +1,1 @@
+"""One run of a function: its state, its limits, and what it has written."""

@@ -1,0 +1,129 @@
+"""Doors that note whether a run may have changed anything that lasts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from bbops.base.host import Addons, Database, Events, Host, Http, HttpRequest, HttpResponse
+from bbops.runtime.values.failures import DatabaseFailure, Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_READS = frozenset({"GET", "HEAD"})
+
+
+@dataclass(slots=True)
+class Touched:
+    """Whether something may have been changed: once it is so, it stays so."""
+
+    is_so: bool = False
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Note a write, unless the database says that it did not happen."""
+        before, self.is_so = self.is_so, True
+        try:
+            yield
+        except (DatabaseFailure, Unavailable):
+            self.is_so = before
+            raise
+
+
+def noting(host: Host) -> tuple[Host, Touched]:
+    """Return the same doors, and what they note."""
+    touched = Touched()
+    return replace(
+        host,
+        database=_NotingDatabase(host.database, touched),
+        http=host.http and _NotingHttp(host.http, touched),
+        events=host.events and _NotingEvents(host.events, touched),
+        addons=host.addons and _NotingAddons(host.addons, touched),
+    ), touched  # fmt: skip
+
+
+@dataclass(slots=True)
+class _NotingDatabase:
+    door: Database
+    touched: Touched
+
+    async def read(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        return await self.door.read(sql, parameters)
+
+    async def write(
+        self, sql: str, parameters: Sequence[object] = (), *, at_most: int | None = None
+    ) -> list[tuple[Any, ...]]:
+        with self.touched.writing():
+            return await self.door.write(sql, parameters, at_most=at_most)
+
+    async def change(self, sql: str, parameters: Sequence[object] = ()) -> int:
+        with self.touched.writing():
+            return await self.door.change(sql, parameters)
+
+    async def write_all(
+        self, statements: Sequence[tuple[str, Sequence[object]]]
+    ) -> list[list[tuple[Any, ...]]]:
+        with self.touched.writing():
+            return await self.door.write_all(statements)
+
+    async def rows(
+        self, sql: str, parameters: Sequence[object] = (), *, writes: bool = False
+    ) -> list[dict[str, Any]]:
+        if not writes:
+            return await self.door.rows(sql, parameters)
+        with self.touched.writing():
+            return await self.door.rows(sql, parameters, writes=True)
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[Database]:
+        before = self.touched.is_so
+        async with self.door.transaction() as inner:
+            try:
+                yield inner
+            except BaseException:  # rolled back
+                self.touched.is_so = before
+                raise
+            self.touched.is_so = True
+
+    def transaction(self) -> AbstractAsyncContextManager[Database]:
+        return self._transaction()
+
+
+@dataclass(slots=True)
+class _NotingHttp:
+    door: Http
+    touched: Touched
+
+    async def send(self, request: HttpRequest) -> HttpResponse:
+        if request.method not in _READS:
+            self.touched.is_so = True
+        return await self.door.send(request)
+
+
+@dataclass(slots=True)
+class _NotingEvents:
+    door: Events
+    touched: Touched
+
+    async def emit(self, event: str, payload: Any) -> None:
+        self.touched.is_so = True
+        await self.door.emit(event, payload)
+
+    async def publish(
+        self, realtime: str, params: Mapping[str, Any], event: str, payload: Any
+    ) -> None:
+        self.touched.is_so = True
+        await self.door.publish(realtime, params, event, payload)
+
+
+@dataclass(slots=True)
+class _NotingAddons:
+    door: Addons
+    touched: Touched
+
+    async def call(self, step: str, parameters: Mapping[str, Any]) -> Any:
+        self.touched.is_so = True
+        return await self.door.call(step, parameters)

@@ -1,0 +1,1 @@
+"""Requests and responses: routes, bodies, headers, files, caching, idempotency."""

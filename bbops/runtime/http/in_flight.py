@@ -1,0 +1,90 @@
+"""Requests under way: one sweeper ends those that take too long or whose client has left.
+
+A request pays for an entry in a set. Only one that is still under way after WATCH_SECONDS gets a
+task of its own that listens for the client leaving.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from time import perf_counter
+from typing import Any, Literal
+
+from bbops.runtime.http.responses import Trace
+
+TIMEOUT_SECONDS = 30.0
+"""How long an endpoint may take that does not say `timeout`."""
+
+WATCH_SECONDS = 0.2
+SWEEP_SECONDS = 0.1
+
+Receive = Callable[[], Awaitable[Any]]
+
+
+class Flight(Trace):
+    """One request under way; `ended_by` says why its task was cancelled."""
+
+    answering: object = None
+    task: asyncio.Task[Any] | None = None
+    timeout_seconds = TIMEOUT_SECONDS
+    is_read = False
+    ended_by: Literal["", "timeout", "client"] = ""
+    watcher: asyncio.Task[None] | None = None
+
+    receive: Receive | None = None
+
+    def __init__(self) -> None:
+        self.began = perf_counter()
+
+    def end(self, reason: Literal["timeout", "client"]) -> None:
+        """Cancel the request's task, once."""
+        if not self.ended_by and self.task is not None:
+            self.ended_by = reason
+            self.task.cancel()
+
+    async def watch(self) -> None:
+        """Wait for the client to leave. Only after its body: two may not receive at once."""
+        receive = self.receive
+        assert receive is not None  # noqa: S101 - it is under way
+        while (await receive())["type"] != "http.disconnect":  # noqa: ASYNC110
+            await asyncio.sleep(WATCH_SECONDS)
+        self.end("client")
+
+
+class Flights:
+    """Every request under way in this process."""
+
+    def __init__(self) -> None:
+        self.flying: set[Flight] = set()
+        self.loop: asyncio.AbstractEventLoop | None = (
+            None  # known, a task is found in half the time
+        )
+
+    def sweep(self) -> None:
+        """End requests that are over their time; begin to watch the clients of slow ones."""
+        now = perf_counter()
+        for flight in tuple(self.flying):
+            age = now - flight.began
+            if age > flight.timeout_seconds:
+                flight.end("timeout")
+            elif age > WATCH_SECONDS and flight.is_read and flight.watcher is None:
+                flight.watcher = asyncio.create_task(flight.watch())
+
+    def land(self, flight: Flight) -> None:
+        """Forget a request that was answered.
+
+        The server's `receive` knows the request's scope, and the scope this flight: a circle that
+        only the garbage collector would find, for a tenth of a request's time.
+        """
+        flight.receive = flight.task = None
+        self.flying.discard(flight)
+        if flight.watcher is not None:
+            flight.watcher.cancel()
+
+    async def keep_sweeping(self) -> None:
+        """Sweep until cancelled."""
+        self.loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            self.sweep()

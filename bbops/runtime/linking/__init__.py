@@ -1,0 +1,1 @@
+"""From an artifact to a Release that answers requests."""

@@ -1,0 +1,43 @@
+"""What outlives a release: limits, tokens, uses of keys and requests under way survive a swap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+from bbops.base.host import Clock
+from bbops.runtime.auth.key_uses import KeyUses
+from bbops.runtime.auth.tokens import Tokens
+from bbops.runtime.http.in_flight import Flights
+from bbops.runtime.limits.rate import Limit, SharedWindow, SlidingWindow
+from bbops.runtime.limits.shared_counters import Lanes
+
+
+class Lasting:
+    """One per project and process. A changed limit or key begins anew; an equal one goes on.
+
+    With `lanes`, limits count together with those of other processes that have the same `scope`.
+    """
+
+    def __init__(self, lanes: Lanes | None = None) -> None:
+        self.flights, self.key_uses = Flights(), KeyUses()
+        self.scope = ""
+        self._lanes = lanes
+        self._limits: dict[tuple[str, int], Limit] = {}
+        self._tokens: dict[Hashable, Tokens] = {}
+
+    def limit(self, channel: str, per_minute: int, clock: Clock) -> Limit:
+        """Return the counter of a channel."""
+        key = (channel, per_minute)
+        if key not in self._limits:
+            self._limits[key] = (
+                SlidingWindow(per_minute, clock)
+                if self._lanes is None
+                else SharedWindow(per_minute, clock, self._lanes, f"{self.scope}\0{channel}")
+            )
+        return self._limits[key]
+
+    def tokens(self, key: Hashable, make: Callable[[], Tokens]) -> Tokens:
+        """Return the tokens of a signing key with its settings; only the newest are kept."""
+        if key not in self._tokens:
+            self._tokens = {key: make()}
+        return self._tokens[key]

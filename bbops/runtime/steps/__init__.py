@@ -1,0 +1,1 @@
+"""What compiled steps call at run time, one file per step."""

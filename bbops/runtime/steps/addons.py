@@ -1,0 +1,60 @@
+"""What compiled code calls where a function uses a step of an addon."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bbops.base.host import Folder
+from bbops.runtime.flow.run import Run
+from bbops.runtime.values.fields import Spec
+from bbops.runtime.values.shapes import compile_shape
+from bbops.runtime.vendors._work import Addon, AddonFailure, Work
+
+Read = Callable[[Any], Any]
+
+__all__ = ["Addon", "AddonFailure", "call_addon", "make_reader"]
+
+
+async def call_addon(
+    run: Run, step: str, parameters: Mapping[str, Any], read: Read, folder: Folder | None
+) -> Any:
+    """Let an addon do its step. A host that has the door `addons` (a test's) answers instead.
+
+    Args:
+        folder: of the run's files, for the steps that take or make some.
+
+    Raises:
+        AddonFailure: `addon-disabled`; `addon-not-built` in a version that knows the step's form
+            but cannot do it yet; `addon-answer` where the result has not the type it should.
+    """
+    door = run.host.addons
+    if door is not None:
+        return read(await door.call(step, parameters))
+    name, _, action = step.partition(".")
+    addon = run.addons.get(name)
+    if addon is None:
+        raise AddonFailure("addon-disabled", f"addon '{name}' is not enabled in this project")
+    if action not in addon.steps:
+        raise AddonFailure("addon-not-built", f"this version cannot do '{step}' yet")
+    given = {key: value for key, value in parameters.items() if value is not None}
+    return read(await addon.steps[action](Work(name, run.host, addon.config, folder), given))
+
+
+def make_reader(step: str, spec: Spec) -> Read:
+    """Return what makes the answer of a step a value of its type: compiled code relies on it.
+
+    Args:
+        spec: the field spec of the result, see `bbops.runtime.values.shapes`.
+    """
+    check = compile_shape({"result": spec})
+
+    def read(answer: Any) -> Any:
+        errors: dict[str, list[str]] = {}
+        typed = check({"result": answer}, "", errors)
+        for path, texts in errors.items():
+            message = f"'{step}' gave something else than it should: {path} {texts[0]}"
+            raise AddonFailure("addon-answer", message)
+        return typed.get("result")
+
+    return read

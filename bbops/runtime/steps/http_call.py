@@ -1,0 +1,128 @@
+"""What compiled code calls for the step `http`: from values to bytes, and back."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+from urllib.parse import urlencode, urlsplit
+
+import msgspec
+
+from bbops.base.host import HttpRequest, HttpResponse
+from bbops.runtime.values.failures import FlowError, HttpFailure
+from bbops.runtime.values.operators import kind, text
+from bbops.runtime.values.values import check_size, spend
+
+TIMEOUT_SECONDS: Final = 30.0
+"""How long an answer may take; a step's `timeout` may be shorter."""
+MAX_SENT: Final = 10_000_000
+"""Characters and members of a body."""
+OURS: Final = frozenset({
+    "host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer",
+    "accept-encoding", "proxy-authorization", "keep-alive", "expect",
+})  # fmt: skip
+"""Headers that the connection itself needs."""
+
+_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}").fullmatch
+_VALUE = re.compile(r"[\x20-\x7e\x80-\xff\t]{0,8000}").fullmatch
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+_CHARSETS = {"iso-8859-1": "latin-1", "latin1": "latin-1", "windows-1252": "cp1252"}
+
+
+async def ask(
+    run_host: Any, method: str, url: Any, headers: Any, query: Any, body: Any, form: Any,
+    allowed: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """Return `{status, headers, body}`; `body` and `form` are lists of one, or empty.
+
+    Raises:
+        HttpFailure: see there; also for a status that is neither 2xx nor `allowed`.
+    """
+    if run_host.http is None:
+        raise HttpFailure("httpRefused", "nothing outside may be asked here")
+    sent, content_type = _body(body, form)
+    given = _headers(headers)
+    if content_type:
+        given = {"content-type": content_type, **given}
+    request = HttpRequest(method, _url(url, query), given, sent, TIMEOUT_SECONDS)
+    answer: HttpResponse = await run_host.http.send(request)
+    if not 200 <= answer.status <= 299 and answer.status not in (allowed or ()):
+        host = urlsplit(request.url).hostname
+        message = f"'{host}' answered {answer.status}"
+        raise HttpFailure("httpFailed", message, answered=answer.status)
+    spend(len(answer.body) >> 10)
+    return {
+        "status": answer.status,
+        "headers": dict(answer.headers),
+        "body": _read(answer),
+    }
+
+
+def _url(url: Any, query: Any) -> str:
+    if type(url) is not str or not url.startswith(("http://", "https://")):
+        raise HttpFailure("httpInvalid", "'url' needs a text that begins with https:// or http://")
+    pairs = _pairs(query, "query")
+    if not pairs:
+        return url
+    head, hash_, _ = url.partition("#")
+    del hash_
+    return head + ("&" if "?" in head else "?") + urlencode(pairs)
+
+
+def _pairs(values: Any, what: str) -> list[tuple[str, str]]:
+    """Return names with texts: one for each member of a list, none for null."""
+    if values is None:
+        return []
+    if type(values) is not dict:
+        raise FlowError(f"'{what}' needs a map, got {kind(values)}")
+    found = []
+    for name, value in values.items():
+        many = value if type(value) is list else [] if value is None else [value]
+        found += [(name, text(one)) for one in many]
+    return found
+
+
+def _headers(headers: Any) -> dict[str, str]:
+    found = {}
+    for name, value in _pairs(headers, "headers"):
+        lower = name.lower()
+        if not _NAME(name) or lower in OURS:
+            raise HttpFailure("httpInvalid", f"header '{name[:60]}' cannot be sent")
+        if not _VALUE(value):
+            raise HttpFailure("httpInvalid", f"the value of header '{name}' cannot be sent")
+        found[lower] = value
+    return found
+
+
+def _body(body: list[Any], form: list[Any]) -> tuple[bytes, str]:
+    if form:
+        check_size(form, MAX_SENT)
+        pairs = _pairs(form[0], "form")
+        return urlencode(pairs).encode(), "application/x-www-form-urlencoded"
+    if not body:
+        return b"", ""
+    if type(body[0]) is bytes:
+        return body[0], "application/octet-stream"
+    check_size(body, MAX_SENT)
+    try:
+        return _encode(body[0]), "application/json"
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+        raise FlowError("'body' cannot be written as JSON") from None
+
+
+def _read(answer: HttpResponse) -> Any:
+    """Return JSON as its value, anything else as text; null without a body."""
+    if not answer.body:
+        return None
+    kind_, _, rest = answer.headers.get("content-type", "").lower().partition(";")
+    if kind_.strip().endswith(("/json", "+json")):
+        try:
+            found = _decode(answer.body)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            pass
+        else:
+            check_size([found], MAX_SENT)
+            return found
+    charset = rest.partition("charset=")[2].strip(" \"'")
+    return answer.body.decode(_CHARSETS.get(charset, "utf-8"), "replace")

@@ -1,0 +1,55 @@
+"""What stands around a step with `timeout` or `retry`."""
+
+from __future__ import annotations
+
+import asyncio
+from types import TracebackType
+from typing import Any, Final
+
+from bbops.runtime.values.failures import Failure, Late
+
+LONGEST_WAIT_SECONDS: Final = 60.0
+
+
+class TimeLimit:
+    """Ends what takes longer than `seconds`. The request's own end goes through untouched."""
+
+    __slots__ = ("seconds", "timeout")
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.timeout = asyncio.timeout(seconds)
+
+    async def __aenter__(self) -> None:
+        await self.timeout.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        try:
+            await self.timeout.__aexit__(kind, error, trace)
+        except TimeoutError:
+            raise Late(self.seconds) from None
+
+
+class Attempts:
+    """Counts the attempts of one step, and waits between them: longer each time, never alike."""
+
+    __slots__ = ("factor", "left", "seconds")
+
+    def __init__(self, attempts: int, backoff_seconds: float, factor: float) -> None:
+        self.left, self.seconds, self.factor = attempts, backoff_seconds, factor
+
+    async def wait(self, run: Any, error: Failure) -> None:
+        """Wait before the next attempt.
+
+        Raises:
+            Failure: `error` itself, where none is left or it would come again.
+        """
+        self.left -= 1
+        if not self.left or not error.may_pass:
+            raise error
+        part = run.host.random.integer(500, 1000) / 1000  # else all who failed come back together
+        await asyncio.sleep(min(self.seconds, LONGEST_WAIT_SECONDS) * part)
+        self.seconds *= self.factor

@@ -1,0 +1,143 @@
+"""How a filter or function is declared: where it is written; its docstring is its summary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from bbops.runtime.values.failures import BadValue, FlowError
+from bbops.runtime.values.values import NUMBERS, bounded_number, kind
+
+Apply = TypeVar("Apply", bound=Callable[..., Any])
+MOST: Final = 64
+"""Arguments a filter takes at most that takes any number of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A filter: `apply(value, *arguments)`, safe on any value, bounded, FlowError on misuse.
+
+    `least` and `most` count the arguments behind the value. `takes` and `gives` are words out of
+    `any text number list map datetime date boolean integer bytes same item`; a space means "or".
+    `example` is an expression and its result.
+    """
+
+    apply: Callable[..., Any]
+    least: int
+    most: int
+    takes: str
+    gives: str
+    accepts_null: bool
+    summary: str
+    example: tuple[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function: `apply(*arguments)`, or `apply(host, *arguments)` where it needs the host.
+
+    `least` and `most` count the arguments the author writes.
+    """
+
+    apply: Callable[..., Any]
+    least: int
+    most: int
+    gives: str
+    needs_host: bool
+    summary: str
+    example: tuple[str, Any]
+
+
+FILTERS: dict[str, Filter] = {}
+"""Every filter by the name it has in an expression."""
+FUNCTIONS: dict[str, Function] = {}
+"""Every function by the name it has in an expression, but for those of queries."""
+
+
+def add_filter(
+    name: str,
+    example: tuple[str, Any],
+    *,
+    takes: str,
+    gives: str,
+    accepts_null: bool = False,
+) -> Callable[[Apply], Apply]:
+    """Register the decorated `apply` as the filter `name`; its signature tells the arguments."""
+
+    def register(apply: Apply) -> Apply:
+        least, most = _arguments(apply, hidden=1)
+        FILTERS[name] = Filter(
+            apply, least, most, takes, gives, accepts_null, _summary(apply), example
+        )
+        return apply
+
+    return register
+
+
+def add_function(
+    name: str, example: tuple[str, Any], *, gives: str, needs_host: bool = False
+) -> Callable[[Apply], Apply]:
+    """Register the decorated `apply` as the function `name`; its signature tells the arguments."""
+
+    def register(apply: Apply) -> Apply:
+        least, most = _arguments(apply, hidden=int(needs_host))
+        FUNCTIONS[name] = Function(apply, least, most, gives, needs_host, _summary(apply), example)
+        return apply
+
+    return register
+
+
+def need_text(value: Any, name: str) -> str:
+    """Return a text, or refuse what the filter or argument `name` was given instead."""
+    if type(value) is str:
+        return value
+    raise FlowError(refused(name, "text", value))
+
+
+def need_list(value: Any, name: str) -> list[Any]:
+    """Return a list, or refuse what the filter or argument `name` was given instead."""
+    if type(value) is list:
+        return value
+    raise FlowError(refused(name, "a list", value))
+
+
+def need_map(value: Any, name: str) -> dict[str, Any]:
+    """Return a map, or refuse what the filter or argument `name` was given instead."""
+    if type(value) is dict:
+        return value
+    raise FlowError(refused(name, "a map", value))
+
+
+def need_number(value: Any, name: str) -> Any:
+    """Return an int, float or Decimal, or refuse what `name` was given instead."""
+    if type(value) in NUMBERS:
+        return bounded_number(value)
+    raise FlowError(refused(name, "a number", value))
+
+
+def need_integer(value: Any, name: str) -> int:
+    """Return a whole number, or refuse what `name` was given instead."""
+    if type(value) is int:
+        return value
+    if type(value) is float:
+        message = f"'{name}' needs a whole number"
+        raise BadValue(f"{message}, found {value}: add '| floor' or '| round'", said=message)
+    raise FlowError(refused(name, "a whole number", value))
+
+
+def refused(name: str, wanted: str, value: Any) -> str:
+    """Return the message for a filter or argument that was given another kind of value."""
+    found = f"'{name}' needs {wanted}, found {kind(value)}"
+    return f"{found}: add '| default(…)' where it may be null" if value is None else found
+
+
+def _arguments(apply: Callable[..., Any], *, hidden: int) -> tuple[int, int]:
+    code = apply.__code__
+    named = code.co_argcount - hidden
+    takes_any_number = bool(code.co_flags & 0x04)  # inspect.CO_VARARGS, without its import
+    return named - len(apply.__defaults__ or ()), MOST if takes_any_number else named
+
+
+def _summary(apply: Callable[..., Any]) -> str:
+    return (apply.__doc__ or "").strip()

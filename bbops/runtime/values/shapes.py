@@ -1,0 +1,259 @@
+"""Turn what a request carries into typed values, or say everything that is wrong with it.
+
+A field spec is plain data: `{"type": …, "nullable": …, "optional": …, "default": …, "minLength",
+"maxLength", "minimum", "maximum", "pattern", "enum", "items": field spec, "fields": shape spec}`;
+a shape spec maps names to field specs. It compiles once; a run does what its fields need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from bbops.runtime.values.failures import NOTHING
+from bbops.runtime.values.fields import (
+    REQUIRED,
+    SCALARS,
+    TEXT_TYPES,
+    UNREADABLE,
+    Say,
+    Spec,
+    compile_rules,
+    say_plainly,
+)
+from bbops.runtime.values.filters.numbers import parse_number
+from bbops.runtime.values.values import MAX_LIST
+
+Errors = dict[str, list[str]]
+"""Field path (`address.street`, `tags.0`) to what is wrong there."""
+Check = Callable[[Any, str, Errors], Any]
+"""Takes a value, its path and the errors so far; returns the typed value."""
+CheckTexts = Callable[[Mapping[str, list[str]] | Mapping[str, str], Errors], dict[str, Any]]
+MAX_ERRORS: Final = 100
+"""Fields with errors after which a check stops."""
+_BOOLEANS: Final = {"true": True, "false": False}
+
+
+class _EnoughError(Exception):
+    """MAX_ERRORS fields are wrong: the rest is not looked at."""
+
+
+def compile_shape(
+    spec: Spec, say: Say = say_plainly
+) -> Callable[[Any, str, Errors], dict[str, Any]]:  # fmt: skip
+    """Return a check that gives a map's declared fields, typed; errors are added to the dict.
+
+    A field left out has no key in the result, unless it has a default. Null in the place of the
+    map counts as an empty map, so that a missing body names the fields it should have had.
+    The result means nothing when there are errors.
+
+    Raises:
+        FlowError: a pattern of the shape is wrong.
+    """
+    check_map = _compile_map(spec, say)
+
+    def check(value: Any, path: str, errors: Errors) -> dict[str, Any]:
+        try:
+            typed: dict[str, Any] = check_map({} if value is None else value, path, errors)
+        except _EnoughError:
+            return {}
+        return typed
+
+    return check
+
+
+def compile_query(spec: Spec, say: Say = say_plainly) -> CheckTexts:
+    """Return a check for texts by name: declared ones arrive typed, others as their first text.
+
+    A list takes every text of a repeated name, any other type the first.
+
+    Raises:
+        FlowError: a pattern of the shape is wrong.
+    """
+    read, check_shape = compile_form(spec), compile_shape(spec, say)
+
+    def check(texts: Mapping[str, list[str]] | Mapping[str, str], errors: Errors) -> dict[str, Any]:
+        many = {name: [one] if type(one) is str else list(one) for name, one in texts.items()}
+        others = {name: given[0] for name, given in many.items() if given and name not in spec}
+        return {**others, **check_shape(read(many), "", errors)}
+
+    return check
+
+
+def compile_form(spec: Spec) -> Callable[[Mapping[str, list[str]]], dict[str, Any]]:
+    """Return what reads the texts of a form, by name, as the values that `compile_shape` checks.
+
+    A list takes every text of a repeated name, any other type the first; others are dropped.
+    """
+    readers = {name: _compile_reader(field) for name, field in spec.items()}
+
+    def read(texts: Mapping[str, list[str]]) -> dict[str, Any]:
+        return {
+            name: readers[name](many) for name, many in texts.items() if many and name in readers
+        }
+
+    return read
+
+
+def compile_params(spec: Spec, say: Say = say_plainly) -> CheckTexts:
+    """Return a check for a path's parameters, one text each, as `compile_query` does."""
+    fields = tuple(
+        (name, _compile_one_reader(spec[name]), *rest) for name, *rest in _compile_fields(spec, say)
+    )
+    required = say("required", None, REQUIRED)
+
+    def check(texts: Mapping[str, Any], errors: Errors) -> dict[str, Any]:
+        typed: dict[str, Any] = {}
+        try:
+            for name, read, check_field, default, optional in fields:
+                if name in texts:
+                    typed[name] = check_field(read(texts[name]), name, errors)
+                elif default is not NOTHING:
+                    typed[name] = check_field(default, name, errors)
+                elif not optional:
+                    _report(errors, name, required)
+        except _EnoughError:
+            return {}
+        return typed if typed.keys() == texts.keys() else {**texts, **typed}
+
+    return check
+
+
+def _compile_fields(spec: Spec, say: Say) -> tuple[tuple[str, Check, Any, bool], ...]:
+    return tuple(
+        (
+            name,
+            _compile_field(field, say),
+            field.get("default", NOTHING),
+            field.get("optional", False),
+        )
+        for name, field in spec.items()
+    )
+
+
+def _compile_map(spec: Spec, say: Say) -> Check:
+    fields = _compile_fields(spec, say)
+    no_map, required = say("type", "object", SCALARS["object"][1]), say("required", None, REQUIRED)
+
+    def check(value: Any, path: str, errors: Errors) -> dict[str, Any]:
+        if type(value) is not dict:
+            _report(errors, path, no_map)
+            return {}
+        typed = {}
+        for name, check_field, default, optional in fields:
+            given = value.get(name, default)
+            if given is not NOTHING:
+                typed[name] = check_field(given, f"{path}.{name}" if path else name, errors)
+            elif not optional:
+                _report(errors, f"{path}.{name}" if path else name, required)
+        return typed
+
+    return check
+
+
+def _compile_field(spec: Spec, say: Say) -> Check:
+    if spec["type"] == "list":
+        return _compile_whole(spec, _compile_list(spec, say), say)
+    if spec["type"] == "object" and "fields" in spec:
+        return _compile_whole(spec, _compile_map(spec["fields"], say), say)
+    return _compile_scalar(spec, say)
+
+
+def _compile_whole(spec: Spec, check_parts: Check, say: Say) -> Check:
+    nullable, required = spec.get("nullable", False), say("required", None, REQUIRED)
+
+    def check(value: Any, path: str, errors: Errors) -> Any:
+        if value is None:
+            return None if nullable else _report(errors, path, required)
+        return check_parts(value, path, errors)
+
+    return check
+
+
+def _compile_scalar(spec: Spec, say: Say) -> Check:
+    convert, usual = SCALARS[spec["type"]]
+    message, required = say("type", spec["type"], usual), say("required", None, REQUIRED)
+    rules, nullable = compile_rules(spec, say), spec.get("nullable", False)
+    refuses_empty = spec["type"] in TEXT_TYPES and spec.get("minLength", 0) >= 1
+
+    def check(value: Any, path: str, errors: Errors) -> Any:
+        if value is None and nullable:
+            return None
+        if value is None or (refuses_empty and value == ""):
+            return _report(errors, path, required)
+        typed = convert(value)
+        if typed is NOTHING:
+            return _report(errors, path, message)
+        for holds, broken in rules:
+            if not holds(typed):
+                _report(errors, path, broken)
+        return typed
+
+    return check
+
+
+def _compile_list(spec: Spec, say: Say) -> Check:
+    check_item = _compile_field(spec["items"], say) if "items" in spec else None
+    no_list = say("type", "list", "must be a list")
+    most = min(spec.get("maxLength", MAX_LIST), MAX_LIST)
+    rules = compile_rules({**spec, "maxLength": most}, say)
+
+    def check(value: Any, path: str, errors: Errors) -> Any:
+        if type(value) is not list:
+            return _report(errors, path, no_list)
+        for holds, broken in rules:
+            if not holds(value):
+                _report(errors, path, broken)
+        if check_item is None or len(value) > most:
+            return value
+        return [check_item(item, f"{path}.{place}", errors) for place, item in enumerate(value)]
+
+    return check
+
+
+def _compile_reader(spec: Spec) -> Callable[[list[str]], Any]:
+    if spec["type"] == "list":
+        read_item = _READERS.get(spec.get("items", {}).get("type"), str)
+        return lambda texts: [read_item(text) for text in texts]
+    read = _READERS.get(spec["type"], str)
+    return lambda texts: read(texts[0])
+
+
+def _compile_one_reader(spec: Spec) -> Callable[[str], Any]:
+    if spec["type"] == "list":
+        read_item = _READERS.get(spec.get("items", {}).get("type"), str)
+        return lambda text: [read_item(text)]
+    return _READERS.get(spec["type"], str)
+
+
+def _read_number(text: str) -> Any:
+    number = parse_number(text)
+    return text if number is None else number
+
+
+def _read_boolean(text: str) -> Any:
+    return _BOOLEANS.get(text, text)
+
+
+def _read_json(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return UNREADABLE
+
+
+def _report(errors: Errors, path: str, message: str) -> None:
+    errors.setdefault(path, []).append(message)
+    if len(errors) >= MAX_ERRORS:
+        raise _EnoughError
+
+
+_READERS: Final[dict[Any, Callable[[str], Any]]] = {
+    "integer": _read_number,
+    "number": _read_number,
+    "boolean": _read_boolean,
+    "json": _read_json,
+    "object": _read_json,
+}
