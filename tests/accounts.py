@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bbops.database.place import PostgresPlace
+from bbops.database.schema.place import PostgresPlace
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.people import NewPerson, Person
 from bbops_server.accounts.rules import Role

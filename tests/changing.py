@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bbops.database import migrate
+from bbops.database.migrate import migrate
 from bbops.language.resources.table import Table
 from tests.migrating import ID, declare, query
 

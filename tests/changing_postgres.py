@@ -8,8 +8,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from bbops.database import migrate
-from bbops.database.place import PostgresPlace
+from bbops.database.migrate import migrate
+from bbops.database.schema.place import PostgresPlace
 from tests.changing import KEY, SPEC
 from tests.migrating import declare
 

@@ -30,7 +30,7 @@ from bbops.compile.function import compile_function
 from bbops.compile.release import _artifact, build
 from bbops.contract.describe import describe, read_pages
 from bbops.contract.export import FORMATS
-from bbops.database.migrate import apply
+from bbops.database.migrate.migrate import apply
 from bbops.language.addons._base import kinds as addon_kinds
 from bbops.language.addons._base import step_keys
 from bbops.language.loading.load import kinds

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import psycopg
 import pytest
 
-from bbops.database.place import Place, PostgresPlace
+from bbops.database.schema.place import Place, PostgresPlace
 
 DATABASES = ["sqlite", "postgres"]
 """Parameters of a fixture whose tests run on each database; see `place_of`."""

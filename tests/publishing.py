@@ -18,8 +18,8 @@ import httpx
 
 from bbops.answers import Status
 from bbops.compile.release import build
-from bbops.database import rollout
-from bbops.database.rollout_plan import Plan
+from bbops.database.migrate import rollout
+from bbops.database.migrate.rollout_plan import Plan
 from bbops.remote import Remote
 from bbops.source.git.place import find_repository
 from bbops.source.git.series import Version

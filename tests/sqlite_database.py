@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from bbops.database import migrate
-from bbops.database.gate import Gate
-from bbops.database.sqlite import Sqlite
+from bbops.database.migrate import migrate
+from bbops.database.sqlite.driver import Sqlite
+from bbops.database.sqlite.gate import Gate
 from bbops.language.resources.table import Table
 from bbops.runtime.values.failures import DatabaseFailure
 

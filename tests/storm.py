@@ -20,9 +20,10 @@ from urllib.parse import urlsplit
 
 import psycopg
 
-from bbops.database import migrate, rollout, shape
-from bbops.database.opened import read_tables
-from bbops.database.place import Place, PostgresPlace
+from bbops.database.migrate import migrate, rollout
+from bbops.database.migrate.opened import read_tables
+from bbops.database.schema import shape
+from bbops.database.schema.place import Place, PostgresPlace
 from bbops.language.resources.table import Table
 from tests.changing import ROWS, SPEC, changed, end_of
 from tests.changing_postgres import ROWS as POSTGRES_ROWS

@@ -18,8 +18,8 @@ import pytest
 import sqlalchemy as sa
 
 from bbops.base.errors import DatabaseError
-from bbops.database.place import PostgresPlace
 from bbops.database.postgres.opened import drop_schema
+from bbops.database.schema.place import PostgresPlace
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import AccountError, ControlAway
 from bbops_server.accounts.people import NewPerson, Person

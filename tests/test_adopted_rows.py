@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bbops.database.sqlite import Sqlite
+from bbops.database.sqlite.driver import Sqlite
 from bbops.runtime.values.failures import DatabaseFailure, FlowError
 from tests.sqlite_database import opened
 

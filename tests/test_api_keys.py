@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from bbops.database.opened import write_tables
-from bbops.database.rollout import expand
+from bbops.database.migrate.opened import write_tables
+from bbops.database.migrate.rollout import expand
 from bbops.runtime.auth.issued_keys import (
     check_channels,
     issue_key,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bbops.base.errors import ServerError
-from bbops.database import migrate
+from bbops.database.migrate import migrate
 from bbops_server.approvals import (
     approve,
     close_approval,

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from bbops.base.errors import BbopsError
-from bbops.database.copying import copy_rows
-from bbops.database.migrate import apply
-from bbops.database.opened import read_tables, write_tables
-from bbops.database.place import Place
+from bbops.database.migrate.copying import copy_rows
+from bbops.database.migrate.migrate import apply
+from bbops.database.migrate.opened import read_tables, write_tables
+from bbops.database.schema.place import Place
 from bbops.language.resources.table import Table
 
 TABLES = {

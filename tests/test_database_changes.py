@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bbops.base.errors import MigrationRefused
-from bbops.database import migrate
-from bbops.database.connection import connect
+from bbops.database.migrate import migrate
+from bbops.database.sqlite.connection import connect
 from tests.changing import (
     SPEC,
     both,

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bbops.database.conversions import convert, is_kept, reads_as
-from bbops.database.sqlite_words import SqliteWords
-from bbops.database.values import encode
+from bbops.database.schema.conversions import convert, is_kept, reads_as
+from bbops.database.schema.literals import encode
+from bbops.database.sqlite.words import SqliteWords
 from bbops.language.resources.table import ColumnType
 from bbops.runtime.data.rows import DECODERS
 

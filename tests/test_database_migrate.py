@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bbops.base.errors import DatabaseError, MigrationRefused
-from bbops.database import migrate
+from bbops.database.migrate import migrate
 from tests.migrating import BASE, ID, USER, changed, column, declare, query, schema_of
 
 

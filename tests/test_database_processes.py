@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from bbops.database import migrate
-from bbops.database.gate import Gate
+from bbops.database.migrate import migrate
+from bbops.database.sqlite.gate import Gate
 from tests.conftest import ROOT
 from tests.sqlite_database import TABLES, is_free, opened
 
@@ -28,7 +28,7 @@ def path(tmp_path: Path) -> Path:
 WORKER = """
 import asyncio, json, sys
 from pathlib import Path
-from bbops.database.sqlite import Sqlite
+from bbops.database.sqlite.driver import Sqlite
 
 async def one(database, n):
     await database.write("INSERT INTO counts VALUES (?)", (n,))
@@ -62,7 +62,7 @@ def test_processes_contend_without_an_error(path: Path) -> None:
 IN_TURN = """
 import asyncio, sys, time
 from pathlib import Path
-from bbops.database.sqlite import Sqlite
+from bbops.database.sqlite.driver import Sqlite
 
 async def main():
     database = await Sqlite.open(Path(sys.argv[1]))
@@ -102,8 +102,8 @@ def test_four_processes_that_write_get_their_share(path: Path) -> None:
 HOLDER = """
 import sys, time
 from pathlib import Path
-from bbops.database.connection import connect
-from bbops.database.gate import Gate
+from bbops.database.sqlite.connection import connect
+from bbops.database.sqlite.gate import Gate
 path = Path(sys.argv[1])
 gate, connection = Gate(path), connect(path)
 gate.take()

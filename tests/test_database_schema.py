@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbops.base.errors import MigrationRefused
-from bbops.database.sqlite_words import SqliteWords, create_indexes, create_table
-from bbops.database.values import encode, literal, stored_datetime
+from bbops.database.schema.literals import encode, literal, stored_datetime
+from bbops.database.sqlite.words import SqliteWords, create_indexes, create_table
 from bbops.language.resources.table import Table
 
 
@@ -111,7 +111,7 @@ def test_a_literal_is_the_value(value: Any) -> None:
 
 def test_the_driver_loads_neither_models_nor_sqlalchemy() -> None:
     code = (
-        "import sys, bbops.database.sqlite\n"
+        "import sys, bbops.database.sqlite.driver\n"
         "assert not {'pydantic', 'sqlalchemy', 'alembic', 'yaml'} & sys.modules.keys()\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parent.parent)

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbops.base.errors import DatabaseError
-from bbops.database import migrate
-from bbops.database.connection import check_version, compare_decimals
-from bbops.database.gate import Gate
-from bbops.database.sqlite import MOST_ROWS, Sqlite
+from bbops.database.migrate import migrate
+from bbops.database.sqlite.connection import check_version, compare_decimals
+from bbops.database.sqlite.driver import MOST_ROWS, Sqlite
+from bbops.database.sqlite.gate import Gate
 from bbops.language.resources.table import Table
 from bbops.runtime.values.failures import DatabaseFailure, FlowError
 from tests.sqlite_database import TABLES, failure, is_free, opened, path, with_database

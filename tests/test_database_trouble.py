@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bbops.database.sqlite import Sqlite
+from bbops.database.sqlite.driver import Sqlite
 from bbops.runtime.values.failures import Unavailable
 
 INSERT = "INSERT INTO notes (title) VALUES (?)"

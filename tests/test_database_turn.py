@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bbops.database.sqlite import Sqlite
+from bbops.database.sqlite.driver import Sqlite
 from bbops.runtime.values.failures import DatabaseFailure
 
 ADD = "INSERT INTO notes (id, title) VALUES (?, ?) RETURNING id"

@@ -21,8 +21,8 @@ import httpx
 import pytest
 
 from bbops.base.errors import DatabaseDamaged, DatabaseError
-from bbops.database.backup import back_up
-from bbops.database.gate import Gate
+from bbops.database.files.backup import back_up
+from bbops.database.sqlite.gate import Gate
 from bbops.source.git import store
 from tests.database_commands import Commands, titles
 from tests.served import Served, wait_for

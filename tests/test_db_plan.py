@@ -11,7 +11,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from bbops.database import migrate
+from bbops.database.migrate import migrate
 from bbops_server.commands._db_tables import declared_tables
 from bbops_server.commands.db import command
 

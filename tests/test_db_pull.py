@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bbops.check import validate
-from bbops.database import migrate
-from bbops.database.place import PostgresPlace
+from bbops.database.migrate import migrate
+from bbops.database.schema.place import PostgresPlace
 from bbops.source.tree import FolderTree
 from bbops_server.commands.db import command
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from bbops.database import migrate
-from bbops.database.backup import back_up
-from bbops.database.restore import restore
+from bbops.database.files.backup import back_up
+from bbops.database.files.restore import restore
+from bbops.database.migrate import migrate
 from bbops.language.resources.table import Table
 from bbops.source.git import store
 from tests.database_commands import Commands, titles
@@ -39,7 +39,7 @@ NOTES = {
 DYING = """
 import os, signal, sys
 from pathlib import Path
-from bbops.database.restore import restore
+from bbops.database.files.restore import restore
 
 left = int(sys.argv[3])
 

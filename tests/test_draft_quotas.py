@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from bbops.database import quota
-from bbops.database.connection import connect
+from bbops.database.sqlite import quota
+from bbops.database.sqlite.connection import connect
 from bbops.runtime.values.failures import Unavailable
 from bbops_server.data.draft_log import BoundedLog
 from bbops_server.forks.limits import CPU_WINDOW_SECONDS, TRIAL

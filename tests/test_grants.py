@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.database.place import PostgresPlace
+from bbops.database.schema.place import PostgresPlace
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.grants import Approval
 from bbops_server.accounts.issuing import (

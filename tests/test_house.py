@@ -18,9 +18,9 @@ TESTS = sorted((ROOT / "tests").rglob("*.py"))
 FILE_DOORS = {
     "bbops/base/assets.py", "bbops/authoring/folder.py", "bbops/cli/_catalog.py",
     "bbops/cli/_credentials.py", "bbops/cli/completion.py", "bbops/cli/frontend.py",
-    "bbops/cli/_remembered.py", "bbops/cli/init.py", "bbops/database/connection.py",
-    "bbops/database/files.py", "bbops/database/gate.py", "bbops/database/restore.py",
-    "bbops/database/writer.py", "bbops/base/disk.py", "bbops/source/git/mirror.py",
+    "bbops/cli/_remembered.py", "bbops/cli/init.py", "bbops/database/sqlite/connection.py",
+    "bbops/database/files/files.py", "bbops/database/sqlite/gate.py", "bbops/database/files/restore.py",
+    "bbops/database/sqlite/writer.py", "bbops/base/disk.py", "bbops/source/git/mirror.py",
     "bbops/source/git/place.py", "bbops/source/git/store.py", "bbops/source/git/writing.py",
     "bbops/mcp/installing/files.py",
     "bbops/testing/report.py",

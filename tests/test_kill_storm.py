@@ -20,7 +20,7 @@ import httpx
 import pytest
 
 from bbops.compile.release import build
-from bbops.database import migrate
+from bbops.database.migrate import migrate
 from bbops.source.tree import FolderTree
 from tests.served import ADA, Served, make_project
 

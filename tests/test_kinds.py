@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from bbops.check import validate
 from bbops.compile.release import Cache, build
-from bbops.database.migrate import apply
+from bbops.database.migrate.migrate import apply
 from bbops.language.resources._schedule import check_cron
 from bbops.runtime.linking.release import link
 from bbops.source.tree import FolderTree, MemoryTree

@@ -12,7 +12,7 @@ import pytest
 
 from bbops.base.errors import DatabaseError
 from bbops.check import validate
-from bbops.database import rollout
+from bbops.database.migrate import rollout
 from bbops.language.resources.table import Table
 from bbops.source.tree import MemoryTree
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bbops.database import migrate
+from bbops.database.migrate import migrate
 from tests.changing import changed, database, original, rows_of
 from tests.migrating import query, schema_of
 from tests.table_changes import SAFE

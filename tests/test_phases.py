@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from bbops.base.errors import MigrationRefused
-from bbops.database import migrate, rollout
-from bbops.database.connection import connect
+from bbops.database.migrate import migrate, rollout
+from bbops.database.sqlite.connection import connect
 from bbops.language.resources.table import Column, Table
 from tests.changing import SPEC, VALUES, both, changed, database, end_of, original
 from tests.migrating import declare, query

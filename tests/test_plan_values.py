@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from bbops.base.diagnostics import has_errors
 from bbops.base.errors import BbopsError
 from bbops.check import validate
-from bbops.database import migrate
+from bbops.database.migrate import migrate
 from bbops.language.project import Project
 from bbops.plan.document import Document, describe, encode, tree_id
 from bbops.plan.live import complete, read_answer

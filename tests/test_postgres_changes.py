@@ -8,8 +8,8 @@ import psycopg
 import pytest
 
 from bbops.base.errors import MigrationRefused
-from bbops.database import migrate
-from bbops.database.place import PostgresPlace
+from bbops.database.migrate import migrate
+from bbops.database.schema.place import PostgresPlace
 from tests.changing import SPEC, both, changed, drop, people, rename, to
 from tests.changing_postgres import place, query
 from tests.migrating import ID, declare

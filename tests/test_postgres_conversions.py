@@ -6,9 +6,9 @@ from typing import Any
 
 import psycopg
 
-from bbops.database.place import PostgresPlace
 from bbops.database.postgres.conversions import PostgresConversions, make_conversions
 from bbops.database.postgres.words import PostgresWords
+from bbops.database.schema.place import PostgresPlace
 
 
 def test_equal_values_are_converted_once(schema: PostgresPlace) -> None:

@@ -14,10 +14,10 @@ import pytest
 
 from bbops.base.errors import DatabaseError
 from bbops.database.open import open_database
-from bbops.database.place import PostgresPlace, read_url
 from bbops.database.postgres.connection import connect
 from bbops.database.postgres.driver import Postgres
 from bbops.database.postgres.pool import Pool
+from bbops.database.schema.place import PostgresPlace, read_url
 from bbops.runtime.values.failures import Conflict, DatabaseFailure, Failure, FlowError, Unavailable
 
 SCHEMA = """
@@ -334,7 +334,7 @@ OPEN = """
 import asyncio, sys
 sys.modules["asyncpg"] = None
 from bbops.database.open import open_database
-from bbops.database.place import read_url
+from bbops.database.schema.place import read_url
 from bbops.base.errors import DatabaseError
 import bbops.compile.release, bbops.testing.running
 try:

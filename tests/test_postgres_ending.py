@@ -9,20 +9,20 @@ from typing import Final
 import psycopg
 import pytest
 
-from bbops.database.place import PostgresPlace
+from bbops.database.schema.place import PostgresPlace
 from tests.served import wait_for
 
 MIGRATION: Final = """
 import sys
-from bbops.database.opened import write_tables
-from bbops.database.place import PostgresPlace
+from bbops.database.migrate.opened import write_tables
+from bbops.database.schema.place import PostgresPlace
 url, schema, statement = sys.argv[1:]
 with write_tables(PostgresPlace(url, schema)) as opened:
     opened.look(lambda: opened.live.ask(statement))
 """
 REQUEST: Final = """
 import asyncio, sys
-from bbops.database.place import PostgresPlace
+from bbops.database.schema.place import PostgresPlace
 from bbops.database.postgres.connection import connect
 url, schema, statement = sys.argv[1:]
 async def main():

@@ -9,8 +9,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from bbops.database import migrate, rollout
-from bbops.database.place import PostgresPlace
+from bbops.database.migrate import migrate, rollout
+from bbops.database.schema.place import PostgresPlace
 from bbops.language.resources.table import Column, Table
 from tests.changing import SPEC, VALUES, changed
 from tests.changing_postgres import CONNECTIONS, place

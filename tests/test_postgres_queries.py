@@ -10,8 +10,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from bbops.database.place import PostgresPlace
 from bbops.database.postgres.text import translate
+from bbops.database.schema.place import PostgresPlace
 from tests.conftest import with_function
 from tests.items import FILES, find, stored
 from tests.workbench import Bench

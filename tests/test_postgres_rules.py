@@ -10,8 +10,8 @@ import psycopg
 import pytest
 
 from bbops.base.errors import DatabaseError, MigrationRefused
-from bbops.database import migrate, rollout
-from bbops.database.place import PostgresPlace
+from bbops.database.migrate import migrate, rollout
+from bbops.database.schema.place import PostgresPlace
 from tests.changing import SPEC, both, changed, people, to
 from tests.changing_postgres import place, query
 from tests.migrating import declare

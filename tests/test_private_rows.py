@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from bbops.database import migrate
-from bbops.database.looking import Looked, look
+from bbops.database.migrate import migrate
+from bbops.database.migrate.looking import Looked, look
 from bbops.language.resources.table import Table
 
 COLUMNS: dict[str, dict[str, Any]] = {

@@ -13,7 +13,7 @@ import httpx
 import psycopg
 import pytest
 
-from bbops.database.place import PostgresPlace
+from bbops.database.schema.place import PostgresPlace
 from bbops.source.git.proposals import Wish
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import AccountError

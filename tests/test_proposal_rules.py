@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.database.place import PostgresPlace
+from bbops.database.schema.place import PostgresPlace
 from bbops.source.git.proposals import VERDICTS, Proposal, Review, Wish
 from bbops_server.accounts import proposals
 from bbops_server.accounts.book import Book

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bbops.database.place import Place
+from bbops.database.schema.place import Place
 from bbops.runtime.data.rows import ENCODERS
 from tests.postgres import new_schema
 from tests.random_tables import Made, Query, make_tables

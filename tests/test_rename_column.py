@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bbops.cli._group import Commands
-from bbops.database.migrate import apply
+from bbops.database.migrate.migrate import apply
 from bbops.mcp.words import Change
 from bbops.mcp.workshop.changing import change_files
 from bbops.source.tree import FolderTree, MemoryTree

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bbops.base.errors import DatabaseError, MigrationRefused
-from bbops.database import migrate, rollout
+from bbops.database.migrate import migrate, rollout
 from bbops.language.resources.table import Table
 from tests.changing import (
     ROWS,

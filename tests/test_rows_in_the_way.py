@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bbops.base.errors import MigrationRefused
-from bbops.database import migrate
+from bbops.database.migrate import migrate
 from tests.changing import changed, database, original, rows_of, to
 from tests.migrating import ID, declare, query, schema_of
 from tests.table_changes import DESTRUCTIVE, IMPOSSIBLE

@@ -12,8 +12,8 @@ import httpx
 import psycopg
 import pytest
 
-from bbops.database.place import PostgresPlace, name_database
 from bbops.database.postgres.opened import drop_schema
+from bbops.database.schema.place import PostgresPlace, name_database
 from tests.replacing import make_repository
 from tests.replacing import replace as replace_server
 from tests.served import Served, make_project, wait_for

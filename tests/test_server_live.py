@@ -16,7 +16,7 @@ import pytest
 
 from bbops.base.errors import ServerError
 from bbops.compile.release import build
-from bbops.database import migrate
+from bbops.database.migrate import migrate
 from bbops.source.tree import MemoryTree
 from bbops_server.host.clock import SystemClock
 from bbops_server.host.log import JsonLog

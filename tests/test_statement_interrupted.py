@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from bbops.database import limits, sqlite, writer
-from bbops.database.sqlite import Sqlite
+from bbops.database.sqlite import driver as sqlite
+from bbops.database.sqlite import limits, writer
+from bbops.database.sqlite.driver import Sqlite
 
 ADD = "INSERT INTO notes (title) VALUES (?)"
 COPY = "INSERT INTO notes (title) SELECT title || ? FROM notes WHERE id <= 3"

@@ -14,8 +14,8 @@ import httpx
 import psycopg
 import pytest
 
-from bbops.database.place import Place, PostgresPlace
 from bbops.database.postgres.opened import drop_schema
+from bbops.database.schema.place import Place, PostgresPlace
 from tests.postgres import DATABASES, place_of
 from tests.served import Served, git, wait_for
 from tests.small_project import FILES, write_project

@@ -11,9 +11,9 @@ import psycopg
 import pytest
 
 from bbops.base.errors import SwitchTooLong
-from bbops.database import migrate, rollout
-from bbops.database.place import Place
-from bbops.database.switch_time import SMALL_TABLE_ROWS, refuse_long_switch
+from bbops.database.migrate import migrate, rollout
+from bbops.database.migrate.switch_time import SMALL_TABLE_ROWS, refuse_long_switch
+from bbops.database.schema.place import Place
 from bbops.language.resources.table import Table
 from tests.migrating import declare
 from tests.postgres import DATABASES, place_of

@@ -14,10 +14,10 @@ import pytest
 
 from bbops.base.errors import MigrationRefused
 from bbops.check import validate
-from bbops.database import drift, migrate
-from bbops.database.opened import read_tables
-from bbops.database.place import Place, PostgresPlace
-from bbops.database.shape import Rule
+from bbops.database.migrate import drift, migrate
+from bbops.database.migrate.opened import read_tables
+from bbops.database.schema.place import Place, PostgresPlace
+from bbops.database.schema.shape import Rule
 from bbops.source.tree import MemoryTree
 from tests.conftest import sample, with_function
 from tests.migrating import ID, declare, query

@@ -11,7 +11,7 @@ import pytest
 
 from bbops.base.errors import ProjectError
 from bbops.compile.release import build
-from bbops.database.sqlite import Sqlite
+from bbops.database.sqlite.driver import Sqlite
 from bbops.runtime.values.failures import FlowError
 from bbops.source.tree import MemoryTree
 from tests.conftest import NOTES, with_function

@@ -10,9 +10,9 @@ from typing import Any, Self
 
 from bbops.base.errors import ProjectError
 from bbops.compile.release import Cache, build
-from bbops.database.migrate import apply
+from bbops.database.migrate.migrate import apply
 from bbops.database.open import open_database
-from bbops.database.place import Place
+from bbops.database.schema.place import Place
 from bbops.language.resources.project import Engine
 from bbops.runtime.data.postgres_rows import own_rows
 from bbops.runtime.linking.release import link

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from bbops.base.diagnostics import Diagnostic
-from bbops.database.trial import Trial
+from bbops.database.sqlite.trial import Trial
 from bbops.language.project import Project
 from bbops.language.steps._base import mark_of
 from bbops.language.steps.sql import Sql

@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from bbops.base.errors import DatabaseError
-from bbops.database.place import Place
-from bbops.database.sqlite import Sqlite
+from bbops.database.schema.place import Place
+from bbops.database.sqlite.driver import Sqlite
 
 if TYPE_CHECKING:
     from bbops.database.postgres.driver import Postgres

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from bbops.database.renames import find_renames
+from bbops.database.diff.renames import find_renames
 from bbops.language.project import Project, Resource, Route
 
 FOLDERS = (

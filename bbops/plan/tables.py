@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bbops.base.diagnostics import Place
-from bbops.database.carry import Carrier
-from bbops.database.changes import Change
-from bbops.database.compare import Comparison
-from bbops.database.preflight import Preflight, Rows
-from bbops.database.renames import find_renames, with_renames
-from bbops.database.shape import Reference, differ
-from bbops.database.sqlite_words import SqliteConversions, SqliteWords
+from bbops.database.diff.changes import Change
+from bbops.database.diff.compare import Comparison
+from bbops.database.diff.preflight import Preflight, Rows
+from bbops.database.diff.renames import find_renames, with_renames
+from bbops.database.diff.row_mapping import Carrier
+from bbops.database.schema.shape import Reference, differ
+from bbops.database.sqlite.words import SqliteConversions, SqliteWords
 from bbops.plan.pairs import Pairs
 
 Risk = Literal["safe", "depends", "destructive", "impossible"]

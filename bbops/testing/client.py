@@ -13,8 +13,8 @@ import msgspec
 from bbops.base.errors import ProjectError
 from bbops.base.host import Database, Files, Http
 from bbops.compile.release import build
-from bbops.database.migrate import apply
-from bbops.database.sqlite import Sqlite
+from bbops.database.migrate.migrate import apply
+from bbops.database.sqlite.driver import Sqlite
 from bbops.runtime.linking.release import Release, link
 from bbops.source.tree import Tree
 from bbops.testing.host import fake_host

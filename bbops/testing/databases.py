@@ -12,9 +12,9 @@ from tempfile import TemporaryDirectory
 from typing import Protocol
 
 from bbops.base.host import Database, Host
-from bbops.database.migrate import apply
+from bbops.database.migrate.migrate import apply
 from bbops.database.open import open_database
-from bbops.database.place import PostgresPlace, read_url
+from bbops.database.schema.place import PostgresPlace, read_url
 from bbops.language.resources.table import Table
 from bbops.testing.rows import Rows, put_rows
 from bbops.testing.rows_postgres import put_rows_by_door

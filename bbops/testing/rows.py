@@ -10,9 +10,9 @@ from typing import Any
 
 from bbops.base.errors import BbopsError
 from bbops.base.host import Host
-from bbops.database.connection import connect
-from bbops.database.values import Stored, encode, stamp, stored_datetime
-from bbops.database.violations import failure_of
+from bbops.database.schema.literals import Stored, encode, stamp, stored_datetime
+from bbops.database.sqlite.connection import connect
+from bbops.database.sqlite.violations import failure_of
 from bbops.language.resources.table import Column, Table
 from bbops.runtime.values.failures import Failure
 

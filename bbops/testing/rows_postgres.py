@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bbops.base.host import Database, Host
-from bbops.database.place import fit_name
+from bbops.database.schema.place import fit_name
 from bbops.language.resources.table import Table
 from bbops.language.sql.postgres import POSTGRES
 from bbops.runtime.values.failures import DatabaseFailure, Failure, FlowError

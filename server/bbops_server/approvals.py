@@ -16,7 +16,7 @@ from bbops.base.disk import replace_file
 from bbops.base.errors import ServerError
 
 if TYPE_CHECKING:
-    from bbops.database.migrate import Migration
+    from bbops.database.migrate.migrate import Migration
 
 _WAITING = "migration.json"
 _APPROVED = "approvals.json"

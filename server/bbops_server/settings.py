@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, Literal, get_args
 from urllib.parse import urlsplit
 
-from bbops.database.place import Place, PostgresPlace, fit_name
+from bbops.database.schema.place import Place, PostgresPlace, fit_name
 from bbops_server.freezes import Freeze
 
 Durability = Literal["normal", "full"]

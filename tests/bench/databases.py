@@ -11,8 +11,8 @@ from typing import Any
 import psycopg
 
 from bbops.compile.release import build
-from bbops.database import migrate
-from bbops.database.place import Place
+from bbops.database.migrate import migrate
+from bbops.database.schema.place import Place
 from bbops.language.resources.project import Engine
 from bbops.source.tree import MemoryTree
 from tests.bench import processes, project

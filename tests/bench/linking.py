@@ -9,7 +9,7 @@ from statistics import median
 from time import thread_time
 
 from bbops.compile.release import build
-from bbops.database.sqlite import Sqlite
+from bbops.database.sqlite.driver import Sqlite
 from bbops.runtime.linking.release import link_in_slices
 from bbops.source.tree import MemoryTree
 from bbops.testing.host import fake_host

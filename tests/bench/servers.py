@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bbops.database.place import write_place
+from bbops.database.schema.place import write_place
 from bbops_server.processes import Child
 from tests.bench import processes, project
 from tests.bench.apps import DATABASE

@@ -16,8 +16,7 @@ import psycopg
 
 from bbops.base.errors import DatabaseError, MigrationRefused
 from bbops.base.render import plural
-from bbops.database import shape
-from bbops.database.carry import Carry
+from bbops.database.diff.row_mapping import Carry
 from bbops.database.postgres.reading import read_key_name, read_shape
 from bbops.database.postgres.validate import drop_filled
 from bbops.database.postgres.words import (
@@ -29,7 +28,8 @@ from bbops.database.postgres.words import (
     write_rule,
     write_type,
 )
-from bbops.database.shape import Difference
+from bbops.database.schema import shape
+from bbops.database.schema.shape import Difference
 
 
 class Alteration:

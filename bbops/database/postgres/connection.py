@@ -7,9 +7,9 @@ from typing import Final, Literal, TypeAlias
 import asyncpg
 
 from bbops.base.errors import DatabaseError
-from bbops.database.place import PostgresPlace
 from bbops.database.postgres.codecs import use_codecs
 from bbops.database.postgres.ending import END_WITH_CLIENT
+from bbops.database.schema.place import PostgresPlace
 
 Connection: TypeAlias = asyncpg.Connection
 

@@ -1,6 +1,6 @@
 """Conversions on PostgreSQL: Python converts each value once, and SQL looks it up.
 
-So all databases convert by the one rule of `bbops.database.conversions`.
+So all databases convert by the one rule of `bbops.database.schema.conversions`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any, Final
 import psycopg
 
 from bbops.base.errors import DatabaseError
-from bbops.database.conversions import Conversions, convert_or_null, is_kept
 from bbops.database.postgres.words import PostgresWords, stored_of, text_of
-from bbops.database.values import literal
+from bbops.database.schema.conversions import Conversions, convert_or_null, is_kept
+from bbops.database.schema.literals import literal
 
 _TABLE: Final = """
 CREATE TEMP TABLE IF NOT EXISTS _bbops_converted (

@@ -10,7 +10,6 @@ from typing import Final, Literal, TypeVar
 import asyncpg
 
 from bbops.base.errors import DatabaseError
-from bbops.database.place import PostgresPlace
 from bbops.database.postgres.connection import Connection, case_collation, connect
 from bbops.database.postgres.pool import Pool
 from bbops.database.postgres.running import SOON, bounded_maps, run, run_in_time
@@ -23,8 +22,9 @@ from bbops.database.postgres.violations import (
     is_conflict,
     is_lost,
 )
-from bbops.database.results import Maps, Rows, bounded_rows
-from bbops.database.writer import Statements
+from bbops.database.schema.place import PostgresPlace
+from bbops.database.sqlite.results import Maps, Rows, bounded_rows
+from bbops.database.sqlite.writer import Statements
 from bbops.runtime.values.failures import Failure, FlowError
 from bbops.runtime.values.identifiers import quote
 

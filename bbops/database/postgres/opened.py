@@ -11,15 +11,15 @@ from typing import Any, Final, TypeVar
 import psycopg
 
 from bbops.base.errors import DatabaseError, MigrationRefused
-from bbops.database import shape
-from bbops.database.changes import Change
-from bbops.database.live_tables import LiveTables
-from bbops.database.place import PostgresPlace
+from bbops.database.diff.changes import Change
+from bbops.database.diff.live_tables import LiveTables
 from bbops.database.postgres.ending import END_WITH_CLIENT
 from bbops.database.postgres.tables import PostgresTables
 from bbops.database.postgres.validate import clean, forbid_null, validate
 from bbops.database.postgres.words import create_index
-from bbops.database.shape import Difference
+from bbops.database.schema import shape
+from bbops.database.schema.place import PostgresPlace
+from bbops.database.schema.shape import Difference
 
 _LOCK_SECONDS: Final = 5.0
 _TRIES: Final = 6
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 @contextmanager
 def read_tables(place: PostgresPlace) -> Iterator[LiveTables]:
-    """Yield the tables of a schema, to look at; see `bbops.database.opened`."""
+    """Yield the tables of a schema, to look at; see `bbops.database.migrate.opened`."""
     with _connected(place) as live:
         try:
             with live.transaction(force_rollback=True):

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import psycopg
 
-from bbops.database import shape
 from bbops.database.postgres.words import read_default
+from bbops.database.schema import shape
 
 OWNED: Final = (
     " FROM pg_class AS t JOIN pg_namespace AS n ON n.oid = t.relnamespace{joins}"

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import psycopg
 
-from bbops.database.adopt import Rest
+from bbops.database.diff.adopt import Rest
 from bbops.database.postgres.reading import NAMES, OWNED
 
 _UNIQUES: Final = (

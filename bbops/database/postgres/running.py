@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeVar
 
 from bbops.base.render import plural
-from bbops.database import limits
 from bbops.database.postgres.connection import LONGEST_STATEMENT_SECONDS, Connection
 from bbops.database.postgres.parameters import fit
 from bbops.database.postgres.text import Text
-from bbops.database.results import Maps, Rows, Taken
+from bbops.database.sqlite import limits
+from bbops.database.sqlite.results import Maps, Rows, Taken
 from bbops.runtime.values.failures import FlowError
 
 T = TypeVar("T")

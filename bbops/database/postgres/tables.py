@@ -12,20 +12,20 @@ from typing import Any, Final
 import psycopg
 
 from bbops.base.errors import MigrationRefused
-from bbops.database import shape
-from bbops.database.adopt import Rest
-from bbops.database.carry import Carry
-from bbops.database.conversions import Conversions
-from bbops.database.live_tables import LiveTables
+from bbops.database.diff.adopt import Rest
+from bbops.database.diff.live_tables import LiveTables
+from bbops.database.diff.renames import Renames
+from bbops.database.diff.row_mapping import Carry
 from bbops.database.postgres.alter import Alteration, references
 from bbops.database.postgres.conversions import PostgresConversions, make_conversions
 from bbops.database.postgres.own import make_own_tables
 from bbops.database.postgres.reading import read_shape
 from bbops.database.postgres.rest import read_rest
 from bbops.database.postgres.words import PostgresWords
-from bbops.database.renames import Renames
-from bbops.database.shape import Difference
-from bbops.database.values import Stored, stored_datetime
+from bbops.database.schema import shape
+from bbops.database.schema.conversions import Conversions
+from bbops.database.schema.literals import Stored, stored_datetime
+from bbops.database.schema.shape import Difference
 
 _COUNT_ON: Final = (
     "SELECT setval(pg_get_serial_sequence(%s, %s), m.most) FROM (SELECT max({column}) AS most"

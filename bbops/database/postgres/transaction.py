@@ -15,8 +15,8 @@ from bbops.database.postgres.pool import Pool
 from bbops.database.postgres.running import SOON, bounded_maps, in_time, run_in_time
 from bbops.database.postgres.text import Text
 from bbops.database.postgres.violations import ERRORS, LookUp, failure_of, is_conflict
-from bbops.database.results import Maps, Rows, bounded_rows
-from bbops.database.writer import Statements
+from bbops.database.sqlite.results import Maps, Rows, bounded_rows
+from bbops.database.sqlite.writer import Statements
 from bbops.runtime.values.failures import Conflict, Failure, FlowError
 
 T = TypeVar("T")

@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import psycopg
 
-from bbops.database.changes import Change
+from bbops.database.diff.changes import Change
+from bbops.database.diff.preflight import Rows
 from bbops.database.postgres.reading import NAMES, OWNED
-from bbops.database.preflight import Rows
 
 FILLED: Final = "_bbops_filled"
 """A check of ours that lets a column forbid null without a look at the rows."""

@@ -1,4 +1,4 @@
-"""Turn what PostgreSQL says into what a flow sees, in the words of `bbops.database.violations`.
+"""Turn what PostgreSQL says into what a flow sees, in the words of `bbops.database.sqlite.violations`.
 
 Never a value: PostgreSQL's own words are passed on only where they come from the statement's text.
 """
@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import asyncpg
 
-from bbops.database.limits import LONGEST_STATEMENT_SECONDS
-from bbops.database.violations import target
+from bbops.database.sqlite.limits import LONGEST_STATEMENT_SECONDS
+from bbops.database.sqlite.violations import target
 from bbops.runtime.data.postgres_rows import TOO_LONG
 from bbops.runtime.data.rows import too_long
 from bbops.runtime.values.failures import (

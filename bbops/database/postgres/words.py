@@ -1,6 +1,6 @@
 """Tables in PostgreSQL's words, and stored values as its texts.
 
-A stored value is what SQLite keeps (`bbops.database.values.Stored`): the one form that plans,
+A stored value is what SQLite keeps (`bbops.database.schema.literals.Stored`): the one form that plans,
 conversions and seed rows speak of, whatever the database.
 """
 
@@ -10,11 +10,11 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from bbops.database import shape
-from bbops.database.conversions import guess_type
-from bbops.database.place import fit_name
-from bbops.database.values import Stored, encode, literal
-from bbops.database.words import Words
+from bbops.database.schema import shape
+from bbops.database.schema.conversions import guess_type
+from bbops.database.schema.literals import Stored, encode, literal
+from bbops.database.schema.place import fit_name
+from bbops.database.schema.words import Words
 from bbops.language.sql.postgres import POSTGRES
 
 _STORAGE: Final = {
@@ -82,7 +82,7 @@ def stored_of(text: str, column_type: str) -> Stored:
 
 
 def read_default(expression: str, storage: str) -> str:
-    """Return a default as `bbops.database.values.literal` writes it, else what is there."""
+    """Return a default as `bbops.database.schema.literals.literal` writes it, else what is there."""
     kind = guess_type(_STORAGE.__getitem__, storage, "text")
     text = _strip(expression)
     if text is None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Self
 
 from bbops.base.host import Clock
-from bbops.database.place import PostgresPlace
+from bbops.database.schema.place import PostgresPlace
 from bbops_server.accounts.addresses import Addresses
 from bbops_server.accounts.audit import Audit
 from bbops_server.accounts.clients import Clients

@@ -10,7 +10,7 @@ from typing import Final
 import sqlalchemy as sa
 
 from bbops.base.errors import DatabaseError
-from bbops.database.place import PostgresPlace
+from bbops.database.schema.place import PostgresPlace
 from bbops_server.accounts.file import WRITES
 
 _SETTINGS: Final = "-clock_timeout=10s -cstatement_timeout=30s -cTimeZone=UTC"

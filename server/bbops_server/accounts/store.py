@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from bbops.base.errors import DatabaseError
 from bbops.base.host import Clock
-from bbops.database.place import PostgresPlace
+from bbops.database.schema.place import PostgresPlace
 from bbops_server.accounts.errors import ControlAway
 from bbops_server.accounts.file import FILE, WRITES, cannot_open, open_file
 from bbops_server.accounts.grant_tables import TABLES as GRANT_TABLES

@@ -15,8 +15,8 @@ import msgspec
 
 from bbops.base.errors import DatabaseError
 from bbops.compile.release import Cache
-from bbops.database.place import Place, read_place
-from bbops.database.told import as_json
+from bbops.database.migrate.serialization import as_json
+from bbops.database.schema.place import Place, read_place
 from bbops.language.project import Project
 from bbops.mcp.tool import Refused
 from bbops.mcp.workshop.bench import Bench

@@ -10,8 +10,8 @@ from typing import Any
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.compile.release import check
-from bbops.database.migrate import Migration, refusal
-from bbops.database.told import as_json
+from bbops.database.migrate.migrate import Migration, refusal
+from bbops.database.migrate.serialization import as_json
 from bbops.language.project import Project
 from bbops.language.resources.project import Engine, Review
 from bbops.language.resources.table import Table

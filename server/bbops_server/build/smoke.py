@@ -10,7 +10,7 @@ from typing import Any
 from bbops.base.errors import DatabaseError, ServerError
 from bbops.base.host import Host
 from bbops.database.open import Opened, open_database
-from bbops.database.place import Place
+from bbops.database.schema.place import Place
 from bbops.runtime.linking.release import Release, link
 from bbops_server.build.statement_places import placed_statements
 from bbops_server.host.clock import SystemClock

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from bbops.base.errors import MigrationRefused, ServerError
-from bbops.database import rollout
-from bbops.database.looking import Looked, look
-from bbops.database.migrate import refusal
+from bbops.database.migrate import rollout
+from bbops.database.migrate.looking import Looked, look
+from bbops.database.migrate.migrate import refusal
+from bbops.database.migrate.rollout_plan import Plan
+from bbops.database.migrate.switch_time import refuse_long_switch
 from bbops.database.open import throw_away
-from bbops.database.place import Place, read_place
-from bbops.database.rollout_plan import Plan
-from bbops.database.switch_time import refuse_long_switch
+from bbops.database.schema.place import Place, read_place
 from bbops.language.resources.table import Table
 from bbops_server.approvals import close_approval, keep_waiting, read_approved
 from bbops_server.build.smoke import try_release

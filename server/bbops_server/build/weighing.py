@@ -9,9 +9,9 @@ from pathlib import Path
 
 from bbops.base.errors import ServerError
 from bbops.compile.release import Cache, check
-from bbops.database.copying import copy_rows
-from bbops.database.place import read_place
-from bbops.database.told import as_json
+from bbops.database.migrate.copying import copy_rows
+from bbops.database.migrate.serialization import as_json
+from bbops.database.schema.place import read_place
 from bbops.plan.asking import Question, make_tree
 from bbops_server.build.compiling import Compiling
 from bbops_server.build.gate import Gate

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from bbops.base.errors import ServerError
-from bbops.database.quota import limit_size
+from bbops.database.sqlite.quota import limit_size
 from bbops.source.git.command import end_all
 from bbops_server.build.compiling import Compiling
 from bbops_server.build.gate import Gate

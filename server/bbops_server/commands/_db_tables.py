@@ -17,9 +17,9 @@ from bbops.cli._examples import examples
 from bbops_server.commands._projects import of_project, place_of, where_state
 
 if TYPE_CHECKING:
-    from bbops.database.adopt import Adopted
-    from bbops.database.changes import Change
-    from bbops.database.place import Place
+    from bbops.database.diff.adopt import Adopted
+    from bbops.database.diff.changes import Change
+    from bbops.database.schema.place import Place
     from bbops.language.resources.table import Table
 
 _COLORS = {"safe": "green", "destructive": "yellow", "impossible": "red"}
@@ -36,12 +36,12 @@ def plan_data(project: str | None, state: Path | None, *, as_json: bool) -> int:
     Each change is safe, loses something (then it waits for 'bbops db approve'), or cannot be made:
     it names the rows it is about. Exits with 1 when something keeps it from being published.
     """
-    from bbops.database.rollout import plan  # noqa: PLC0415 - after --help
+    from bbops.database.migrate.rollout import plan  # noqa: PLC0415 - after --help
 
     found = plan(place_of(project, state), declared_tables(Path()))
     migration = found.migration
     if as_json:
-        from bbops.database.told import as_json as told  # noqa: PLC0415 - only for this
+        from bbops.database.migrate.serialization import as_json as told  # noqa: PLC0415 - only for this
 
         click.echo(json.dumps(told(migration)))
     else:
@@ -65,7 +65,7 @@ def find_drift(
     The next publication that changes a table brings them back to what its files say. To keep what
     was done by hand, put the files of --yaml into tables/ first. Exits with 1 when they differ.
     """
-    from bbops.database import drift  # noqa: PLC0415 - after --help
+    from bbops.database.migrate import drift  # noqa: PLC0415 - after --help
 
     found = drift.find_drift(place_of(project, state))
     if as_json:
@@ -93,8 +93,8 @@ def pull_tables(source: Path | None, schema: str, *, force: bool, as_json: bool)
     say is said here, one line each; then it exits with 1.
     """
     from bbops.check.tables import RESERVED  # noqa: PLC0415 - after --help
-    from bbops.database.adopt import adopt  # noqa: PLC0415
-    from bbops.database.opened import read_tables  # noqa: PLC0415
+    from bbops.database.diff.adopt import adopt  # noqa: PLC0415
+    from bbops.database.migrate.opened import read_tables  # noqa: PLC0415
 
     with read_tables(_place(source, schema)) as live:
         adopted = adopt(live.read(), live.rest(), RESERVED)
@@ -142,7 +142,7 @@ def write_table(name: str, table: Mapping[str, Any]) -> str:
 
 
 def _place(source: Path | None, schema: str) -> Place:
-    from bbops.database.place import read_url  # noqa: PLC0415 - after --help
+    from bbops.database.schema.place import read_url  # noqa: PLC0415 - after --help
 
     if source is not None:
         if not source.is_file():

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from bbops.database.backup import Tell
+    from bbops.database.files.backup import Tell
 
 LARGE_BYTES: Final = 64 << 20
 """Less is copied before a bar could be read."""

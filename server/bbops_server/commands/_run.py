@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from bbops.database.place import name_database
+from bbops.database.schema.place import name_database
 from bbops_server.commands._report import Terminal, print_json
 from bbops_server.commands._seat import take_seat
 from bbops_server.host.secrets import Secrets

@@ -14,7 +14,7 @@ import click
 from bbops.base.console import say, show
 from bbops.base.errors import BbopsError
 from bbops.base.render import printable
-from bbops.database.by_hand import Answer, ByHand
+from bbops.database.files.by_hand import Answer, ByHand
 
 TABLES = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND name NOT LIKE 'sqlite%'"
 """The statement behind `.tables`."""

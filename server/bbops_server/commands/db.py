@@ -36,7 +36,7 @@ from bbops_server.commands._projects import (
 )
 
 if TYPE_CHECKING:
-    from bbops.database.backup import Contents
+    from bbops.database.files.backup import Contents
 
 HELD: Final = "end it with Ctrl-C in its terminal or 'kill {process}', restore, then start it again"
 
@@ -73,7 +73,7 @@ def back_up_data(
     Exits with 1 when the data is damaged, with 2 when it cannot be read or FILE not written.
     """
     data = data_of(project, state)
-    from bbops.database.backup import back_up  # noqa: PLC0415 - after --help
+    from bbops.database.files.backup import back_up  # noqa: PLC0415 - after --help
 
     usual = f"{project or name_of(data.parent)}-{stamp()}.sqlite"
     target = file / usual if file and file.is_dir() else file or Path(usual)
@@ -109,7 +109,7 @@ def restore_data(file: Path, project: str | None, state: Path | None, *, as_json
     data = folder_of(state_of(state), project) / DATA
     hold_state(state_folder(Path.cwd(), state), cure=HELD)
     data.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    from bbops.database.restore import restore  # noqa: PLC0415 - after --help
+    from bbops.database.files.restore import restore  # noqa: PLC0415 - after --help
 
     keep = data.with_name(f"{DATA}.before-{stamp()}")
     with copying(f"from {file}", file.stat().st_size) as tell:
@@ -134,7 +134,7 @@ def seed_data(project: str | None, state: Path | None, *, as_json: bool) -> None
     They are those of the release that went live last; publishing does the same. A row whose primary
     key is there stays as it is. All are inserted or none.
     """
-    from bbops.database.migrate import insert_seed  # noqa: PLC0415 - after --help
+    from bbops.database.migrate.migrate import insert_seed  # noqa: PLC0415 - after --help
 
     added = insert_seed(place_of(project, state))
     if as_json:
@@ -192,7 +192,7 @@ def narrow_data(project: str | None, state: Path | None, *, dry_run: bool, as_js
     Exits with 2 when rows break a rule: change them, then run it again.
     """
     place = place_of(project, state)
-    from bbops.database.rollout import delete_hidden, find_hidden  # noqa: PLC0415 - after --help
+    from bbops.database.migrate.rollout import delete_hidden, find_hidden  # noqa: PLC0415 - after --help
 
     keep = stamp()
     found = find_hidden(place) if dry_run else delete_hidden(place, keep)
@@ -240,7 +240,7 @@ def query_data(
     stored, private ones, too. Tables are changed by a commit, never here.
     """
     data = data_of(project, state)
-    from bbops.database.by_hand import ByHand  # noqa: PLC0415 - after --help
+    from bbops.database.files.by_hand import ByHand  # noqa: PLC0415 - after --help
     from bbops_server.commands._shell import converse, print_answer, run_all  # noqa: PLC0415
 
     with closing(ByHand(data, writes=write)) as database:

@@ -93,7 +93,7 @@ def command(
     changes in it is in force within a second.
     """
     require_platform()
-    from bbops.database.place import read_url  # noqa: PLC0415 - after --help
+    from bbops.database.schema.place import read_url  # noqa: PLC0415 - after --help
     from bbops.source.git.address import Address, require_branch  # noqa: PLC0415 - after --help
     from bbops.source.git.store import require_git  # noqa: PLC0415 - as all below; --help needs no git
     from bbops_server.commands._run import run_project  # noqa: PLC0415
@@ -154,7 +154,7 @@ def serve_file(
         ProjectError: the file has mistakes.
         BbopsError: an option was given that belongs to one project.
     """
-    from bbops.database.place import read_url  # noqa: PLC0415 - after --help
+    from bbops.database.schema.place import read_url  # noqa: PLC0415 - after --help
     from bbops_server.commands._run import run_file  # noqa: PLC0415 - after --help
     from bbops_server.reconciler.following import Options  # noqa: PLC0415
     from bbops_server.server_file.load import read_file  # noqa: PLC0415

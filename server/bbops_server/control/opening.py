@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from bbops.base.errors import DatabaseError, ServerError
-from bbops.database.place import PostgresPlace
+from bbops.database.schema.place import PostgresPlace
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import ControlAway
 from bbops_server.accounts.kept import note_accounts, note_opened, refuse_nobody

@@ -17,7 +17,7 @@ from typing import Any, Final
 import uvloop
 
 from bbops.base.errors import ServerError
-from bbops.database.place import read_place
+from bbops.database.schema.place import read_place
 from bbops_server.data.draft_answering import Answering
 from bbops_server.data.draft_log import BoundedLog
 from bbops_server.data.keys import answer_about_keys

@@ -12,7 +12,7 @@ from pathlib import Path
 import uvloop
 
 from bbops.base.errors import ServerError
-from bbops.database.place import read_place
+from bbops.database.schema.place import read_place
 from bbops_server.data.keys import answer_about_keys
 from bbops_server.host.clock import SystemClock
 from bbops_server.host.egress import Egress

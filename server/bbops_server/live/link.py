@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bbops.database.place import Place as Data
-from bbops.database.place import write_place
+from bbops.database.schema.place import Place as Data
+from bbops.database.schema.place import write_place
 from bbops_server.live.start_page import Start
 from bbops_server.messages import Frame
 from bbops_server.settings import Durability

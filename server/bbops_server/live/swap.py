@@ -15,8 +15,8 @@ import msgspec
 from bbops.base.errors import ServerError
 from bbops.base.host import Clock, Host, Http, Log, Random
 from bbops.database.open import Opened, open_database
-from bbops.database.place import Place
-from bbops.database.quota import limit_size
+from bbops.database.schema.place import Place
+from bbops.database.sqlite.quota import limit_size
 from bbops.runtime.http.in_flight import Flights
 from bbops.runtime.http.responses import Record
 from bbops.runtime.limits.shared_counters import Lanes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, ParamSpec, Protocol, TypeVar
 
-from bbops.database.place import write_place
+from bbops.database.schema.place import write_place
 from bbops.mcp.tool import Call, Refused
 from bbops.source.git.revisions import commit_of
 from bbops_server.accounts.book import Book

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from bbops.database.place import Place, write_place
+from bbops.database.schema.place import Place, write_place
 from bbops.source.git.revisions import commit_of
 from bbops.source.git.series import TAG, Series
 from bbops_server.host.secrets import Secrets

@@ -19,7 +19,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from bbops.base.errors import BbopsError, ServerError
-from bbops.database.place import write_place
+from bbops.database.schema.place import write_place
 from bbops_server.host.secrets import Secrets
 from bbops_server.live.place import DraftPlace
 from bbops_server.reconciler.api_keys import ApiKeys

@@ -20,7 +20,7 @@ from pydantic_core import PydanticCustomError
 from bbops.base.addresses import split
 from bbops.base.errors import DatabaseError, GitError
 from bbops.base.model import Model
-from bbops.database.place import read_url
+from bbops.database.schema.place import read_url
 from bbops.source.git.address import Address, require_branch
 from bbops.source.git.series import TAG, find_tag_mistake, names_project
 from bbops_server.server_file.freeze import CheckedFreeze

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bbops.base.diagnostics import Diagnostic
-from bbops.database.place import read_url
+from bbops.database.schema.place import read_url
 from bbops.source.yaml.document import Document
 from bbops_server.freezes import Freeze
 from bbops_server.server_file.freeze import read_freeze

@@ -14,7 +14,7 @@ from typing import Any
 
 import uvicorn
 
-from bbops.database.place import Place, PostgresPlace, read_place
+from bbops.database.schema.place import Place, PostgresPlace, read_place
 from tests.bench.apps import DATABASE, bare, by_hand, with_asyncpg, with_middleware, with_orm
 from tests.bench.apps.items import Items
 

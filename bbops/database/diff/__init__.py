@@ -1,0 +1,1 @@
+"""How live tables differ from the declared ones, and what that means for rows."""

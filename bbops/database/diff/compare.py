@@ -1,0 +1,228 @@
+"""Judge every difference between the live tables and the declared ones by the rows it meets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from bbops.database.diff.changes import Change, sort_changes
+from bbops.database.diff.preflight import Preflight, Rows
+from bbops.database.diff.renames import Renames
+from bbops.database.schema import shape
+from bbops.database.schema.conversions import Conversions, reads_as
+from bbops.database.schema.shape import Difference
+from bbops.database.schema.words import Words
+from bbops.language.resources.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What is compared.
+
+    Attributes:
+        tables: as declared.
+        have: the live tables with `renames` made.
+        want: the declared ones, in the words of the database.
+        differences: from one to the other.
+        renames: those that are still to be made.
+        rows: asks the live rows.
+        words: those of the database, as the next.
+    """
+
+    tables: Mapping[str, Table]
+    have: shape.Shape
+    want: shape.Shape
+    differences: tuple[Difference, ...]
+    renames: Renames
+    rows: Preflight
+    words: Words
+    conversions: Conversions
+
+    def changes(self) -> tuple[Change, ...]:
+        """Return what a user is told; what only brings names in order is left out."""
+        return sort_changes([*_renamed(self.renames), *_Judge(self).changes()])
+
+
+def _renamed(renames: Renames) -> Iterator[Change]:
+    for new, old in renames.tables.items():
+        yield Change("rename table", new, "", why=f"it was '{old}'")
+    for (table, new), old in renames.columns.items():
+        yield Change("rename column", table, new, why=f"it was '{old}'")
+
+
+class _Judge:
+    def __init__(self, of: Comparison) -> None:
+        self._of, self._rows = of, of.rows
+        self._added = {(d.table, d.what) for d in of.differences if d.kind == "add column"}
+        self._dropped = {(d.table, d.what) for d in of.differences if d.kind == "drop column"}
+
+    def changes(self) -> Iterator[Change]:
+        judges: dict[str, Callable[[str, str], Iterable[Change]]] = {
+            "add table": lambda table, _: [Change("create table", table, "")],
+            "drop table": self._drop_table,
+            "add column": self._add_column,
+            "drop column": self._drop_column,
+            "type": self._type,
+            "null": self._nullability,
+            "default": self._default,
+            "rules": self._rules,
+            "table rules": self._table_rules,
+            "reference": self._reference,
+            "key": self._key,
+            "counts": self._counts,
+            "add index": self._add_index,
+            "drop index": self._drop_index,
+        }
+        for difference in self._of.differences:
+            if difference.kind in judges:
+                yield from judges[difference.kind](difference.table, difference.what)
+
+    def _drop_table(self, name: str, _: str) -> Iterator[Change]:
+        rows = Rows(self._rows.count_live(name))
+        yield _losing(Change("drop table", name, ""), rows, "rows would be lost")
+
+    def _add_column(self, table: str, name: str) -> Iterator[Change]:
+        column, rows = self._of.tables[table].columns[name], self._rows.find(table)
+        change = Change("add column", table, name)
+        if column.nullable or column.default is not None or not rows:
+            yield change
+        elif column.auto in {"created", "updated"}:
+            yield Change(*change.key, why="rows get the time of the migration", rows=_bare(rows))
+        else:
+            cure = f"make '{table}.{name}' nullable or give it a default"
+            yield _blocked(change, _bare(rows), "rows would have no value for it", cure)
+        wanted = self._of.want[table].columns[name]
+        yield from self._broken(change, wanted.rules)
+        if wanted.reference and (rows := self._dangling(table, name, wanted.reference)):
+            yield self._refers_to_nothing(change, rows)
+
+    def _drop_column(self, table: str, name: str) -> Iterator[Change]:
+        rows = self._rows.find_live(table, f'"{name}" IS NOT NULL')
+        yield _losing(Change("drop column", table, name), rows, "rows would lose their value")
+
+    def _type(self, table: str, name: str) -> Iterator[Change]:
+        carried = self._rows.carried[table].columns[name]
+        old, new = carried.old_type, carried.new_type
+        if reads_as(old, new) and self._is_stored_as_recorded(table, name, old):
+            return
+        value, conversions = f'"{carried.origin}"', self._of.conversions
+        change = Change("change the type of column", table, name, why=f"{old} becomes {new}")
+        changed = self._rows.find_live(table, conversions.loss(value, old, new))
+        # what is no value of the new type is not kept, either: mostly, one look is enough
+        misfit = conversions.misfit(value, old, new)
+        if changed and (bad := self._rows.find_live(table, misfit)):
+            cure = f"change '{table}.{name}' in these rows first, or add a column beside it"
+            yield _blocked(change, bad, f"rows hold {old} that is no {new}", cure)
+        else:
+            yield _losing(change, changed, f"rows hold {old} that {new} does not keep whole")
+            yield from self._collisions(change)
+
+    def _nullability(self, table: str, name: str) -> Iterator[Change]:
+        if self._of.want[table].columns[name].nullable:
+            yield Change("allow null in column", table, name)
+            return
+        change = Change("forbid null in column", table, name)
+        carried = self._rows.carried[table].columns[name]
+        nulls = self._rows.find_live(table, f'"{carried.origin}" IS NULL')
+        if carried.filler is not None:
+            yield _losing(change, nulls, f"rows hold null and would get {carried.shown}")
+            yield from self._collisions(change)
+        else:
+            cure = f"fill '{table}.{name}' in these rows first, or give it a default"
+            yield _blocked(change, nulls, "rows hold null", cure)
+
+    def _default(self, table: str, name: str) -> Iterator[Change]:
+        yield Change("change the default of column", table, name)
+
+    def _rules(self, table: str, name: str) -> Iterator[Change]:
+        have, want = self._of.have[table].columns[name], self._of.want[table].columns[name]
+        change = Change("change the rules of column", table, name)
+        yield change
+        yield from self._broken(change, want.rules - have.rules)
+
+    def _table_rules(self, table: str, _: str) -> Iterator[Change]:
+        change = Change("change the checks of table", table, "")
+        yield change
+        yield from self._broken(change, self._of.want[table].rules - self._of.have[table].rules)
+
+    def _broken(self, change: Change, added: frozenset[shape.Rule]) -> Iterator[Change]:
+        condition = " AND ".join(sorted(f"({rule.sql})" for rule in added))
+        rows = self._rows.find(change.table, f"NOT ({condition})") if added else Rows()
+        if rows:
+            cure = f"change these rows of '{change.table}' first, or the rule"
+            yield _blocked(change, rows, "rows break the new rule", cure)
+
+    def _reference(self, table: str, name: str) -> Iterator[Change]:
+        wanted = self._of.want[table].columns[name].reference
+        change = Change("change the reference of column", table, name)
+        rows = self._dangling(table, name, wanted) if wanted else Rows()
+        yield self._refers_to_nothing(change, rows) if rows else change
+
+    def _dangling(self, table: str, name: str, wanted: shape.Reference) -> Rows:
+        if wanted.table not in self._rows.carried:
+            return Rows()
+        return self._rows.find_dangling(table, name, wanted)
+
+    def _refers_to_nothing(self, change: Change, rows: Rows) -> Change:
+        name = f"{change.table}.{change.what}"
+        cure = f"add the rows that '{name}' refers to first, or empty it where it may be"
+        return _blocked(change, rows, "rows refer to nothing", cure)
+
+    def _key(self, name: str, _: str) -> Iterator[Change]:
+        change = Change("change the primary key of table", name, "")
+        yield from self._unless_repeated(change, self._of.want[name].key)
+
+    def _counts(self, table: str, _: str) -> Iterator[Change]:
+        yield Change("change the primary key of table", table, "")
+
+    def _add_index(self, table: str, name: str) -> Iterator[Change]:
+        index = self._of.want[table].indexes[name]
+        first = index.columns[0]
+        change = Change("create index", table, name)
+        if name == self._of.words.fit(f"uq_{table}_{first}") and (table, first) not in self._added:
+            change = Change("require unique values in column", table, first)
+        yield from self._unless_repeated(change, index.columns if index.unique else ())
+
+    def _drop_index(self, table: str, name: str) -> Iterator[Change]:
+        index = self._of.have[table].indexes[name]
+        column = index.columns[0]
+        end = f"_{column}"[-9:]  # all that `Words.fit` keeps of a long one
+        if not name.startswith(("uq_", "ix_")) or not name.endswith(end):
+            yield Change("drop index", table, name)
+        elif index.unique and (table, column) not in self._added | self._dropped:
+            yield Change("allow repeated values in column", table, column)
+        # one of ours that is not unique served a reference, which another index serves now
+
+    def _collisions(self, change: Change) -> Iterator[Change]:
+        """Read where values of a column become equal that must not."""
+        for columns in _unique_sets(self._of.want[change.table]):
+            if change.what in columns:
+                yield from self._unless_repeated(change, columns)
+
+    def _unless_repeated(self, change: Change, columns: tuple[str, ...]) -> Iterator[Change]:
+        rows = self._rows.find_repeated(change.table, columns) if columns else Rows()
+        why = "rows share their value with another"
+        cure = f"give the rows of '{change.table}' values of their own first"
+        yield _blocked(change, rows, why, cure)
+
+    def _is_stored_as_recorded(self, table: str, name: str, kind: str) -> bool:
+        have = self._of.have[table].columns[name]
+        return not have.kind or have.type == self._of.words.storage(kind)
+
+
+def _bare(rows: Rows) -> Rows:
+    return Rows(rows.count)
+
+
+def _losing(change: Change, rows: Rows, why: str) -> Change:
+    return Change(*change.key, "destructive", why, rows) if rows else change
+
+
+def _blocked(change: Change, rows: Rows, why: str, cure: str) -> Change:
+    return Change(*change.key, "impossible", why, rows, cure) if rows else change
+
+
+def _unique_sets(table: shape.Table) -> Iterator[tuple[str, ...]]:
+    yield from (index.columns for index in table.indexes.values() if index.unique)
+    if table.key:
+        yield table.key

@@ -1,0 +1,118 @@
+"""Find which live tables and columns go on under a new name, by `renamedFrom` alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from bbops.database.schema import shape
+from bbops.language.resources.table import Table
+
+Types = Mapping[str, Mapping[str, str]]
+"""Table → column → declared type when it was made, where that is on record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Renames:
+    """Old names by new ones; a column's key is its table's new name and its own new one."""
+
+    tables: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def old_table(self, table: str) -> str:
+        """Return the live table that holds the rows of a declared one."""
+        return self.tables.get(table, table)
+
+    def old_column(self, table: str, column: str) -> str:
+        """Return the live column that holds the values of a declared one."""
+        return self.columns.get((table, column), column)
+
+    def statements(self) -> Iterator[str]:
+        """Yield the statements that rename; references of other tables follow by themselves."""
+        for new, old in self.tables.items():
+            yield f'ALTER TABLE "{old}" RENAME TO "{new}"'
+        for (table, new), old in self.columns.items():
+            yield f'ALTER TABLE "{table}" RENAME COLUMN "{old}" TO "{new}"'
+
+
+class HasColumns(Protocol):
+    """A table, live or declared."""
+
+    @property
+    def columns(self) -> Mapping[str, object]:
+        """Its columns by name."""
+        ...
+
+
+def find_renames(live: Mapping[str, HasColumns], tables: Mapping[str, Table]) -> Renames:
+    """Return the renames that are still to be made.
+
+    An old name that is still declared, or a new one that is live already, is no rename: so the
+    key may stay in the file once its work is done.
+    """
+    renamed: dict[str, str] = {}
+    for name, table in tables.items():
+        old = table.renamed_from
+        if old in live.keys() - tables.keys() - set(renamed.values()) and name not in live:
+            renamed[name] = old
+    columns: dict[tuple[str, str], str] = {}
+    for name, table in tables.items():
+        there = live.get(renamed.get(name, name))
+        held = set(there.columns) if there else set()
+        columns |= {(name, new): old for new, old in _renamed_columns(table, held)}
+    return Renames(renamed, columns)
+
+
+def with_renames(live: shape.Shape, renames: Renames) -> shape.Shape:
+    """Return what the live tables are once they are renamed; our own names in them stay."""
+    new_tables = {old: new for new, old in renames.tables.items()}
+    new_columns = {(table, old): new for (table, new), old in renames.columns.items()}
+
+    def column_in(table: str, name: str) -> str:
+        return new_columns.get((table, name), name)
+
+    def column(found: shape.Column) -> shape.Column:
+        points = found.reference
+        if points is None:
+            return found
+        table = new_tables.get(points.table, points.table)
+        points = replace(points, table=table, column=column_in(table, points.column))
+        return replace(found, reference=points)
+
+    def table(name: str, found: shape.Table) -> shape.Table:
+        return replace(
+            found,
+            columns={column_in(name, key): column(one) for key, one in found.columns.items()},
+            key=tuple(column_in(name, key) for key in found.key),
+            indexes={
+                key: replace(one, columns=tuple(column_in(name, of) for of in one.columns))
+                for key, one in found.indexes.items()
+            },
+        )
+
+    named = {new_tables.get(name, name): found for name, found in live.items()}
+    return {name: table(name, found) for name, found in named.items()}
+
+
+def with_kinds(live: shape.Shape, types: Types) -> shape.Shape:
+    """Return the live tables with the declared types that are on record."""
+    return {
+        name: replace(
+            table,
+            columns={
+                key: replace(column, kind=types.get(name, {}).get(key, ""))
+                for key, column in table.columns.items()
+            },
+        )
+        for name, table in live.items()
+    }
+
+
+def _renamed_columns(table: Table, held: set[str]) -> Iterator[tuple[str, str]]:
+    taken: set[str] = set()
+    for name, column in table.columns.items():
+        old = column.renamed_from
+        if old in held - table.columns.keys() - taken and name not in held:
+            taken.add(old)
+            yield name, old

@@ -1,0 +1,1 @@
+"""Database files as a whole: backups, restoring them, statements typed by hand."""

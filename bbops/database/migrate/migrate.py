@@ -1,0 +1,334 @@
+"""Make the live tables of a database the declared ones, or say why not. Nothing in between."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from bbops.base.errors import DatabaseError, MigrationRefused
+from bbops.database.diff.changes import Change, hash_changes
+from bbops.database.diff.compare import Comparison
+from bbops.database.diff.live_tables import LiveTables
+from bbops.database.diff.preflight import Preflight
+from bbops.database.diff.renames import Renames, Types, find_renames, with_kinds, with_renames
+from bbops.database.diff.row_mapping import Carrier
+from bbops.database.migrate.opened import Opened, read_tables, write_tables
+from bbops.database.migrate.seed import seed
+from bbops.database.schema.checks import texts_of, write_checks
+from bbops.database.schema.conversions import guess_type
+from bbops.database.schema.place import Place
+from bbops.database.schema.shape import Difference, Shape, differ
+from bbops.database.schema.words import Words
+from bbops.language.resources.table import Table
+from bbops.language.sql.sqlite import SQLITE_CHECK
+
+_BROKEN: Final = "broken"
+"""The hash on record where the tables lack a rule that they are recorded with."""
+_FORMAT: Final = 2  # count up when the same tables are described to a database in another way
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """What leads from the live tables to the declared ones, and the hash of the latter."""
+
+    changes: tuple[Change, ...]
+    spec_hash: str
+    differences: tuple[Difference, ...] = field(default=(), compare=False)
+    """Of the tables once they are renamed; also those that nobody needs to be told."""
+    renames: Renames = field(default_factory=Renames, compare=False)
+    base: str = ""
+    """The live tables: their hash, and when they became what they are."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is to be done; seed rows do not count."""
+        return not self.changes and not self.differences
+
+    @property
+    def hash(self) -> str:
+        """The name of this plan, the same for as long as it would do the same."""
+        return hash_changes(self.changes, self.base)
+
+    @property
+    def losses(self) -> tuple[Change, ...]:
+        """The changes that are made only after an approval."""
+        return tuple(change for change in self.changes if change.risk == "destructive")
+
+    @property
+    def refused(self) -> tuple[Change, ...]:
+        """The changes that keep `apply` from doing anything, unless the plan is approved."""
+        return tuple(one for one in self.changes if one.risk in {"destructive", "impossible"})
+
+    @property
+    def losing_tables(self) -> set[str]:
+        """The live names of the tables that lose something."""
+        return {self.renames.old_table(change.table) for change in self.losses}
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether an approval is all that it lacks."""
+        return bool(self.losses) and self.losses == self.refused
+
+
+def plan(place: Place, tables: Mapping[str, Table]) -> Migration:
+    """Return what `apply` would do to the database as it is now; changes and creates nothing.
+
+    Under a millisecond when the tables are those of the last `apply`, else some milliseconds and
+    one look at each row that a change is about.
+
+    Raises:
+        DatabaseError: the database cannot be read.
+        MigrationRefused: a default or an enum does not fit, or two indexes share a name.
+    """
+    with read_tables(place) as live:
+        return plan_on(live, tables)
+
+
+def apply(place: Place, tables: Mapping[str, Table], approved: Collection[str] = ()) -> Migration:
+    """Bring the database to the declared tables in one transaction, insert seed rows.
+
+    Makes a file that is missing. Waits for other writers: call it where blocking is allowed. What
+    fails midway leaves everything as it was. Before anything is lost a copy is kept.
+
+    Args:
+        place: the database.
+        tables: as declared.
+        approved: hashes of plans that may lose what they say.
+
+    Returns:
+        The plan that was carried out.
+
+    Raises:
+        MigrationRefused: a change is not safe, or rows break a rule; lists every refused change.
+        DatabaseError: the database cannot be written.
+    """
+    with write_tables(place) as opened:
+        planned = opened.look(lambda: plan_on(opened.live, tables))
+        if planned.is_waiting and planned.hash in approved:
+            opened.keep(planned.hash, planned.losing_tables)
+        elif planned.refused:
+            raise refusal(planned)
+        carry_out(opened, tables, planned)
+        validate(opened)
+        return planned
+
+
+def carry_out(
+    opened: Opened,
+    tables: Mapping[str, Table],
+    planned: Migration,
+    also: Callable[[], None] = lambda: None,
+) -> None:
+    """Make a plan whatever it loses, in one transaction, and insert seed rows.
+
+    Args:
+        opened: since before the plan was made.
+        tables: those of the plan.
+        planned: what `plan_on` returned for them.
+        also: what to write down in the same transaction.
+
+    Raises:
+        MigrationRefused: rows that came meanwhile, or seed rows, break a rule.
+        DatabaseError: the database cannot be written.
+    """
+    live = opened.live
+
+    def work() -> None:
+        _apply(live, tables, planned)
+        also()
+
+    if planned.differences:
+        opened.prepare(planned.differences, live.words.describe(tables))
+    opened.transact(work)
+
+
+def validate(opened: Opened, give_up: Callable[[], None] = lambda: None) -> None:
+    """Look at the rows that are older than the rules of their tables, after `carry_out`.
+
+    Args:
+        opened: since then, or later: what a crash kept from being done is done now.
+        give_up: what to write down where a rule is taken back.
+
+    Raises:
+        MigrationRefused: rows break a rule, which is taken back; the next plan finds it missing.
+        DatabaseError: the database cannot be written.
+    """
+    live = opened.live
+
+    def take_back() -> None:
+        live.record(_BROKEN, live.recorded()[1], live.now())
+        give_up()
+
+    broken = opened.validate(take_back)
+    if broken:
+        raise refusal(Migration(broken, _BROKEN))
+
+
+def insert_seed(place: Place) -> dict[str, int]:
+    """Insert the seed rows of the last applied tables that are missing, in one transaction.
+
+    Returns:
+        How many rows each table got that declares some. Waits for other writers, as `apply` does.
+
+    Raises:
+        MigrationRefused: a row breaks a rule.
+        DatabaseError: the database cannot be written, or no project's tables were made in it.
+    """
+    with write_tables(place) as opened:
+        live = opened.live
+        return opened.transact(lambda: _insert_seed(live, place))
+
+
+def plan_on(live: LiveTables, tables: Mapping[str, Table]) -> Migration:
+    """Return what leads from the live tables to these; as `plan`."""
+    spec_hash = hash_of(tables)
+    recorded_hash, spec, applied_at = live.recorded()
+    if recorded_hash == spec_hash:
+        return Migration((), spec_hash)
+    found = _compare(live, tables, types_of(spec))
+    base = recorded_hash + applied_at
+    return Migration(found.changes(), spec_hash, found.differences, found.renames, base)
+
+
+def _compare(live: LiveTables, tables: Mapping[str, Table], types: Types) -> Comparison:
+    want = live.words.describe(tables)  # refuses defaults that do not fit, before they are used
+    have = with_kinds(live.read(), types)
+    renames = find_renames(have, tables)
+    renamed = with_renames(have, renames)
+    differences = differ(renamed, want)
+    conversions = live.convert(_changed_types(live.words, renamed, want, differences, renames))
+    carrier = Carrier(live.words, conversions.converted, live.now())
+    carried = carrier.carry(have, tables, renames)
+    rows = Preflight(live.ask, have, live.name, tables, carried)
+    return Comparison(
+        tables, renamed, want, differences, renames, rows, live.words, conversions
+    )  # fmt: skip
+
+
+def _changed_types(
+    words: Words,
+    renamed: Shape,
+    want: Shape,
+    differences: Collection[Difference],
+    renames: Renames,
+) -> list[tuple[str, str, str, str]]:
+    """Return live table, live column, its old type and its new one."""
+    found = []
+    for one in differences:
+        if one.kind == "type":
+            old, new = (of[one.table].columns[one.what] for of in (renamed, want))
+            kind = old.kind or guess_type(words.storage, old.type, new.kind)
+            table, column = renames.old_table(one.table), renames.old_column(one.table, one.what)
+            found.append((table, column, kind, new.kind))
+    return found
+
+
+def _apply(live: LiveTables, tables: Mapping[str, Table], migration: Migration) -> None:
+    live.make_own_tables()
+    recorded_hash, spec, _ = live.recorded()
+    now = live.now()
+    if not migration.is_empty:
+        _make(live, tables, types_of(spec), migration.differences)
+    if recorded_hash != migration.spec_hash:
+        live.record(migration.spec_hash, describe(tables), now)
+    if any(seed(live, tables, now).values()) or not migration.is_empty:
+        live.finish_rows(tables)
+
+
+def refusal(migration: Migration) -> MigrationRefused:
+    """Return the error that says which changes are not made, and the cure of each."""
+    listed = "\n".join(f"  {change}" for change in migration.refused)
+    cures = dict.fromkeys(change.cure for change in migration.refused if change.cure)
+    if migration.is_waiting:
+        cures[f"approve it with 'bbops db approve {migration.hash}', or keep what is there"] = None
+    elif migration.losses:
+        cures["keep what is there and add a new column or table beside it"] = None
+    return MigrationRefused(
+        f"these changes of tables are not made unasked:\n{listed}", hint="; ".join(cures)
+    )
+
+
+def _make(
+    live: LiveTables,
+    tables: Mapping[str, Table],
+    types: Types,
+    differences: Collection[Difference],
+) -> None:
+    want = live.words.describe(tables)
+    before = with_kinds(live.read(), types)
+    renames = find_renames(before, tables)
+    live.make_renames(renames)
+    live.lock({one.table for one in differences if one.kind != "add table"})
+    have = with_renames(before, renames)
+    conversions = live.convert(_changed_types(live.words, have, want, differences, Renames()))
+    carrier = Carrier(live.words, conversions.strictly, live.now())
+    live.alter(want, differences, carrier.carry(have, tables, Renames()))
+    left = differ(live.read(), want)
+    if left:
+        listed = ", ".join(f"{one.kind} '{one.table}.{one.what}'".rstrip(".") for one in left)
+        raise MigrationRefused(f"the tables differ from the declared ones afterwards: {listed}")
+
+
+def describe(tables: Mapping[str, Table]) -> str:
+    """Return all that a database holds of declared tables, as JSON that `tables_of` reads."""
+    dumped = {
+        name: table.model_dump(
+            mode="json", by_alias=True, exclude_defaults=True, exclude={"checks"}
+        )
+        | ({"checks": texts_of(table)} if table.checks else {})
+        for name, table in tables.items()
+    }
+    checks = {  # as SQL, too: it may be written in another way one day
+        name: sorted(rule.sql for rule in write_checks(name, table, SQLITE_CHECK))
+        for name, table in tables.items()
+        if table.checks
+    }
+    return json.dumps(
+        {"format": _FORMAT, "tables": dumped, "checks": checks},
+        sort_keys=True, separators=(",", ":"), default=str,
+    )  # fmt: skip
+
+
+def tables_of(description: str) -> dict[str, Table]:
+    """Return the tables that `describe` has described; of an empty text, none."""
+    found = json.loads(description)["tables"] if description else {}
+    return {name: Table.model_validate(table) for name, table in found.items()}
+
+
+def hash_of(tables: Mapping[str, Table]) -> str:
+    """Return what the record of a database that has these tables says."""
+    return hashlib.sha256(describe(tables).encode()).hexdigest()
+
+
+def types_of(spec: str) -> dict[str, dict[str, str]]:
+    """Return each column's declared type when it was made."""
+    declared: dict[str, Any] = json.loads(spec)["tables"] if spec else {}
+    return {
+        name: {key: column["type"] for key, column in table["columns"].items()}
+        for name, table in declared.items()
+    }
+
+
+def read_spec(live: LiveTables, place: Place) -> str:
+    """Return the description of the tables that were applied last.
+
+    Raises:
+        DatabaseError: no project's tables were ever made here.
+    """
+    spec = live.recorded()[1]
+    if not spec:
+        raise DatabaseError(
+            f"'{place}' has no tables of a project yet", hint="the first release makes them"
+        )
+    return spec
+
+
+def _insert_seed(live: LiveTables, place: Place) -> dict[str, int]:
+    tables = tables_of(read_spec(live, place))
+    added = seed(live, tables, live.now())
+    if any(added.values()):
+        live.finish_rows(tables)
+    return added

@@ -1,0 +1,131 @@
+"""Plan what a publication does to the tables, phase by phase; changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from bbops.base.errors import MigrationRefused
+from bbops.database.diff.changes import Change, When
+from bbops.database.diff.live_tables import LiveTables
+from bbops.database.migrate import migrate
+from bbops.database.migrate.migrate import Migration
+from bbops.database.migrate.phases import (
+    Name,
+    Phases,
+    Tables,
+    dropped,
+    find_phases,
+    narrowed,
+    renamed,
+    renamed_names,
+    shares_type,
+    trait_of,
+    without,
+)
+from bbops.database.migrate.progress import Progress, read_progress
+from bbops.language.resources.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a publication would do to the tables, all phases of it."""
+
+    migration: Migration
+    phases: Phases
+    hidden: frozenset[Name]
+    """What is hidden now, in the file as it is."""
+
+    is_done: bool = False
+    """Whether there is nothing to do before the swap, or at it."""
+
+    is_first: bool = False
+    """Whether there are no tables yet, so that nothing can be hurt."""
+
+    is_behind: bool = False
+    """Whether a publication before this one is not narrowed yet."""
+
+
+def plan_rollout(live: LiveTables, wanted: Tables) -> Plan:
+    """Return what leads from the live tables to the wanted ones.
+
+    Raises:
+        MigrationRefused: the tables cannot be described, or are of another type than hidden ones.
+    """
+    progress, description = read_progress(live), migrate.describe(wanted)
+    recorded_hash = live.recorded()[0]
+    done = _done(Migration((), migrate.hash_of(wanted)), progress)
+    if progress.is_settled and progress.wanted == description:
+        return done
+    if not progress.wanted and not progress.hidden and recorded_hash == done.migration.spec_hash:
+        return done  # the way of nearly every publication: two rows are read
+    old = known_tables(live, progress)
+    as_after, was_hidden = renamed(old, wanted), renamed_names(progress.hidden, old, wanted)
+    hidden = was_hidden & dropped(old, wanted)
+    target = narrowed(as_after, wanted, hidden)
+    is_same = hidden == was_hidden and recorded_hash == migrate.hash_of(target)
+    if is_same and not progress.wanted:
+        return done
+    _refuse_other_types(as_after, wanted, was_hidden)
+    migration = migrate.plan_on(live, target)
+    phases = find_phases(old, wanted, live.now())
+    spare = renamed_names(progress.spare, old, wanted)
+    agreed = progress.agreed if progress.wanted == description else frozenset()
+    changes = tuple(_placed(change, phases, wanted, spare, agreed) for change in migration.changes)
+    migration = replace(migration, changes=changes)
+    is_first, is_behind = not recorded_hash, progress.is_settled
+    return Plan(migration, phases, progress.hidden, is_first=is_first, is_behind=is_behind)
+
+
+def recorded_tables(live: LiveTables) -> dict[str, Table]:
+    """Return the live tables as they were declared, hidden ones among them."""
+    return migrate.tables_of(live.recorded()[1])
+
+
+def known_tables(live: LiveTables, progress: Progress) -> dict[str, Table]:
+    """Return the live tables without what was added for a release that never went live."""
+    return without(recorded_tables(live), progress.spare)
+
+
+def _done(nothing: Migration, progress: Progress) -> Plan:
+    return Plan(
+        nothing, Phases({}, {}), progress.hidden, is_done=True, is_behind=progress.is_settled
+    )
+
+
+def _placed(
+    change: Change,
+    phases: Phases,
+    wanted: Tables,
+    spare: frozenset[Name],
+    agreed: Collection[tuple[str, str, str]],
+) -> Change:
+    """Return a change with its phase; what is spare or agreed on is no loss."""
+    phase: When = "after"
+    if (change.table, change.what) in spare:
+        return Change(*change.key, phase="before")
+    if change.kind in {"drop table", "drop column"}:
+        phase = "hidden" if change.risk == "destructive" else "after"
+    elif change.kind.startswith(("create", "add")):
+        phase = "before" if trait_of(change, phases.expanded) is not None else "at"
+    else:
+        trait = trait_of(change, wanted)
+        places: list[tuple[When, Tables]] = [("before", phases.expanded), ("at", phases.switched)]
+        phase = next((when for when, found in places if trait_of(change, found) == trait), "after")
+    risk = "safe" if change.key in agreed and change.risk == "destructive" else change.risk
+    return replace(change, phase=phase, risk=risk)
+
+
+def _refuse_other_types(live: Tables, wanted: Tables, hidden: Collection[Name]) -> None:
+    for table, column in sorted(hidden):
+        old, new = live.get(table), wanted.get(table)
+        if old is None or new is None:
+            continue
+        for key in [column] if column else old.columns.keys() & new.columns.keys():
+            was, now = old.columns.get(key), new.columns.get(key)
+            if was is not None and now is not None and not shares_type(was, now):
+                raise MigrationRefused(
+                    f"column '{table}.{key}' is hidden with values of type {was.type},"
+                    f" and declared as {now.type}",
+                    hint="'bbops db narrow' deletes what is hidden for good",
+                )

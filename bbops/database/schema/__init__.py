@@ -1,0 +1,1 @@
+"""Tables as frozen values, and where a project's data is."""

@@ -1,0 +1,43 @@
+"""The `checks` of a table as rules of the database."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+from bbops.base.errors import MigrationRefused
+from bbops.database.schema import shape
+from bbops.language.expressions.values import Expression
+from bbops.language.resources.table import Table
+from bbops.language.sql.checks import check_sql
+from bbops.language.sql.dialect import Dialect
+from bbops.language.sql.parts import NotInSql
+from bbops.language.sql.types import Column
+
+
+def texts_of(table: Table) -> dict[str, str]:
+    """Return the checks of a table as they were written."""
+    return {name: one.text for name, one in table.checks.items() if isinstance(one, Expression)}
+
+
+def write_checks(name: str, table: Table, dialect: Dialect) -> Iterator[shape.Rule]:
+    """Yield the rule of each check.
+
+    Raises:
+        MigrationRefused: one of them has no SQL; `bbops validate` says so before.
+    """
+    columns = {
+        key: Column(key, column.type, column.nullable, enum=tuple(column.enum or ()))
+        for key, column in table.columns.items()
+    }
+    for check, condition in table.checks.items():
+        if not isinstance(condition, Expression):
+            continue  # `true` holds for every row
+        try:
+            sql = check_sql(name, columns, condition, dialect)
+        except NotInSql as error:
+            raise MigrationRefused(
+                f"check '{check}' of table '{name}': {error.message}", hint=error.hint
+            ) from None
+        digest = hashlib.sha256(sql.encode()).hexdigest()[:8]
+        yield shape.Rule(digest, f"ct_{name}_{check}_{digest}", sql)

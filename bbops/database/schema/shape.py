@@ -1,0 +1,173 @@
+"""What tables are made of, as frozen values: the same for live tables and for declared ones.
+
+A migration is the difference of two of them; each database has its own reader and its own writer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from bbops.database.schema.conversions import reads_as
+
+Kind = Literal[
+    "add table", "drop table", "add column", "drop column", "type", "null", "default", "counts",
+    "rules", "rule names", "reference", "key", "table rules", "add index", "drop index",
+    "index name",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A CHECK. Two are the same that say the same: names and columns may change beside them."""
+
+    hash: str
+    name: str = field(compare=False)
+    sql: str = field(default="", compare=False)
+    """Empty where it was read from a database."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A foreign key of one column."""
+
+    table: str
+    column: str
+    on_delete: str
+    name: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column.
+
+    Attributes:
+        type: as the database writes it.
+        kind: the type that tables declare; empty where it is not on record.
+        default: as `bbops.database.schema.literals.literal` writes it, whatever the database.
+        default_sql: as the database writes it; of declared columns.
+        is_stamped: its default is nobody's business: a column that joined a table with rows keeps
+            the time of its migration.
+        counts: it gives each new row the next number.
+    """
+
+    type: str
+    kind: str = ""
+    nullable: bool = False
+    default: str | None = None
+    default_sql: str | None = field(default=None, compare=False)
+    is_stamped: bool = False
+    counts: bool = False
+    rules: frozenset[Rule] = frozenset()
+    reference: Reference | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An index over columns, in that order."""
+
+    columns: tuple[str, ...]
+    unique: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table; `rules` are those that belong to no single column."""
+
+    columns: Mapping[str, Column]
+    key: tuple[str, ...]
+    indexes: Mapping[str, Index] = field(default_factory=dict)
+    rules: frozenset[Rule] = frozenset()
+
+
+Shape = Mapping[str, Table]
+"""Tables by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that differs: of a table, or of `what`, a column or an index of it."""
+
+    kind: Kind
+    table: str
+    what: str = ""
+
+
+def differ(have: Shape, want: Shape) -> tuple[Difference, ...]:
+    """Return what leads from one to the other, tables by name. O(their size)."""
+    return tuple(_differences(have, want))
+
+
+def _differences(have: Shape, want: Shape) -> Iterator[Difference]:
+    for name in sorted(have.keys() - want.keys()):
+        yield Difference("drop table", name)
+    for name in sorted(want.keys() - have.keys()):
+        yield Difference("add table", name)
+    for name in sorted(want.keys() & have.keys()):
+        yield from _in_table(name, have[name], want[name])
+
+
+def _in_table(name: str, have: Table, want: Table) -> Iterator[Difference]:
+    for column in have.columns.keys() - want.columns.keys():
+        yield Difference("drop column", name, column)
+    for column, wanted in want.columns.items():
+        if column not in have.columns:
+            yield Difference("add column", name, column)
+            continue
+        for kind in _in_column(have.columns[column], wanted):
+            yield Difference(kind, name, column)
+    if have.key != want.key:
+        yield Difference("key", name)
+    if have.rules != want.rules:
+        yield Difference("table rules", name)
+    yield from _in_indexes(name, have, want)
+
+
+def _in_column(have: Column, want: Column) -> Iterator[Kind]:
+    if have.type != want.type or not reads_as(have.kind or want.kind, want.kind):
+        yield "type"
+    if have.nullable != want.nullable:
+        yield "null"
+    if have.default != want.default and not want.is_stamped:
+        yield "default"
+    if have.counts != want.counts:
+        yield "counts"
+    if have.rules != want.rules:
+        yield "rules"
+    elif {rule.name for rule in have.rules} != {rule.name for rule in want.rules}:
+        yield "rule names"
+    if have.reference != want.reference:
+        yield "reference"
+
+
+def _in_indexes(name: str, have: Table, want: Table) -> Iterator[Difference]:
+    """Read indexes; one of ours whose name alone differs, after a rename, is renamed."""
+    gone = {key: index for key, index in have.indexes.items() if want.indexes.get(key) != index}
+    new = {key: index for key, index in want.indexes.items() if have.indexes.get(key) != index}
+    for key, index in new.items():
+        old = _old_name(key, index, gone)
+        if old:
+            del gone[old]
+            yield Difference("index name", name, key)
+        else:
+            yield Difference("add index", name, key)
+    for key in gone:
+        yield Difference("drop index", name, key)
+
+
+def old_index(have: Table, want: Table, name: str) -> str:
+    """Return what the wanted index `name` is called in `have`, where only its name differs."""
+    gone = {key: have.indexes[key] for key in sorted(have.indexes.keys() - want.indexes.keys())}
+    return _old_name(name, want.indexes[name], gone)
+
+
+def _old_name(name: str, index: Index, among: Mapping[str, Index]) -> str:
+    """Return the index that is what `name`, one that we named, is to become; else empty."""
+    if not name.startswith(_OURS):
+        return ""
+    same = (old for old, found in among.items() if old[:3] == name[:3] and found == index)
+    return next(same, "")
+
+
+_OURS: Final = ("uq_", "ix_")

@@ -1,0 +1,1 @@
+"""SQLite: the driver, its limits and writers, and its live tables."""

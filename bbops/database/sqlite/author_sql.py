@@ -1,0 +1,91 @@
+"""What an author's own SQL may name and call on SQLite; SQLite itself asks, as it compiles."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+from bbops.database.sqlite.limits import OWN_VALUE_BYTES
+from bbops.database.sqlite.text_functions import bound_functions
+
+_ACTIONS: Final = frozenset({
+    sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION,
+    sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE,
+})  # fmt: skip
+_ON_TABLES: Final = _ACTIONS - {
+    sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE, sqlite3.SQLITE_FUNCTION
+}  # fmt: skip
+_NOT_A_PROJECTS: Final = ("_", "sqlite_", "pragma_")
+_VIRTUAL: Final = frozenset({"bytecode", "dbstat", "stmt", "tables_used"})
+"""Tables that some builds of SQLite have from the beginning, about the file and its statements."""
+FUNCTIONS: Final = frozenset({
+    "->", "->>", "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "avg",
+    "bbops_hex", "bbops_lower", "bbops_number", "bbops_sum", "bbops_trim", "bbops_upper",
+    "ceil", "ceiling", "changes", "char", "coalesce", "concat", "concat_ws", "cos", "cosh",
+    "count", "cume_dist", "current_date", "current_time", "current_timestamp", "date",
+    "datetime", "degrees", "dense_rank", "exp", "first_value", "floor", "format", "glob",
+    "group_concat", "hex", "if", "ifnull", "iif", "instr", "json", "json_array",
+    "json_array_insert", "json_array_length", "json_each", "json_error_position",
+    "json_extract", "json_group_array", "json_group_object", "json_insert", "json_object",
+    "json_patch", "json_pretty", "json_quote", "json_remove", "json_replace", "json_set",
+    "json_tree", "json_type", "json_valid", "julianday", "lag", "last_insert_rowid",
+    "last_value", "lead", "length", "like", "likelihood", "likely", "ln", "log", "log10",
+    "log2", "lower", "ltrim", "max", "median", "min", "mod", "nth_value", "ntile", "nullif",
+    "octet_length", "percent_rank", "percentile", "percentile_cont", "percentile_disc", "pi",
+    "pow", "power", "printf", "quote", "radians", "random", "randomblob", "rank", "replace",
+    "round", "row_number", "rtrim", "sign", "sin", "sinh", "soundex", "sqrt", "strftime",
+    "string_agg", "substr", "substring", "sum", "tan", "tanh", "time", "timediff", "total",
+    "total_changes", "trim", "trunc", "typeof", "unicode", "unixepoch", "unlikely", "upper",
+    "zeroblob",
+})  # fmt: skip
+"""What compiles; the rest looks at the file or the build, loads code, or costs without bound."""
+
+
+class Guard:
+    """An authorizer: SQLite asks it about all that a statement names, while it compiles.
+
+    Attributes:
+        refused: what was wrong with the last statement; empty where nothing was.
+    """
+
+    def __init__(self) -> None:
+        self.refused = ""
+
+    def __call__(
+        self, action: int, first: str | None, second: str | None, *_where: str | None
+    ) -> int:
+        """Return SQLITE_OK, or SQLITE_DENY and keep the reason."""
+        problem = _problem(action, first or "", second or "")
+        self.refused = self.refused or problem
+        return sqlite3.SQLITE_DENY if problem else sqlite3.SQLITE_OK
+
+
+def _problem(action: int, first: str, second: str) -> str:
+    if action not in _ACTIONS:
+        return "a step's statement reads or writes rows, and nothing else"
+    if action == sqlite3.SQLITE_FUNCTION and second.lower() not in FUNCTIONS:
+        return f"function '{second}' is not open to a step's statement"
+    name = first.lower()
+    if action in _ON_TABLES and (name.startswith(_NOT_A_PROJECTS) or name in _VIRTUAL):
+        return f"table '{first}' is not one of the project's"
+    return ""
+
+
+def restrict(connection: sqlite3.Connection) -> Guard:
+    """Let a connection run an author's own statements only; return what refuses the others."""
+    guard = Guard()
+    # the first use of these declares them, which looks like a change of the schema
+    connection.execute("SELECT 1 FROM json_each('[]'), json_tree('[]')").close()
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, OWN_VALUE_BYTES)
+    bound_functions(connection)
+    connection.set_authorizer(guard)
+    return guard
+
+
+def complaint(connection: sqlite3.Connection, guard: Guard, sql: str) -> str:
+    """Return what is wrong with a statement on a restricted connection; runs nothing."""
+    from bbops.database.sqlite.violations import compile_error  # noqa: PLC0415 - which asks this module
+
+    guard.refused = ""
+    words = compile_error(connection, sql)
+    return guard.refused or (words and f"SQLite says: {words[:1].lower()}{words[1:]}")

@@ -1,0 +1,221 @@
+"""Open a SQLite file the one way all of bbops does: pragmas, functions, collation."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import suppress
+from decimal import Context, Decimal
+from pathlib import Path
+from typing import Any, Literal
+
+from bbops.base.disk import make_private
+from bbops.base.errors import DatabaseError
+from bbops.database.schema.literals import Stored
+from bbops.database.sqlite.limits import set_limits
+from bbops.database.sqlite.quota import set_quota
+from bbops.database.sqlite.text_functions import find_text, replace_text
+
+OLDEST = (3, 38, 0)
+"""RETURNING, STRICT and the JSON operators are there from this version on."""
+
+_EXACT = Context(prec=4_000)
+"""For decimals of at most 1,000 digits on either side of the point."""
+
+_HINTS = {
+    sqlite3.SQLITE_NOTADB: "the path must name a SQLite database or no file at all",
+    sqlite3.SQLITE_CANTOPEN: "its folder must exist and be writable",
+    sqlite3.SQLITE_READONLY: "the file and its folder must be writable",
+    sqlite3.SQLITE_BUSY: "another program holds the file: close it, then try again",
+}
+
+
+def check_version(found: tuple[int, ...] = sqlite3.sqlite_version_info) -> None:
+    """Raise DatabaseError when the SQLite that Python was built with is too old."""
+    if found < OLDEST:
+        raise DatabaseError(
+            f"SQLite {'.'.join(map(str, found))} is too old, expected 3.38 or newer",
+            hint="use a Python that brings a newer SQLite, for example one from uv or python.org",
+        )
+
+
+def connect(
+    path: Path,
+    *,
+    durability: Literal["normal", "full"] = "normal",
+    reads: bool = False,
+    create: bool = False,
+    wait_seconds: float = 5.0,
+    bounded: bool = False,
+) -> sqlite3.Connection:
+    """Open `path` in autocommit mode; usable from any thread, one at a time, never after a fork.
+
+    Args:
+        path: the file; its write-ahead log lies beside it.
+        durability: `full` waits for the disk at each commit.
+        reads: refuses to write.
+        create: makes the file if it is missing.
+        wait_seconds: how long a statement waits for a lock that another program holds.
+        bounded: it answers requests, so `limits.LIMITS` hold for it.
+
+    Raises:
+        DatabaseError: SQLite is too old, or the file cannot be opened or is no database.
+    """
+    check_version()
+    uri = f"{path.absolute().as_uri()}?mode=rw"
+    if create:
+        with suppress(OSError):  # SQLite says why
+            make_private(path)
+    try:
+        connection = sqlite3.connect(
+            uri,
+            uri=True,
+            timeout=wait_seconds,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=512,
+            factory=Connection,
+        )
+    except sqlite3.Error as error:
+        raise _cannot_open(path, error) from None
+    try:
+        _configure(connection, durability, reads=reads)
+        if bounded:
+            set_limits(connection)
+            connection.text_factory = read_text
+    except sqlite3.Error as error:
+        connection.close()
+        raise _cannot_open(path, error) from None
+    return connection
+
+
+def _configure(connection: sqlite3.Connection, durability: str, *, reads: bool) -> None:
+    connection.execute("PRAGMA schema_version").close()  # refuses what is no database
+    if not reads:
+        connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute(f"PRAGMA synchronous = {durability}")
+    connection.execute("PRAGMA foreign_keys = ON")
+    # only who holds the gate checkpoints, see gate.py
+    connection.execute("PRAGMA wal_autocheckpoint = 0")
+    connection.execute(f"PRAGMA query_only = {'ON' if reads else 'OFF'}")
+    if not reads:
+        set_quota(connection)
+    add_functions(connection)
+
+
+def add_functions(connection: sqlite3.Connection) -> None:
+    """Give a connection what compiled statements use beside SQLite's own."""
+    connection.create_function("bbops_lower", 1, lower, deterministic=True)
+    connection.create_function("bbops_upper", 1, upper, deterministic=True)
+    connection.create_function("bbops_trim", 1, trim, deterministic=True)
+    connection.create_function("bbops_number", 1, number, deterministic=True)
+    connection.create_function("bbops_hex", 1, in_hex, deterministic=True)
+    connection.create_function("bbops_instr", 2, find_text, deterministic=True)
+    connection.create_function("bbops_replace", 3, replace_text, deterministic=True)
+    connection.create_function("bbops_fit", 3, _fitting(connection), deterministic=True)
+    connection.create_aggregate("bbops_sum", 1, Sum)
+    connection.create_collation("bbops_decimal", compare_decimals)
+
+
+class Connection(sqlite3.Connection):
+    """A connection with what its functions keep.
+
+    Attributes:
+        too_long: the column that a computed text was too long for, and what it takes.
+        beside: databases in memory that close with it.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.too_long: list[tuple[str, int]] = []
+        self.beside: list[sqlite3.Connection] = []
+
+    def close(self) -> None:
+        """Close it, and what stands beside it."""
+        super().close()
+        while self.beside:
+            self.beside.pop().close()
+
+
+def _fitting(connection: sqlite3.Connection) -> Callable[[Stored, int, str], Stored]:
+    too_long = connection.too_long if isinstance(connection, Connection) else []
+
+    def fit(value: Stored, most: int, column: str) -> Stored:
+        """`bbops_fit`: a text that is no longer than its column takes."""
+        if isinstance(value, str) and len(value) > most:
+            too_long[:] = [(column, most)]
+            raise OverflowError  # SQLite says that it is too big
+        return value
+
+    return fit
+
+
+def _cannot_open(path: Path, error: sqlite3.Error) -> DatabaseError:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return DatabaseError(f"cannot open database '{path}': {error}", hint=_HINTS.get(code, ""))
+
+
+def read_text(stored: bytes) -> str:
+    """Return a text as it is stored; what is not UTF-8 in it becomes U+FFFD.
+
+    Only a database that something else wrote holds such a text. Python's own way raises an error,
+    at a moment when the statement is done.
+    """
+    return stored.decode(errors="replace")
+
+
+def lower(value: Stored) -> Stored:
+    """`bbops_lower`: lower case of every script; SQLite's own knows A to Z only."""
+    return value.lower() if isinstance(value, str) else value
+
+
+def upper(value: Stored) -> Stored:
+    """`bbops_upper`: upper case of every script."""
+    return value.upper() if isinstance(value, str) else value
+
+
+def trim(value: Stored) -> Stored:
+    """`bbops_trim`: no white space, as Unicode knows it, at either end."""
+    return value.strip() if isinstance(value, str) else value
+
+
+def number(value: Stored) -> Stored:
+    """`bbops_number`: a number for JSON, as text that is read back to the very same number."""
+    return repr(value) if isinstance(value, float) else value
+
+
+def in_hex(value: Stored) -> Stored:
+    """`bbops_hex`: bytes for JSON; null stays null, of which SQLite's own makes a text."""
+    return value.hex() if isinstance(value, bytes) else value
+
+
+class Sum:
+    """`bbops_sum`: decimals are added without loss, and nulls left out."""
+
+    def __init__(self) -> None:
+        self.found: Decimal | None = None
+
+    def step(self, value: Any) -> None:
+        """Take the value of one more row."""
+        if value is not None:
+            self.found = _EXACT.add(self.found or Decimal(0), Decimal(str(value)))
+
+    def finalize(self) -> Any:
+        """Return the sum; null where there was no value."""
+        return None if self.found is None else format(self.found, "f")
+
+
+def compare_decimals(one: str, other: str) -> int:
+    """`bbops_decimal`: by value, so `1.0` equals `1.00`; what is no number comes last, as text."""
+    if one == other:
+        return 0
+    left, right = _sort_key(one), _sort_key(other)
+    return (left > right) - (left < right)
+
+
+def _sort_key(text: str) -> tuple[bool, Decimal, str]:
+    try:
+        number = Decimal(text)
+    except ArithmeticError:
+        return True, Decimal(0), text
+    return (False, number, "") if number.is_finite() else (True, Decimal(0), text)

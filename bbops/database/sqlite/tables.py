@@ -1,0 +1,176 @@
+"""The live tables of a SQLite file, as a migration meets them."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Collection, Mapping
+from time import monotonic
+from typing import Final
+
+from bbops.base.errors import MigrationRefused
+from bbops.base.render import plural
+from bbops.database.diff.adopt import Rest
+from bbops.database.diff.live_tables import LiveTables
+from bbops.database.diff.renames import Renames
+from bbops.database.diff.row_mapping import Carry
+from bbops.database.schema import shape
+from bbops.database.schema.conversions import Conversions
+from bbops.database.schema.literals import Stored
+from bbops.database.schema.own import make_own_tables
+from bbops.database.schema.shape import Difference
+from bbops.database.sqlite.alter import Alteration
+from bbops.database.sqlite.rest import read_rest
+from bbops.database.sqlite.violations import failure_of
+from bbops.database.sqlite.words import SqliteConversions, SqliteWords, add_conversions
+from bbops.runtime.values.failures import Failure
+
+OPERATIONS_PER_LOOK: Final = 1_000
+"""How often a statement that has a limit looks at the clock: a rule may take long for each row."""
+_NOW: Final = "SELECT strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z'"
+# Virtual tables, and those they keep for themselves, are left alone: nobody declares them.
+_TABLES: Final = (
+    "SELECT m.name, m.sql FROM sqlite_master AS m"
+    " JOIN pragma_table_list AS l ON l.schema = 'main' AND l.name = m.name"
+    " WHERE m.type = 'table' AND l.type = 'table'"
+    " AND substr(m.name, 1, 1) != '_' AND m.name NOT LIKE 'sqlite_%'"
+)
+_COLUMNS: Final = 'SELECT name, type, "notnull", dflt_value, pk FROM pragma_table_info(?)'
+_REFERENCES: Final = (
+    'SELECT id, "from", "table", coalesce("to", \'\'), on_delete FROM pragma_foreign_key_list(?)'
+)
+_INDEXES: Final = (
+    'SELECT l.name, l."unique", i.name FROM pragma_index_list(?) AS l, pragma_index_info(l.name)'
+    " AS i WHERE l.origin = 'c' AND NOT l.partial ORDER BY l.name, i.seqno"
+)
+_TEXT: Final = re.compile("'(?:[^']|'')*'")
+_RULE: Final = re.compile(r'CONSTRAINT "?(c[kt]_\w+_([0-9a-f]{8}))"? CHECK \(([^"]*"([^"]+)")?')
+
+
+class SqliteTables(LiveTables):
+    """Those of one connection, which has foreign keys off: the end checks all of them."""
+
+    words = SqliteWords()
+
+    def __init__(self, live: sqlite3.Connection) -> None:
+        self._live = live
+
+    def ask(self, query: str) -> list[tuple[Stored, ...]]:
+        return self._live.execute(query).fetchall()
+
+    def name(self, table: str) -> str:
+        return f'main."{table}"'
+
+    def limit(self, until: float) -> None:
+        self._live.set_progress_handler(lambda: monotonic() > until, OPERATIONS_PER_LOOK)
+
+    def read(self) -> shape.Shape:
+        found = self._live.execute(_TABLES).fetchall()
+        return {name: self._table(name, sql) for name, sql in found}
+
+    def now(self) -> str:
+        return str(self._live.execute(_NOW).fetchone()[0])
+
+    def run(self, statement: str, values: tuple[str, ...]) -> list[tuple[Stored, ...]]:
+        return self._live.execute(statement, values).fetchall()
+
+    def has_own(self, table: str) -> bool:
+        query = "SELECT 1 FROM sqlite_master WHERE name = ?"
+        return self._live.execute(query, (table,)).fetchone() is not None
+
+    def make_own_tables(self) -> None:
+        make_own_tables(self._live)
+
+    def convert(self, columns: Collection[tuple[str, str, str, str]]) -> Conversions:
+        del columns  # its functions convert any
+        add_conversions(self._live)
+        return SqliteConversions()
+
+    def lock(self, tables: Collection[str]) -> None:
+        """Nobody else writes to a file inside its transaction."""
+
+    def make_renames(self, renames: Renames) -> None:
+        for statement in renames.statements():
+            self._live.execute(statement)
+
+    def alter(
+        self,
+        want: shape.Shape,
+        differences: Collection[Difference],
+        carried: Mapping[str, Carry],
+    ) -> None:
+        Alteration(self._live, want, differences, carried).make(self.read())
+
+    def insert_missing(
+        self, table: str, row: Mapping[str, tuple[Stored, str]], key: Collection[str]
+    ) -> bool:
+        sql = self.write_insert(table, row, "?" * len(row), key)
+        values = tuple(stored for stored, _ in row.values())
+        try:
+            return self._live.execute(sql, values).rowcount > 0
+        except sqlite3.IntegrityError as error:
+            failure = failure_of(error, self._live, sql)
+            message = failure.message if isinstance(failure, Failure) else "it breaks a rule"
+            raise MigrationRefused(message) from None
+
+    def finish_rows(self, tables: Collection[str]) -> None:
+        del tables  # SQLite counts on from the highest key by itself
+        broken = self._live.execute(
+            'SELECT "table", parent, count(*) FROM pragma_foreign_key_check GROUP BY 1, 2'
+        ).fetchall()
+        if broken:
+            listed = "; ".join(
+                f"{plural(count, 'row')} of '{table}' for which '{parent}' has none"
+                for table, parent, count in broken
+            )
+            raise MigrationRefused(listed, hint="check 'seed' and 'default' of these tables")
+
+    def rest(self) -> Rest:
+        return read_rest(self._live)
+
+    def _table(self, name: str, sql: str) -> shape.Table:
+        rules = _read_rules(sql)
+        references = self._references(name)
+        counts = "AUTOINCREMENT" in _TEXT.sub("''", sql)
+        columns: dict[str, shape.Column] = {}
+        keys: dict[int, str] = {}
+        for column, kind, not_null, default, place in self._live.execute(_COLUMNS, (name,)):
+            keys |= {place: column} if place else {}
+            columns[column] = shape.Column(
+                kind.upper(),
+                nullable=not (not_null or place),
+                default=default,
+                counts=counts and place == 1,
+                rules=frozenset(rules.get(column, ())),
+                reference=references.get(column),
+            )
+        key = tuple(keys[place] for place in sorted(keys))
+        return shape.Table(columns, key, self._indexes(name), frozenset(rules.get("", ())))
+
+    def _references(self, table: str) -> dict[str, shape.Reference]:
+        found = self._live.execute(_REFERENCES, (table,)).fetchall()
+        ids = [row[0] for row in found]
+        return {
+            column: shape.Reference(parent, key, on_delete)
+            for id_, column, parent, key, on_delete in found
+            if ids.count(id_) == 1  # no table declares one of several columns
+        }
+
+    def _indexes(self, table: str) -> dict[str, shape.Index]:
+        columns: dict[tuple[str, bool], list[str]] = {}
+        for name, unique, column in self._live.execute(_INDEXES, (table,)):
+            columns.setdefault((name, bool(unique)), []).append(column)
+        return {
+            name: shape.Index(tuple(of), unique)
+            for (name, unique), of in columns.items()
+            if all(of)  # nobody declares one over an expression
+        }
+
+
+def _read_rules(sql: str) -> dict[str, list[shape.Rule]]:
+    """Return the rules that we wrote, by the column they are about; those of the table by ''."""
+    found: dict[str, list[shape.Rule]] = {}
+    for rule in _RULE.finditer(_TEXT.sub("''", sql)):
+        column = rule[4] if rule[1].startswith("ck_") else ""
+        found.setdefault(column, []).append(shape.Rule(rule[2], rule[1]))
+    return found

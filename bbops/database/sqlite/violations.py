@@ -1,0 +1,245 @@
+"""Turn what SQLite says into what a flow sees: the broken rule, its table and its columns.
+
+Never a value: SQLite's own words are passed on only where they come from the statement's text.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from bbops.base.errors import DatabaseError
+from bbops.database.sqlite.connection import Connection
+from bbops.database.sqlite.limits import LONGEST_STATEMENT_SECONDS
+from bbops.runtime.data.rows import too_long
+from bbops.runtime.values.failures import (
+    BadValue,
+    DatabaseFailure,
+    FlowError,
+    StatementTimeout,
+    Unavailable,
+)
+
+ERRORS: Final = (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError, TypeError)
+"""Everything `sqlite3` raises when it runs a statement."""
+
+_DAMAGE: Final = {
+    sqlite3.SQLITE_CORRUPT: "the database file is damaged",
+    sqlite3.SQLITE_NOTADB: "the database file is no database",
+}
+_BUSY: Final = (
+    "storageBusy", "the database is locked by another program",
+    "end the program that holds the database, such as a shell with an open transaction", 1,
+)  # fmt: skip
+_FAILS: Final = (
+    "storageFailed", "the disk of the database fails",
+    "see that the disk of the state folder has room and works", 10,
+)  # fmt: skip
+_PASSING: Final = {
+    sqlite3.SQLITE_FULL: (
+        "storageFull", "the disk of the database is full",
+        "make room on the disk of the state folder: writing then works again by itself", 10,
+    ),
+    sqlite3.SQLITE_READONLY: (
+        "storageReadOnly", "the database is read-only",
+        "make the database file and its folder writable for the server", 10,
+    ),
+    sqlite3.SQLITE_IOERR: _FAILS,
+    sqlite3.SQLITE_CANTOPEN: _FAILS,
+    sqlite3.SQLITE_BUSY: _BUSY,
+    sqlite3.SQLITE_LOCKED: _BUSY,
+}  # fmt: skip
+"""Code, message, hint and the seconds after which to try again."""
+
+_TARGET: Final = re.compile(
+    r"\b(?P<verb>insert|replace|update|delete)\s+(?:or\s+\w+\s+)?(?:into\s+|from\s+)?"
+    r"[\"`\[]?(?P<table>\w+)",
+    re.IGNORECASE,
+)
+
+
+def failure_of(
+    error: Exception,
+    connection: sqlite3.Connection,
+    sql: str = "",
+    parameters: Sequence[object] = (),
+) -> Exception:
+    """Return what to raise instead of `error`.
+
+    A broken foreign key is looked for by running an insert once more, so call this in the
+    statement's own transaction, before it is rolled back; nothing stays of it.
+    """
+    if isinstance(error, sqlite3.IntegrityError):
+        return _violation(str(error), connection, sql, parameters)
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_INTERRUPT:
+        return StatementTimeout(LONGEST_STATEMENT_SECONDS)
+    if code == sqlite3.SQLITE_TOOBIG:
+        if isinstance(connection, Connection) and connection.too_long:
+            return too_long(*connection.too_long.pop())
+        return FlowError("the statement failed: a value in it is too long")
+    if code in _DAMAGE:
+        return DatabaseError(_DAMAGE[code])
+    if code in _PASSING:
+        name, message, hint, seconds = _PASSING[code]
+        return Unavailable(name, message, hint=hint, retry_seconds=seconds)
+    if isinstance(error, OverflowError) or str(error) == "integer overflow":
+        words = _words(error, connection, sql)
+        return BadValue(f"the statement failed: {words}", said="a number is too large")
+    return FlowError(f"the statement failed: {_words(error, connection, sql)}")
+
+
+def is_passing(error: Exception) -> bool:
+    """Return whether the statement may succeed elsewhere: out of time, or a lock in its way."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return code in {sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_BUSY}
+
+
+def is_interrupted(error: Exception) -> bool:
+    """Return whether it ran out of time."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_INTERRUPT
+
+
+def is_undecodable(error: Exception) -> bool:
+    """Return whether a row was found, and holds a text that is not UTF-8."""
+    return str(error).startswith("Could not decode")
+
+
+def compile_error(connection: sqlite3.Connection, sql: str) -> str:
+    """Return what SQLite has against the text of a statement, or an empty text; runs nothing."""
+    try:
+        connection.execute(f"EXPLAIN {sql}").close()
+    except sqlite3.ProgrammingError as error:
+        # it compiled, and now misses its parameters
+        return "" if str(error).startswith(("Incorrect number of b", "Binding")) else str(error)
+    except (sqlite3.Error, sqlite3.Warning) as error:
+        return str(error)
+    return ""
+
+
+def _words(error: Exception, connection: sqlite3.Connection, sql: str) -> str:
+    if isinstance(error, sqlite3.ProgrammingError | sqlite3.InterfaceError):
+        return str(error)
+    if isinstance(error, sqlite3.Error | sqlite3.Warning):
+        name = getattr(error, "sqlite_errorname", "SQLITE_ERROR")
+        return compile_error(connection, sql) or f"{name} while it ran"
+    return "a parameter does not fit in a column"
+
+
+def _violation(
+    words: str, connection: sqlite3.Connection, sql: str, parameters: Sequence[object]
+) -> Exception:
+    rule, _, rest = words.partition(" constraint failed")
+    places = rest.removeprefix(": ")
+    match rule:
+        case "UNIQUE":
+            return _unique(places)
+        case "NOT NULL":
+            table, _, column = places.partition(".")
+            return DatabaseFailure("notNull", table, (column,), f"'{column}' may not be null")
+        case "CHECK":
+            return _check(places, connection, sql)
+        case "FOREIGN KEY":
+            return _foreign_key(connection, sql, parameters)
+    if words.startswith("cannot store "):  # a sum that has become too large for its column
+        column = words.rpartition(".")[2]
+        return BadValue(words, column, "does not fit")
+    return FlowError("the statement failed: a value does not fit, or a trigger refused it")
+
+
+def _unique(places: str) -> DatabaseFailure:
+    table = places.partition(".")[0]
+    columns = [place.partition(".")[2] for place in places.split(", ")]
+    named = ", ".join(f"'{column}'" for column in columns)
+    return DatabaseFailure("unique", table, columns, f"a row with this {named} exists already")
+
+
+def _check(name: str, connection: sqlite3.Connection, sql: str) -> DatabaseFailure:
+    """Find the rule's table by its text: `ck_a_b_c_…` may be `b_c` of `a` or `c` of `a_b`."""
+    query = "SELECT name FROM sqlite_master WHERE type = 'table' AND instr(sql, ?)"
+    owners = connection.execute(query, (f"CONSTRAINT {name} ",)).fetchall()
+    table = owners[0][0] if owners else target(sql)[1]
+    if name.startswith(f"ct_{table}_"):
+        check = name.removeprefix(f"ct_{table}_")[:-9]
+        return DatabaseFailure("check", table, (), f"the row breaks the check '{check}'")
+    column = name.removeprefix(f"ck_{table}_")[:-9] if name.startswith(f"ck_{table}_") else ""
+    message = f"'{column}' breaks a rule of its column" if column else "the row breaks a rule"
+    return DatabaseFailure("check", table, (column,) if column else (), message)
+
+
+def _foreign_key(
+    connection: sqlite3.Connection, sql: str, parameters: Sequence[object]
+) -> DatabaseFailure:
+    verb, table = target(sql)
+    if verb == "delete":
+        return DatabaseFailure("foreignKey", table, (), "other rows still refer to this row")
+    if verb == "update":
+        columns = _set_reference(connection, table, sql)
+    else:
+        columns = _dangling(connection, table, sql, parameters)
+    if not columns:
+        return DatabaseFailure("foreignKey", table, (), "a row that is referred to does not exist")
+    message = f"'{columns[0]}' refers to a row that does not exist"
+    return DatabaseFailure("foreignKey", table, columns, message)
+
+
+def target(sql: str) -> tuple[str, str]:
+    """Return the verb and the table of a statement that writes; empty texts of another one."""
+    found = _TARGET.search(sql)
+    return (found["verb"].lower(), found["table"]) if found else ("", "")
+
+
+def _references(connection: sqlite3.Connection, table: str) -> Iterator[tuple[str, str, str]]:
+    query = 'SELECT "from", "table", "to" FROM pragma_foreign_key_list(?)'
+    yield from connection.execute(query, (table,)).fetchall()
+
+
+def _set_reference(connection: sqlite3.Connection, table: str, sql: str) -> tuple[str, ...]:
+    """Return the only foreign key that an update sets; which of several it was is not known."""
+    assignments = re.split(r"\bwhere\b", sql, maxsplit=1, flags=re.IGNORECASE)[0]
+    columns = [
+        column
+        for column, _, _ in _references(connection, table)
+        if re.search(rf'\b{column}"?\s*=', assignments)
+    ]
+    return (columns[0],) if len(columns) == 1 else ()
+
+
+def _dangling(
+    connection: sqlite3.Connection, table: str, sql: str, parameters: Sequence[object]
+) -> tuple[str, ...]:
+    """Run an insert again with the rule put off, and look where its rows point to nothing.
+
+    Looks at the new rows only: PRAGMA foreign_key_check would read the whole table.
+    """
+    if not connection.in_transaction:
+        return ()
+    connection.execute("SAVEPOINT look")
+    try:
+        connection.execute("PRAGMA defer_foreign_keys = ON")
+        before = connection.total_changes
+        connection.execute(sql, parameters).fetchall()
+        return _first_dangling(connection, table, connection.total_changes - before)
+    except ERRORS:
+        return ()
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK TO look")
+            connection.execute("RELEASE look")
+            connection.execute("PRAGMA defer_foreign_keys = OFF")
+
+
+def _first_dangling(connection: sqlite3.Connection, table: str, rows: int) -> tuple[str, ...]:
+    last = connection.execute("SELECT last_insert_rowid()").fetchone()[0]
+    for column, parent, key in _references(connection, table):
+        # names come from the schema, never from a request
+        query = (
+            f'SELECT 1 FROM "{table}" AS child WHERE rowid > ? AND rowid <= ?'
+            f' AND "{column}" IS NOT NULL AND NOT EXISTS'
+            f' (SELECT 1 FROM "{parent}" AS parent WHERE parent."{key}" = child."{column}")'
+        )
+        if connection.execute(query, (last - rows, last)).fetchone():
+            return (column,)
+    return ()

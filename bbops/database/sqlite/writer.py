@@ -1,0 +1,268 @@
+"""Run writes in transactions: alone, or many in one commit by a thread that waits for the gate."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from bbops.base.render import plural
+from bbops.database.sqlite.connection import connect
+from bbops.database.sqlite.gate import Gate
+from bbops.database.sqlite.limits import LONGEST_STATEMENT_SECONDS, OPERATIONS_PER_LOOK, Deadline
+from bbops.database.sqlite.results import Rows
+from bbops.database.sqlite.violations import ERRORS, failure_of, is_interrupted, is_passing
+from bbops.runtime.values.failures import FlowError, StatementTimeout
+
+Statements = Sequence[tuple[str, Sequence[object]]]
+
+_MOST_IN_A_BATCH: Final = 256
+_CHECKPOINT_BYTES: Final = 4 << 20
+_LOOK_SECONDS: Final = 0.25
+
+
+def run_alone(
+    connection: sqlite3.Connection, deadline: Deadline, statements: Statements, at_most: int | None
+) -> list[Rows]:
+    """Run statements in a transaction of their own and return each one's rows.
+
+    A statement that returns none gives one row: how many it changed. `deadline` is the one of the
+    connection.
+
+    Raises:
+        sqlite3.Error: only what may pass elsewhere, see `is_passing`; nothing was written.
+        Failure: nothing was written.
+    """
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        results = _run(connection, deadline, statements, at_most)
+        connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        connection.rollback()
+        if is_passing(error):
+            raise
+        raise failure_of(error, connection) from None
+    except BaseException:
+        connection.rollback()  # does nothing where the error ended the transaction by itself
+        raise
+    return results
+
+
+def _run(
+    connection: sqlite3.Connection, deadline: Deadline, statements: Statements, at_most: int | None
+) -> list[Rows]:
+    with deadline:
+        return [_run_one(connection, *one, at_most) for one in statements]
+
+
+def _run_one(
+    connection: sqlite3.Connection, sql: str, parameters: Sequence[object], at_most: int | None
+) -> Rows:
+    try:
+        cursor = connection.execute(sql, parameters)
+        rows = cursor.fetchall() if cursor.description else [(cursor.rowcount,)]
+    except ERRORS as error:
+        if is_passing(error):
+            raise
+        raise failure_of(error, connection, sql, parameters) from None
+    if at_most is not None and len(rows) > at_most:
+        most = plural(at_most, "row")
+        raise FlowError(f"expected at most {most} to change, found {len(rows)}")
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    statements: Statements
+    at_most: int | None
+    answer: asyncio.Future[list[Rows]]
+
+
+_Outcome = tuple[_Job, list[Rows] | Exception]
+
+
+class _SharedLostError(Exception):
+    """A job was ended by the clock, and with it the transaction that others shared."""
+
+    def __init__(self, late: _Outcome) -> None:
+        super().__init__()
+        self.late = late
+
+
+class Writer:
+    """A thread with its own connection and gate; it also empties the write-ahead log in time.
+
+    Jobs that wait together share a commit, each in a savepoint: one that fails takes none along.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        durability: Literal["normal", "full"],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        """Start the thread. Answers go to `loop`."""
+        self._log = Path(f"{path}-wal")
+        self._log_seen = 0
+        self._loop = loop
+        self._gate = Gate(path)
+        self._connection = connect(path, durability=durability, bounded=True)
+        self._deadline = Deadline(LONGEST_STATEMENT_SECONDS)
+        self._connection.set_progress_handler(self._deadline, OPERATIONS_PER_LOOK)
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._waiting = 0
+        self._thread = threading.Thread(target=self._serve, name="bbops-writer", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no job waits; ask on the loop only."""
+        return self._waiting == 0
+
+    async def submit(self, statements: Statements, at_most: int | None) -> list[Rows]:
+        """Run the statements in one transaction and return each one's rows.
+
+        A cancelled caller may find its rows written: a job that has begun is finished.
+        """
+        answer: asyncio.Future[list[Rows]] = self._loop.create_future()
+        self._waiting += 1
+        answer.add_done_callback(self._count_down)
+        self._jobs.put(_Job(statements, at_most, answer))
+        return await answer
+
+    def close(self) -> None:
+        """Finish every job that was submitted, then end the thread. Blocks."""
+        self._jobs.put(None)
+        self._thread.join()
+        with self._gate:  # the last connection of all checkpoints as it closes
+            self._connection.close()
+        self._gate.close()
+
+    def _count_down(self, _answer: object) -> None:
+        self._waiting -= 1
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                job = self._jobs.get(timeout=_LOOK_SECONDS)
+            except queue.Empty:
+                self._checkpoint()
+                continue
+            if job is None:
+                return
+            self._answer(job)
+            self._checkpoint()
+
+    def _answer(self, first: _Job) -> None:
+        jobs = [first]
+        try:
+            with self._gate:
+                jobs += self._take_waiting()
+                outcomes = self._commit([job for job in jobs if not job.answer.cancelled()])
+        except Exception as error:  # noqa: BLE001 - a caller must never wait for ever
+            outcomes = [(job, error) for job in jobs]
+        with contextlib.suppress(RuntimeError):  # the loop is gone, and with it who asked
+            self._loop.call_soon_threadsafe(_settle, outcomes)
+
+    def _take_waiting(self) -> list[_Job]:
+        jobs: list[_Job] = []
+        while len(jobs) < _MOST_IN_A_BATCH:
+            try:
+                job = self._jobs.get_nowait()
+            except queue.Empty:
+                break
+            if job is None:
+                self._jobs.put(None)  # nothing follows it: close() comes after the last submit()
+                break
+            jobs.append(job)
+        return jobs
+
+    def _commit(self, jobs: list[_Job]) -> list[_Outcome]:
+        if len(jobs) > 1:
+            try:
+                return self._commit_together(jobs)
+            except _SharedLostError as lost:
+                alone = [job for job in jobs if job is not lost.late[0]]
+                return [lost.late, *((job, self._attempt(run_alone, job)) for job in alone)]
+            except sqlite3.Error as error:
+                self._connection.rollback()
+                # each would wait for the same lock as long once more
+                if is_passing(error) and not is_interrupted(error):
+                    return [(job, failure_of(error, self._connection)) for job in jobs]
+        return [(job, self._attempt(run_alone, job)) for job in jobs]
+
+    def _commit_together(self, jobs: list[_Job]) -> list[_Outcome]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        outcomes = []
+        for job in jobs:
+            outcomes.append((job, self._attempt(run_in_savepoint, job)))
+            if not self._connection.in_transaction:
+                # it ended the transaction of all, as INSERT OR ROLLBACK does; a savepoint
+                # would now begin a new one
+                if isinstance(outcomes[-1][1], StatementTimeout):
+                    raise _SharedLostError(outcomes[-1])
+                raise sqlite3.OperationalError("the shared transaction is lost")
+        self._connection.execute("COMMIT")
+        return outcomes
+
+    def _attempt(self, run: Callable[..., list[Rows]], job: _Job) -> list[Rows] | Exception:
+        try:
+            return run(self._connection, self._deadline, job.statements, job.at_most)
+        except sqlite3.Error as error:
+            return failure_of(error, self._connection)
+        except Exception as error:  # noqa: BLE001 - it is the caller's, and reaches the caller
+            return error
+
+    def _checkpoint(self) -> None:
+        """Move the log into the database once it is long and has grown since the last time."""
+        try:
+            log = self._log.stat()
+        except OSError:
+            return
+        if log.st_size < _CHECKPOINT_BYTES or log.st_mtime_ns == self._log_seen:
+            return
+        with self._gate, contextlib.suppress(sqlite3.Error):
+            self._connection.execute("PRAGMA busy_timeout = 0")  # never wait for a long reader
+            try:
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                self._connection.execute("PRAGMA busy_timeout = 5000")
+        self._log_seen = log.st_mtime_ns
+
+
+def run_in_savepoint(
+    connection: sqlite3.Connection, deadline: Deadline, statements: Statements, at_most: int | None
+) -> list[Rows]:
+    """Run statements inside a transaction, all of them or none; raises as `run_alone` does."""
+    with savepoint(connection):
+        return _run(connection, deadline, statements, at_most)
+
+
+@contextlib.contextmanager
+def savepoint(connection: sqlite3.Connection) -> Iterator[None]:
+    """Undo what the block has written where it fails, and leave the transaction around it."""
+    connection.execute("SAVEPOINT job")
+    try:
+        yield
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK TO job")
+            connection.execute("RELEASE job")
+        raise
+    connection.execute("RELEASE job")
+
+
+def _settle(outcomes: list[_Outcome]) -> None:
+    for job, outcome in outcomes:
+        if job.answer.done():
+            continue
+        if isinstance(outcome, Exception):
+            job.answer.set_exception(outcome)
+        else:
+            job.answer.set_result(outcome)
