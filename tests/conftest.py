@@ -16,8 +16,8 @@ from typing import Any
 import httpx._transports.default as httpx_default
 import pytest
 
+from bbops.build.testing.client import Client, serve
 from bbops.source.tree import MemoryTree, Tree
-from bbops.testing.client import Client, serve
 
 pytest_plugins = ["tests.postgres", "tests.browser", "tests.vendors.fixtures"]
 

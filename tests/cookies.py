@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from bbops.testing.client import Client
+from bbops.build.testing.client import Client
 
 SAME = {"sec-fetch-site": "same-origin"}
 

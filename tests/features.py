@@ -25,9 +25,10 @@ from pydantic.fields import FieldInfo
 
 from bbops.base.host import Host
 from bbops.base.model import Model
-from bbops.check.flows import check_flow
-from bbops.compile.function import compile_function
-from bbops.compile.release import _artifact, build
+from bbops.build.check.flows import check_flow
+from bbops.build.compile.function import compile_function
+from bbops.build.compile.release import _artifact, build
+from bbops.build.testing.running import Runner, choose
 from bbops.contract.describe import describe, read_pages
 from bbops.contract.export import FORMATS
 from bbops.database.migrate.migrate import apply
@@ -42,7 +43,6 @@ from bbops.lsp.slots import fields
 from bbops.lsp.words import about_key
 from bbops.runtime.vendors import link_addons
 from bbops.source.tree import FolderTree, MemoryTree, Tree
-from bbops.testing.running import Runner, choose
 from bbops_server.build.worker import Builder
 from bbops_server.live import swap
 from tests.conftest import BOARD, ROOT, TEMPLATE, sample, with_function
@@ -50,11 +50,11 @@ from tests.docs.examples import function_of, upcoming_files
 from tests.docs.keys import ELSEWHERE, maps
 
 READERS = (
-    "bbops.compile", "bbops.contract", "bbops.database", "bbops.testing", "bbops_server",
+    "bbops.build.compile", "bbops.contract", "bbops.database", "bbops.build.testing", "bbops_server",
 )  # fmt: skip
 """Packages that make something of what a project says."""
 LOOKERS = (
-    "bbops.check",
+    "bbops.build.check",
     "bbops.language.loading.load",
     "bbops.lsp",
     "bbops.authoring",

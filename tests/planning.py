@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from bbops.base.diagnostics import has_errors
-from bbops.check import Cache, validate
+from bbops.build.check import Cache, validate
 from bbops.language.project import Project
 from bbops.plan.document import Document, describe
 from bbops.plan.plan import plan

@@ -17,7 +17,7 @@ from typing import Final, Literal
 import httpx
 
 from bbops.answers import Status
-from bbops.compile.release import build
+from bbops.build.compile.release import build
 from bbops.database.migrate import rollout
 from bbops.database.migrate.rollout_plan import Plan
 from bbops.remote import Remote

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from bbops.testing.client import Client
+from bbops.build.testing.client import Client
 from tests.asking import talk
 from tests.conftest import Files, Serving, sample
 from tests.cookies import Browser

@@ -9,9 +9,11 @@ import pytest
 
 import bbops.language.addons
 from bbops.base.diagnostics import Diagnostic
-from bbops.check import validate
-from bbops.check._language import find_unsupported_parts
-from bbops.compile.release import Cache, build
+from bbops.build.check import validate
+from bbops.build.check._language import find_unsupported_parts
+from bbops.build.compile.release import Cache, build
+from bbops.build.testing.client import Client
+from bbops.build.testing.host import fake_host
 from bbops.language.addons import _base
 from bbops.language.addons._base import AddonKind, kind, kinds, spec_of, step_keys, step_kind
 from bbops.language.expressions.types import ANY, INTEGER, TEXT, list_of, map_of
@@ -19,8 +21,6 @@ from bbops.runtime.linking.release import link
 from bbops.runtime.steps.addons import AddonFailure, make_reader
 from bbops.runtime.vendors import link_addons
 from bbops.source.tree import MemoryTree
-from bbops.testing.client import Client
-from bbops.testing.host import fake_host
 from tests.conftest import FRAGMENTS, Files, run, with_function
 from tests.unsupported import CODE, files_with_unsupported, told_of
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bbops.build.testing.client import Client, Reply
 from bbops.database.migrate.opened import write_tables
 from bbops.database.migrate.rollout import expand
 from bbops.runtime.auth.issued_keys import (
@@ -22,7 +23,6 @@ from bbops.runtime.auth.key_uses import KeyUses
 from bbops.runtime.linking.lasting import Lasting
 from bbops.runtime.steps.api_keys import ApiKeys
 from bbops.runtime.values.failures import FlowError, Unavailable
-from bbops.testing.client import Client, Reply
 from tests.postgres import DATABASES, place_of
 from tests.workbench import Bench
 

@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bbops.base.diagnostics import LONGEST
-from bbops.check import Cache, validate
-from bbops.compile.release import build
+from bbops.build.check import Cache, validate
+from bbops.build.compile.release import build
+from bbops.build.testing.host import fake_host
 from bbops.runtime.linking.release import link
 from bbops.source.tree import MemoryTree
-from bbops.testing.host import fake_host
 from tests.conftest import ENV, ROOT, sample, with_function
 
 MOST_SECONDS = 5.0

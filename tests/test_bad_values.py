@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bbops.check import validate
+from bbops.build.check import validate
 from bbops.source.tree import MemoryTree
 from tests.conftest import with_function
 from tests.postgres import DATABASES, place_of

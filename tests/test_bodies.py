@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bbops.build.testing.client import Client
 from bbops.runtime.http.forms import MAX_FIELDS, read_multipart, read_pairs
 from bbops.runtime.values.failures import InvalidInput
-from bbops.testing.client import Client
 from tests.asking import Ask, talk
 from tests.conftest import Serving, with_function
 

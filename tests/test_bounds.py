@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from bbops.testing.client import Client
+from bbops.build.testing.client import Client
 from tests.asking import INPUT, SENT, Ask, returning, talk
 from tests.conftest import Serving, with_function
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from bbops.base.errors import ProjectError
+from bbops.build.testing.host import CountingRandom
 from bbops.runtime.steps.retry import Attempts
 from bbops.runtime.values.failures import FlowError, Thrown, Unavailable
-from bbops.testing.host import CountingRandom
 from tests.conftest import NOTES, with_function
 from tests.workbench import Bench
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from bbops.build.testing.client import Client, serve
 from bbops.cli._group import Commands
 from bbops.source.tree import FolderTree
-from bbops.testing.client import Client, serve
 from bbops_server.live.forwarded import Proxies
 from tests.asking import Ask, routes, talk, token
 from tests.conftest import ENV, Serving, run

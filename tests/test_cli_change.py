@@ -16,8 +16,8 @@ from bbops.authoring.making import make
 from bbops.authoring.moving import move
 from bbops.authoring.naming import Name
 from bbops.authoring.setting import as_yaml
-from bbops.check import validate
-from bbops.check._language import find_unsupported_parts
+from bbops.build.check import validate
+from bbops.build.check._language import find_unsupported_parts
 from bbops.cli._group import Commands
 from bbops.source.tree import FolderTree
 from bbops.source.yaml.document import load

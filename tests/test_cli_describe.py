@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from bbops.authoring.changing import Change
 from bbops.authoring.describing import MAX_LENGTH, MAX_QUESTION, Draft, describe, read_sentence
 from bbops.authoring.naming import Name
-from bbops.check import validate
+from bbops.build.check import validate
 from bbops.cli._group import Commands
 from bbops.source.tree import FolderTree
 from bbops.source.yaml.document import load

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bbops.compile.release import Cache, build
+from bbops.build.compile.release import Cache, build
 from bbops.runtime.linking.release import link
 from bbops.runtime.values.failures import FlowError
 from bbops.source.tree import FolderTree, MemoryTree
@@ -159,7 +159,7 @@ def test_the_artifact_links_and_answers_in_a_fresh_process(files: Files, tmp_pat
 import asyncio, sys
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.linking.release import link
-from bbops.testing.host import fake_host
+from bbops.build.testing.host import fake_host
 
 artifact = open(sys.argv[1], "rb").read()
 release = link(artifact, name="a", host=fake_host(None), env={"JWT_SECRET": None})
@@ -167,7 +167,7 @@ sent = []
 async def send(message): sent.append(message)
 scope = {"type": "http", "method": "GET", "path": "/api/me", "headers": [], "query_string": b""}
 asyncio.run(release(scope, None, send))
-known = [name for name in ("yaml", "pydantic", "bbops.check", "sqlalchemy") if name in sys.modules]
+known = [name for name in ("yaml", "pydantic", "bbops.build.check", "sqlalchemy") if name in sys.modules]
 assert not known, known
 print(sent[0]["status"], len(release.functions), len(list(release.statements())))
 """

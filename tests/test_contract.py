@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bbops.check import validate
+from bbops.build.check import validate
 from bbops.contract.outputs import Output, outputs
 from bbops.contract.schema import field_schema, shape_schema, type_schema
 from bbops.language.expressions.types import ANY, INTEGER, TEXT, Type, list_of, map_of

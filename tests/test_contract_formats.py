@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bbops.check import validate
+from bbops.build.check import validate
 from bbops.contract.contract import Contract
 from bbops.contract.examples import sample_of
 from bbops.contract.export import FORMATS, schema_file

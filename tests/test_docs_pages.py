@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bbops.check import validate
-from bbops.check._language import find_unsupported_parts
+from bbops.build.check import validate
+from bbops.build.check._language import find_unsupported_parts
 from bbops.cli._group import Commands
 from bbops.language.loading.load import kinds
 from bbops.language.steps._base import step_kinds

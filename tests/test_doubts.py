@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bbops.base.diagnostics import Diagnostic
-from bbops.check import validate
+from bbops.build.check import validate
 from bbops.source.tree import MemoryTree
 from tests.conftest import PROJECT, Files, with_function
 
@@ -75,7 +75,7 @@ def test_a_role_in_a_list_and_in_a_query_is_looked_at_too() -> None:
 
 
 def test_a_new_role_in_the_column_is_known_at_once_with_a_warm_cache() -> None:
-    from bbops.check import Cache  # noqa: PLC0415 - of this test alone
+    from bbops.build.check import Cache  # noqa: PLC0415 - of this test alone
 
     cache, files = Cache(), signing("")
     assert "unknown-role" in {one.code for one in validate(MemoryTree(files), cache)[1]}

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from bbops.check import validate
-from bbops.compile.release import build
+from bbops.build.check import validate
+from bbops.build.compile.release import build
+from bbops.build.testing.host import fake_host
 from bbops.runtime.linking.release import link, resolve
 from bbops.source.tree import FolderTree, MemoryTree
-from bbops.testing.host import fake_host
 from tests.asking import SENT, Ask, returning
 from tests.conftest import ENV, TEMPLATE, with_function
 
@@ -179,7 +179,7 @@ def test_a_linked_function_has_no_builtins() -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["os:system", "builtins:eval", "bbops.compile.release:build", ":x"]
+    "target", ["os:system", "builtins:eval", "bbops.build.compile.release:build", ":x"]
 )
 def test_the_linker_gives_only_parts_of_the_runtime(target: str) -> None:
     with pytest.raises((ImportError, KeyError)):

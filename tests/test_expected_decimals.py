@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bbops.testing.comparing import differences
+from bbops.build.testing.comparing import differences
 
 
 @pytest.mark.parametrize(

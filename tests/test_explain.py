@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from bbops.authoring.codes import Code, read_codes
 from bbops.base.diagnostics import Diagnostic
-from bbops.check import validate
+from bbops.build.check import validate
 from bbops.cli._group import Commands
 from bbops.source.tree import MemoryTree
 from bbops_server.server_file.load import load as load_server

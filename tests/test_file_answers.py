@@ -11,10 +11,10 @@ from typing import Any
 import httpx
 import pytest
 
-from bbops.check import validate
+from bbops.build.check import validate
+from bbops.build.testing.client import Client, Reply
 from bbops.runtime.http.file_answers import MOST_TAGGED_BYTES
 from bbops.source.tree import MemoryTree
-from bbops.testing.client import Client, Reply
 from bbops_server.host.run_folders import RunFolder, RunFolders
 from tests.conftest import Serving, run, with_function
 from tests.contracts import contract_of

@@ -11,7 +11,7 @@ from bbops.authoring.changing import ChangedTree
 from bbops.authoring.codes import read_codes
 from bbops.base.diagnostics import Diagnostic, Place
 from bbops.base.errors import BbopsError
-from bbops.check import validate
+from bbops.build.check import validate
 from bbops.cures import find_edit
 from bbops.mcp.tool import Refused
 from bbops.mcp.words import Change

@@ -12,8 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
-from bbops.check import validate
-from bbops.check._frontend import LARGEST_BYTES, MOST_FILES
+from bbops.build.check import validate
+from bbops.build.check._frontend import LARGEST_BYTES, MOST_FILES
 from bbops.runtime.http.ranges import Range, read_range
 from bbops.source.tree import Entry, MemoryTree
 from bbops_server.build.frontend import find_keeping, find_type

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bbops.compile.release import build
+from bbops.build.compile.release import build
 from bbops.source.git import store
 from bbops.source.tree import MemoryTree
 from bbops_server.build.trial import Trial

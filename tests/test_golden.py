@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bbops.check import validate
+from bbops.build.check import validate
 from bbops.source.tree import FolderTree
 from tests.conftest import ROOT
 

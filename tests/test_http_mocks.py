@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from bbops.base.host import HttpRequest
+from bbops.build.testing.mocks import Mocks
 from bbops.runtime.values.failures import HttpFailure
-from bbops.testing.mocks import Mocks
 
 URL = "https://api.example.com/x"
 

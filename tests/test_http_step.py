@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from bbops.base.host import HttpResponse
+from bbops.build.testing.host import FakeHttp
 from bbops.runtime.values.failures import HttpFailure
-from bbops.testing.host import FakeHttp
 from tests.conftest import NOTES
 from tests.workbench import Bench
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bbops.compile.release import build
+from bbops.build.compile.release import build
 from bbops.database.migrate import migrate
 from bbops.source.tree import FolderTree
 from tests.served import ADA, Served, make_project

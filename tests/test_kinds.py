@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import PydanticCustomError
 
-from bbops.check import validate
-from bbops.compile.release import Cache, build
+from bbops.build.check import validate
+from bbops.build.compile.release import Cache, build
+from bbops.build.testing.host import fake_host
 from bbops.database.migrate.migrate import apply
 from bbops.language.resources._schedule import check_cron
 from bbops.runtime.linking.release import link
 from bbops.source.tree import FolderTree, MemoryTree
-from bbops.testing.host import fake_host
 from tests.conftest import FRAGMENTS, NOTES, ROOT, Files, Serving, run, sample
 from tests.unsupported import CODE
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from bbops.build.testing.client import Client, serve
 from bbops.runtime.linking.lasting import Lasting
 from bbops.source.tree import MemoryTree
-from bbops.testing.client import Client, serve
 from tests.conftest import ENV, Serving, run, sample
 
 HELLO = "steps:\n  - return: { value: hello }\n"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bbops.check._language import find_unsupported_parts
+from bbops.build.check._language import find_unsupported_parts
 from bbops.language.addons._base import kinds as addon_kinds
 from bbops.language.addons._base import step_keys
 from bbops.language.loading.load import kinds

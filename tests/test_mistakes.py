@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bbops.check import validate
+from bbops.build.check import validate
 from bbops.source.tree import MemoryTree
 from tests.mistakes.__main__ import every_verdict
 from tests.mistakes.judging import Judge, Verdict, rate

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from bbops.build.testing.client import Client, Reply
 from bbops.runtime.http.idempotency import KEPT_SECONDS
-from bbops.testing.client import Client, Reply
 from tests.asking import token
 from tests.conftest import NOTES, with_function
 from tests.contracts import contract_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bbops.testing.client import Client
+from bbops.build.testing.client import Client
 from tests.asking import Ask, routes, talk
 from tests.conftest import Serving, run, with_function
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bbops.testing.client import Client
+from bbops.build.testing.client import Client
 from tests.asking import Ask, raw_ask, routes, talk
 from tests.conftest import Serving, with_function
 

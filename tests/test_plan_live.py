@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from bbops.check import validate
+from bbops.build.check import validate
 from bbops.cli._group import Commands
 from bbops.plan.asking import make_tree, read_question
 from bbops.source.tree import MemoryTree

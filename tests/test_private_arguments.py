@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bbops.base.diagnostics import Diagnostic
-from bbops.check import validate
+from bbops.build.check import validate
 from bbops.source.tree import MemoryTree
 from tests.conftest import PROJECT, Files, with_function
 from tests.test_bad_input import in_time

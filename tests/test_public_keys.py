@@ -15,12 +15,12 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from bbops.compile.release import build, declared_env
+from bbops.build.compile.release import build, declared_env
+from bbops.build.testing.client import Reply, serve
+from bbops.build.testing.running import Runner
 from bbops.runtime.auth.keys import MAKING, make_key, name_key, read_key
 from bbops.runtime.values.failures import FlowError
 from bbops.source.tree import MemoryTree
-from bbops.testing.client import Reply, serve
-from bbops.testing.running import Runner
 from bbops_server.build.smoke import try_release
 from bbops_server.host.secrets import Secrets
 from bbops_server.live.place import Place

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bbops.check import validate
+from bbops.build.check import validate
 from bbops.source.tree import MemoryTree
 from tests.conftest import ROOT
 from tests.shell import console, try_console

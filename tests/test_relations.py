@@ -7,11 +7,11 @@ from decimal import Decimal
 
 import pytest
 
-from bbops.check import validate
-from bbops.compile.release import Cache, build
+from bbops.build.check import validate
+from bbops.build.compile.release import Cache, build
+from bbops.build.testing.host import fake_host
 from bbops.runtime.linking.release import link
 from bbops.source.tree import MemoryTree
-from bbops.testing.host import fake_host
 from tests.conftest import ENV, with_function
 from tests.related import FILES, Row, bench, find, tables
 from tests.workbench import Bench

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from bbops.build.compile.release import validate
 from bbops.cli._group import Commands
-from bbops.compile.release import validate
 from bbops.source.tree import FolderTree
 from tests.conftest import ROOT, TEMPLATE
 

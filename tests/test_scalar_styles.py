@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bbops.base.diagnostics import Diagnostic
-from bbops.check import validate
+from bbops.build.check import validate
 from bbops.source.tree import MemoryTree
 from tests.conftest import with_function
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from bbops.base.errors import ServerError
-from bbops.compile.release import build
+from bbops.build.compile.release import build
 from bbops.database.migrate import migrate
 from bbops.source.tree import MemoryTree
 from bbops_server.host.clock import SystemClock
@@ -288,7 +288,7 @@ def test_a_data_process_loads_no_builder_and_no_git() -> None:
     )
     loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
     unwanted = {
-        "bbops.source.yaml", "bbops.language.resources", "bbops.language.project", "bbops.source.git", "bbops.compile",
+        "bbops.source.yaml", "bbops.language.resources", "bbops.language.project", "bbops.source.git", "bbops.build.compile",
         "bbops.language.expressions", "bbops.language.steps", "git", "sqlalchemy", "alembic", "httpx", "ruamel",
         "cryptography.hazmat.primitives.ciphers.aead", "bbops_server.host.secrets",
         "bbops_server.reconciler", "bbops_server.control", "mcp", "authlib", "pydantic", "attr",
@@ -310,7 +310,7 @@ def test_the_parent_loads_no_compiler_and_no_database_driver() -> None:
     )
     loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
     unwanted = {
-        "git", "alembic", "bbops.compile", "bbops.language.steps", "bbops.language.expressions", "mcp", "pydantic",
+        "git", "alembic", "bbops.build.compile", "bbops.language.steps", "bbops.language.expressions", "mcp", "pydantic",
         "httpx",
     }  # fmt: skip
     assert not unwanted & set(loaded)

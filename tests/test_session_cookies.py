@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from bbops.build.testing.client import Client
+from bbops.build.testing.host import StillClock
 from bbops.runtime.http.authorization import check_name
 from bbops.runtime.limits.rate import NameLimits, SlidingWindow
 from bbops.runtime.values.failures import Thrown
-from bbops.testing.client import Client
-from bbops.testing.host import StillClock
 from tests.asking import talk, token
 from tests.conftest import Serving
 from tests.contracts import contract_of

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bbops.build.testing.client import Client
+from bbops.build.testing.host import StillClock
 from bbops.runtime.auth.tokens import Tokens
-from bbops.testing.client import Client
-from bbops.testing.host import StillClock
 from tests.asking import KEY, NOW, raw_ask, routes, talk, token
 from tests.conftest import Serving
 from tests.cookies import Browser

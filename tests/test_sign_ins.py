@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bbops.build.testing.client import Client
 from bbops.database.open import open_database
 from bbops.runtime.steps.sign_ins import GRACE_SECONDS
-from bbops.testing.client import Client
 from tests.postgres import DATABASES, place_of
 from tests.workbench import Bench
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from bbops.build.testing.client import Client, Reply
 from bbops.runtime.http.compression import SMALL_BYTES
-from bbops.testing.client import Client, Reply
 from tests.asking import Ask, routes, talk
 from tests.conftest import Serving, run
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bbops.testing.client import Client
+from bbops.build.testing.client import Client
 from tests.asking import Ask, routes, talk, token
 from tests.conftest import Serving, run, with_function
 

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from bbops.base.errors import ProjectError
+from bbops.build.testing.client import Client, Reply
 from bbops.database.postgres import driver, running, transaction
 from bbops.database.sqlite import driver as sqlite
 from bbops.database.sqlite import off_loop, writer
 from bbops.database.sqlite import transaction as on_sqlite
 from bbops.database.sqlite.limits import LIMITS
-from bbops.testing.client import Client, Reply
 from tests.conftest import NOTES, with_function
 from tests.postgres import DATABASES, ON_SQLITE, place_of
 from tests.workbench import Bench

@@ -14,10 +14,10 @@ from click.testing import CliRunner
 import bbops.runtime
 from bbops.base import registry
 from bbops.base.model import _unsupported_keys
-from bbops.check import Cache, validate
-from bbops.check._language import find_unsupported_parts
+from bbops.build.check import Cache, validate
+from bbops.build.check._language import find_unsupported_parts
+from bbops.build.compile.release import build
 from bbops.cli._group import Commands
-from bbops.compile.release import build
 from bbops.language.loading.load import kinds
 from bbops.language.steps._base import step_kinds
 from bbops.source.tree import MemoryTree

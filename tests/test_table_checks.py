@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from bbops.base.errors import MigrationRefused
-from bbops.check import validate
+from bbops.build.check import validate
 from bbops.database.migrate import drift, migrate
 from bbops.database.migrate.opened import read_tables
 from bbops.database.schema.place import Place, PostgresPlace

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from bbops.compile.release import build
+from bbops.build.compile.release import build
+from bbops.build.testing.client import Client, serve
 from bbops.source.tree import FolderTree
-from bbops.testing.client import Client, serve
 from tests.conftest import ENV, TEMPLATE, run
 
 ADA = {"email": "Ada@Example.com", "password": "correct horse", "name": " Ada "}

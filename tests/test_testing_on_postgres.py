@@ -11,10 +11,10 @@ import psycopg
 import pytest
 from click.testing import CliRunner, Result
 
+from bbops.build.compile.release import build
+from bbops.build.testing.running import Runner, choose
 from bbops.cli._group import Commands
-from bbops.compile.release import build
 from bbops.source.tree import FolderTree, MemoryTree
-from bbops.testing.running import Runner, choose
 from tests.conftest import ROOT, with_function
 
 SCHEMAS = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'bbops_test_%'"

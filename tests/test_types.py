@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import bbops.language.steps
-from bbops.check import validate
-from bbops.compile.release import Cache, build
+from bbops.build.check import validate
+from bbops.build.compile.release import Cache, build
 from bbops.language.steps import _base
 from bbops.source.tree import MemoryTree
 from tests.conftest import Files, with_function

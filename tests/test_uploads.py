@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bbops.build.testing.client import Client, Reply
 from bbops.runtime.http.uploads import MAX_FILES, clean_name
 from bbops.runtime.values.file_types import content_type
-from bbops.testing.client import Client, Reply
 from bbops_server.host.run_folders import RunFolders
 from tests.asking import raw_ask
 from tests.conftest import Files, Serving, run, with_function

@@ -18,11 +18,11 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from bbops.base.host import HttpRequest, HttpResponse
-from bbops.check import validate
+from bbops.build.check import validate
+from bbops.build.testing.client import Client, serve
 from bbops.runtime.auth.key_sets import MAX_BYTES, MAX_KEYS
 from bbops.runtime.values.failures import FlowError, HttpFailure
 from bbops.source.tree import MemoryTree
-from bbops.testing.client import Client, serve
 from tests.asking import NOW, routes, token
 from tests.conftest import ENV, Files, run
 from tests.signing_keys import (

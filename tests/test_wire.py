@@ -13,9 +13,9 @@ from hypothesis import strategies as some
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from bbops.build.testing.host import fake_host
 from bbops.runtime.http.responses import Answering, Trace
 from bbops.runtime.values.failures import Failure
-from bbops.testing.host import fake_host
 from bbops_server.wire import Corked, Corks, send_whole
 
 Headers = list[tuple[bytes, bytes]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bbops.check import validate
+from bbops.build.check import validate
 from bbops.source.tree import MemoryTree
 from tests.conftest import PROJECT, Files, with_function
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bbops.check import validate
+from bbops.build.check import validate
 from bbops.source.tree import MemoryTree
 from tests.asking import Ask, routes, talk
 from tests.conftest import PROJECT, Files, Serving, with_function

@@ -1,6 +1,6 @@
 """What a project's files hold that this version does not run, read off the files themselves.
 
-`bbops.check` finds it in models; this looks at YAML, so that the two agree or a test fails.
+`bbops.build.check` finds it in models; this looks at YAML, so that the two agree or a test fails.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from bbops.base.diagnostics import Diagnostic
-from bbops.check._language import find_unsupported_parts
+from bbops.build.check._language import find_unsupported_parts
 from bbops.language.loading.load import kinds
 from bbops.source.yaml.document import load
 

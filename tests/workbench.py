@@ -9,7 +9,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from bbops.base.errors import ProjectError
-from bbops.compile.release import Cache, build
+from bbops.build.compile.release import Cache, build
+from bbops.build.testing.client import Client, Reply
+from bbops.build.testing.host import fake_host
 from bbops.database.migrate.migrate import apply
 from bbops.database.open import open_database
 from bbops.database.schema.place import Place
@@ -17,8 +19,6 @@ from bbops.language.resources.project import Engine
 from bbops.runtime.data.postgres_rows import own_rows
 from bbops.runtime.linking.release import link
 from bbops.source.tree import MemoryTree
-from bbops.testing.client import Client, Reply
-from bbops.testing.host import fake_host
 from tests.conftest import ENV, Files, with_function
 
 

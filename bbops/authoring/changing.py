@@ -12,7 +12,7 @@ from bbops.authoring.naming import Name
 from bbops.authoring.references import Reference, find_references
 from bbops.base.diagnostics import Diagnostic
 from bbops.base.errors import BbopsError, ProjectError
-from bbops.check import validate
+from bbops.build.check import validate
 from bbops.source.tree import BlobId, Entry, FilePath, Tree, blob_id
 from bbops.source.yaml.document import Document
 from bbops.source.yaml.document import load as load_document

@@ -71,7 +71,7 @@ def _describe(folder: Path) -> Contract:
         ProjectError: it has mistakes.
     """
     require_project(folder)
-    from bbops.check import validate  # noqa: PLC0415 - pydantic and every step
+    from bbops.build.check import validate  # noqa: PLC0415 - pydantic and every step
     from bbops.contract.describe import describe, read_pages  # noqa: PLC0415
 
     tree = FolderTree(folder)

@@ -44,7 +44,7 @@ def command(names: tuple[str, ...], folder: Path, *, writes: bool, as_json: bool
         change = open_change(folder)
         from bbops.authoring import describing  # noqa: PLC0415 - after the cheap answers
         from bbops.authoring.naming import parse_name  # noqa: PLC0415
-        from bbops.check import validate  # noqa: PLC0415
+        from bbops.build.check import validate  # noqa: PLC0415
 
         project, _ = validate(change.folder.tree, base=change.folder.tree)
         if project is None:

@@ -24,7 +24,7 @@ from bbops.cli._server import of_server, open_remote
 from bbops.cli.validate import require_project
 
 if TYPE_CHECKING:
-    from bbops.check import Cache
+    from bbops.build.check import Cache
     from bbops.language.project import Project
     from bbops.plan.document import Document
     from bbops.source.git.store import Store
@@ -114,7 +114,7 @@ def _rendered(document: Document, form: str) -> str:
 
 
 def _document(base: Tree, head: Tree, ask: _Ask | None) -> Document:
-    from bbops.check import Cache  # noqa: PLC0415 - after --help
+    from bbops.build.check import Cache  # noqa: PLC0415 - after --help
     from bbops.plan.document import describe  # noqa: PLC0415
     from bbops.plan.plan import plan  # noqa: PLC0415
 
@@ -151,7 +151,7 @@ def _project(tree: Tree, cache: Cache, base: Tree) -> Project:
     Raises:
         ProjectError: it has mistakes.
     """
-    from bbops.check import validate  # noqa: PLC0415 - after --help
+    from bbops.build.check import validate  # noqa: PLC0415 - after --help
 
     project, found = validate(tree, cache, base=base)
     if project is None or has_errors(found):

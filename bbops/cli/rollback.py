@@ -82,7 +82,7 @@ def command(
 
 def _cure(folder: Path, before: str) -> str:
     """Return what brings the commit to a server, by the rules that it is judged by there."""
-    from bbops.check import validate  # noqa: PLC0415 - after --help
+    from bbops.build.check import validate  # noqa: PLC0415 - after --help
     from bbops.source.git.tree import GitTree  # noqa: PLC0415
 
     here = find_here(folder)

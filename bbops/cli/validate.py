@@ -50,8 +50,8 @@ def _check(folder: Path) -> Checked:
     name = name_of(entries)
     if (kept := recall(name)) is not None:
         return kept
-    from bbops.check import Cache, validate  # noqa: PLC0415 - only where there is something to check
-    from bbops.check._supported import needs_base  # noqa: PLC0415
+    from bbops.build.check import Cache, validate  # noqa: PLC0415 - only where there is something to check
+    from bbops.build.check._supported import needs_base  # noqa: PLC0415
 
     cache = Cache()
     project, found = validate(tree, cache)

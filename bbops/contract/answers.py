@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from bbops.check.flows import check_flow
+from bbops.build.check.flows import check_flow
 from bbops.contract.automatic import automatic, worded
 from bbops.contract.contract import Answer
 from bbops.contract.outputs import JSON, outputs, type_of

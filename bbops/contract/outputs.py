@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from bbops.check.flows import check_flow
+from bbops.build.check.flows import check_flow
 from bbops.contract.schema import Schema, any_of, field_schema, type_schema
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import (

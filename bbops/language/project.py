@@ -109,7 +109,7 @@ class Project:
     broken: frozenset[tuple[str, str]] = frozenset()
     mended: frozenset[str] = frozenset()
     memo: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
-    """What `bbops.check.flows` found, so that compiling need not check again."""
+    """What `bbops.build.check.flows` found, so that compiling need not check again."""
 
     @property
     def every(self) -> Iterator[Resource[Any]]:

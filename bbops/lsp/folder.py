@@ -7,8 +7,8 @@ from pathlib import Path
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.base.model import Model
-from bbops.check import Cache, validate
-from bbops.check._supported import needs_base
+from bbops.build.check import Cache, validate
+from bbops.build.check._supported import needs_base
 from bbops.language.loading.load import kinds
 from bbops.language.project import Project
 from bbops.language.resources.addon import addon_model

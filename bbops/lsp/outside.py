@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bbops.check._before import left_by_chain
-from bbops.check._surroundings import signed_in
-from bbops.check._ways import rows_of
-from bbops.check.flows import check_flow
+from bbops.build.check._before import left_by_chain
+from bbops.build.check._surroundings import signed_in
+from bbops.build.check._ways import rows_of
+from bbops.build.check.flows import check_flow
 from bbops.language.expressions import types as t
 from bbops.language.expressions.known import Known
 from bbops.language.expressions.scope import Scope

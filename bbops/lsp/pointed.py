@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bbops.base.model import Model
-from bbops.check.flows import check_flow
+from bbops.build.check.flows import check_flow
 from bbops.language.expressions.infer import Inference
 from bbops.language.expressions.inside import Found, expressions, nodes
 from bbops.language.expressions.nodes import Member, Name, Node

@@ -15,7 +15,7 @@ from bbops.authoring.folder import Folder as Files
 from bbops.authoring.moving import move
 from bbops.authoring.naming import Name
 from bbops.base.errors import BbopsError
-from bbops.check.flows import check_flow
+from bbops.build.check.flows import check_flow
 from bbops.language.expressions.scope import SIGNED_IN
 from bbops.lsp.definition import Site, inner_of, uses, variable_at, variable_sites
 from bbops.lsp.folder import Folder

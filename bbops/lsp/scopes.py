@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from bbops.check.flows import Flows, check_flow
+from bbops.build.check.flows import Flows, check_flow
 from bbops.language.expressions import types as t
 from bbops.language.expressions.infer import Inference
 from bbops.language.expressions.nodes import Filter, Node

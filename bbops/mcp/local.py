@@ -68,10 +68,10 @@ class Checkout:
         return await loop.run_in_executor(self._thread, self._test, commit)
 
     def _test(self, commit: str) -> Tested:
-        from bbops.compile.release import build  # noqa: PLC0415 - as above
+        from bbops.build.compile.release import build  # noqa: PLC0415 - as above
+        from bbops.build.testing.report import as_diagnostics  # noqa: PLC0415
+        from bbops.build.testing.running import Runner, choose  # noqa: PLC0415
         from bbops.mcp.workshop.telling import tell  # noqa: PLC0415
-        from bbops.testing.report import as_diagnostics  # noqa: PLC0415
-        from bbops.testing.running import Runner, choose  # noqa: PLC0415
 
         tree = self._bench.tree(commit)
         built = build(tree, self._bench.cache, database=self._bench.engine, base=tree)

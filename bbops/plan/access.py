@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from bbops.base.names import env_name
-from bbops.check.flows import check_flow
+from bbops.build.check.flows import check_flow
 from bbops.language.expressions.nodes import Literal
 from bbops.language.project import Project, Resource, Route
 from bbops.language.resources.channel import Cors

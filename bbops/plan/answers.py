@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from bbops.base.diagnostics import Place
-from bbops.check.flows import check_flow
+from bbops.build.check.flows import check_flow
 from bbops.contract.outputs import Output, outputs
 from bbops.contract.schema import Schema
 from bbops.language.expressions.values import Constant

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Final
 
 from bbops.base.diagnostics import Place
-from bbops.check.flows import check_flows
+from bbops.build.check.flows import check_flows
 from bbops.language.expressions.inside import conjuncts, nodes
 from bbops.language.expressions.nodes import Literal, Name, Node
 from bbops.language.expressions.values import Expression

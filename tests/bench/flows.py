@@ -6,10 +6,10 @@ from statistics import median
 from time import perf_counter_ns
 from typing import Any
 
-from bbops.compile.release import build
+from bbops.build.compile.release import build
+from bbops.build.testing.host import fake_host
 from bbops.runtime.linking.release import link
 from bbops.source.tree import MemoryTree
-from bbops.testing.host import fake_host
 from tests.bench.figures import Figure
 from tests.bench.order_by_hand import order
 from tests.bench.project import endpoint

@@ -8,11 +8,11 @@ from pathlib import Path
 from statistics import median
 from time import thread_time
 
-from bbops.compile.release import build
+from bbops.build.compile.release import build
+from bbops.build.testing.host import fake_host
 from bbops.database.sqlite.driver import Sqlite
 from bbops.runtime.linking.release import link_in_slices
 from bbops.source.tree import MemoryTree
-from bbops.testing.host import fake_host
 from tests.bench.figures import Figure
 from tests.bench.project import ENV, large_project
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bbops.check import validate
-from bbops.check.flows import CheckedFlow, check_flow
+from bbops.build.check import validate
+from bbops.build.check.flows import CheckedFlow, check_flow
 from bbops.lsp.folder import Folder
 from tests.lsp.editing import LIST
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bbops.base.diagnostics import Diagnostic
-from bbops.check import Cache, check, validate
+from bbops.build.check import Cache, check, validate
 from bbops.language.loading.load import Cache as LoadCache
 from bbops.language.loading.load import load
 from bbops.source.tree import MemoryTree

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bbops.compile.release import build
+from bbops.build.compile.release import build
+from bbops.build.testing.client import Client, Reply
+from bbops.build.testing.host import fake_host
 from bbops.runtime.linking.release import link
 from bbops.source.tree import MemoryTree
-from bbops.testing.client import Client, Reply
-from bbops.testing.host import fake_host
 from bbops_server.host.clock import SystemClock
 from bbops_server.host.egress import Egress
 from bbops_server.host.http import OutsideHttp

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from bbops.base.diagnostics import Diagnostic, suggest
 from bbops.base.errors import GitError
-from bbops.compile.release import Cache, check
+from bbops.build.compile.release import Cache, check
 from bbops.language.project import Project
 from bbops.language.resources.project import Engine
 from bbops.mcp.tool import Call, Refused

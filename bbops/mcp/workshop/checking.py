@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bbops.base.diagnostics import has_errors
-from bbops.compile.release import build
+from bbops.build.compile.release import build
 from bbops.language.loading.load import load
 from bbops.mcp.project.validate_draft import Checked, Checking
 from bbops.mcp.workshop.bench import Bench

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from bbops.base.errors import DatabaseError
-from bbops.compile.release import Cache
+from bbops.build.compile.release import Cache
 from bbops.database.migrate.serialization import as_json
 from bbops.database.schema.place import Place, read_place
 from bbops.language.project import Project

@@ -10,8 +10,8 @@ from typing import Final
 
 from bbops.base.disk import replace_file
 from bbops.base.errors import ProjectError, ServerError
-from bbops.check._supported import needs_base
-from bbops.compile.release import Built, build, check, declared_env
+from bbops.build.check._supported import needs_base
+from bbops.build.compile.release import Built, build, check, declared_env
 from bbops.language.project import Project
 from bbops.plan.hosts import find_hosts
 from bbops.source.tree import Tree

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from bbops.base.errors import ProjectError, ServerError
-from bbops.compile.release import check
+from bbops.build.compile.release import check
 from bbops.contract.contract import Contract
 from bbops.contract.describe import describe, read_pages
 from bbops.contract.export import FORMATS

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bbops.base.diagnostics import Diagnostic
-from bbops.compile.release import check
+from bbops.build.compile.release import check
 from bbops.database.migrate.migrate import Migration, refusal
 from bbops.database.migrate.serialization import as_json
 from bbops.language.project import Project

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Final
 
 from bbops.base.errors import ServerError
-from bbops.check._frontend import check_published, find_files
-from bbops.compile.release import Built
+from bbops.build.check._frontend import check_published, find_files
+from bbops.build.compile.release import Built
 from bbops.language.project import Project
 from bbops.source.tree import Tree
 from bbops_server.build.sources import Source, Sources

@@ -16,10 +16,10 @@ from dataclasses import replace
 from typing import Final
 
 from bbops.base.diagnostics import Diagnostic, Place
-from bbops.compile.release import Built, build
+from bbops.build.compile.release import Built, build
+from bbops.build.testing.report import as_diagnostics
+from bbops.build.testing.running import Chosen, Runner, choose
 from bbops.source.tree import MemoryTree
-from bbops.testing.report import as_diagnostics
-from bbops.testing.running import Chosen, Runner, choose
 from bbops_server.build.handed import Handed
 from bbops_server.build.telling import describe
 from bbops_server.forks import limits

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from bbops.base.errors import ServerError
-from bbops.compile.release import Cache, check
+from bbops.build.compile.release import Cache, check
 from bbops.database.migrate.copying import copy_rows
 from bbops.database.migrate.serialization import as_json
 from bbops.database.schema.place import read_place

@@ -92,7 +92,7 @@ def pull_tables(source: Path | None, schema: str, *, force: bool, as_json: bool)
     Only names and types are read, never rows; nothing in the database changes. What files cannot
     say is said here, one line each; then it exits with 1.
     """
-    from bbops.check.tables import RESERVED  # noqa: PLC0415 - after --help
+    from bbops.build.check.tables import RESERVED  # noqa: PLC0415 - after --help
     from bbops.database.diff.adopt import adopt  # noqa: PLC0415
     from bbops.database.migrate.opened import read_tables  # noqa: PLC0415
 
@@ -118,7 +118,7 @@ def declared_tables(folder: Path) -> Mapping[str, Table]:
         ProjectError: it has mistakes.
     """
     from bbops.base.diagnostics import has_errors  # noqa: PLC0415
-    from bbops.check import validate  # noqa: PLC0415 - after --help
+    from bbops.build.check import validate  # noqa: PLC0415 - after --help
     from bbops.cli.validate import require_project  # noqa: PLC0415
     from bbops.source.tree import FolderTree  # noqa: PLC0415
 

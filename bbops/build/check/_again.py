@@ -1,0 +1,100 @@
+"""Check a project again after an edit: only the functions that the edit can have changed.
+
+What is reused was found with the same text, the same tables, the same ways to the function, and
+only functions of which the same is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bbops.base.diagnostics import has_errors
+from bbops.build.check._order import Graph, dependencies, in_order
+from bbops.build.check._roles import roles_of
+from bbops.build.check._ways import ways_to
+from bbops.build.check.flows import Flows
+from bbops.language.project import Project, Resource
+
+
+def take_over(project: Project, before: Project) -> None:
+    """Check the functions of a project, with the results of an earlier one where they hold.
+
+    Args:
+        before: the project as it was checked last; where every function may be another one by
+            now, nothing is taken from it.
+    """
+    known = before.memo.get("flows")
+    if isinstance(known, Flows) and _may_reuse(project, before):
+        _reuse(project, before, known)
+
+
+def _reuse(project: Project, before: Project, known: Flows) -> None:
+    graph = dependencies(project)
+    stale = _stale(project, before, known, graph)
+    kept = {name: flow for name, flow in known.done.items() if name in graph and name not in stale}
+    flows = Flows(project, graph, kept, {name: known.gives[name] for name in kept})
+    project.memo["flows"] = flows
+    for group in in_order(graph):
+        if not flows.done.keys() >= set(group):
+            flows.check_group(group)
+
+
+def _may_reuse(project: Project, before: Project) -> bool:
+    """Return whether nothing changed on which every function may depend."""
+    if _sign_in(project) != _sign_in(before):
+        return False
+    for kind in ("realtime", "triggers", "agents"):
+        if _blobs(getattr(project, kind)) != _blobs(getattr(before, kind)):
+            return False
+    told = {trigger.model.function for trigger in project.triggers.values()}
+    _, users, _ = _sign_in(project)
+    if _blob(project.tables, users) != _blob(before.tables, users):
+        return False
+    return all(_blob(project.functions, name) == _blob(before.functions, name) for name in told)
+
+
+def _sign_in(project: Project) -> tuple[bool, str, tuple[str, ...]]:
+    """Return what functions may depend on of `auth`: whether it is there, users' table, roles."""
+    auth = project.settings.model.auth
+    return auth is not None, auth.users or "" if auth else "", roles_of(project)
+
+
+def _stale(project: Project, before: Project, known: Flows, graph: Graph) -> set[str]:
+    stale = {name for name in graph if not _is_same(project, before, known, name)}
+    stale |= {name for name in graph if graph[name] != known.graph.get(name)}
+    if project.settings.model.env != before.settings.model.env:
+        stale |= {name for name in graph if "env" in project.functions[name].document.source}
+    while more := {n for n in graph if n not in stale and not stale.isdisjoint(graph[n])}:
+        stale |= more
+    return stale
+
+
+def _is_same(project: Project, before: Project, known: Flows, name: str) -> bool:
+    flow = known.done.get(name)
+    if flow is None or _blob(project.functions, name) != _blob(before.functions, name):
+        return False
+    if has_errors(flow.diagnostics):  # what they say, and their cures, may be of anything
+        return False
+    readable = project.broken ^ before.broken
+    for kind, read in flow.reads:
+        new, old = project.named(kind), before.named(kind)
+        if _blob(new, read) != _blob(old, read) or (f"{kind}s", read) in readable:
+            return False
+        # other tables tell which of their rows refer to this one's
+        if kind == "table" and project.sql_tables.get(read) != before.sql_tables.get(read):
+            return False
+    return (
+        ways_to(project, name) == ways_to(before, name)
+        and project.callers.get(name) == before.callers.get(name)
+        and (name in project.middleware) == (name in before.middleware)
+    )
+
+
+def _blob(group: Mapping[str, Resource[Any]], name: str) -> str:
+    found = group.get(name)
+    return found.blob if found else ""
+
+
+def _blobs(group: Mapping[str, Resource[Any]]) -> dict[str, str]:
+    return {name: one.blob for name, one in group.items()}

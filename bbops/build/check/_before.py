@@ -1,0 +1,66 @@
+"""What is known when a function begins: the variables that middleware has set before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bbops.build.check._ways import ways_to
+from bbops.language.expressions.known import Known
+from bbops.language.expressions.types import ANY, joined
+from bbops.language.project import Project
+from bbops.language.steps._base import variables
+
+LeftBy = Callable[[str], Known | None]
+"""Gives what a middleware leaves behind; None while it is itself under check."""
+
+
+def known_before(project: Project, name: str, left_by: LeftBy) -> tuple[Known, bool]:
+    """Return what is known before a function's first step, and whether that is all.
+
+    It is not where middleware could not be read as it stands. A variable that some way to the
+    function does not set is not set.
+    """
+    ways: dict[tuple[str, ...], str] = {}
+    for way in ways_to(project, name):
+        ways.setdefault(way.before, f"{way.what} is not behind the middleware that sets it")
+    if name in project.callers:
+        why = f"function '{project.callers[name]}' calls this one, which has variables of its own"
+        ways.setdefault((), why)
+    is_complete = all(_is_right(project, one) for chain in ways for one in chain)
+    ends = [(why, left_by_chain(project, chain, left_by)) for chain, why in ways.items()]
+    return _common(ends), is_complete
+
+
+def _is_right(project: Project, middleware: str) -> bool:
+    function = project.functions.get(middleware)
+    return function is not None and function.file not in project.mended
+
+
+def left_by_chain(project: Project, chain: tuple[str, ...], left_by: LeftBy) -> Known:
+    """Return what middleware that runs one after the other leaves behind."""
+    found = Known()
+    for middleware in chain:
+        if middleware not in project.functions:
+            continue
+        left = left_by(middleware)
+        if left is None:  # the two run before each other
+            names = variables(project.functions[middleware].model.steps)
+            left = Known(dict.fromkeys(names, ANY))
+        for name in left.vars:
+            found.set(name, left.variable(name))
+        for name, why in left.unset.items():
+            if name not in found.vars:
+                found.unset[name] = why or f"middleware '{middleware}' sets it on some paths only"
+    return found
+
+
+def _common(ends: list[tuple[str, Known]]) -> Known:
+    found = Known()
+    for name in dict.fromkeys(name for _, end in ends for name in {**end.vars, **end.unset}):
+        lacking = next(((why, end) for why, end in ends if name not in end.vars), None)
+        if lacking is None:
+            found.vars[name] = joined([end.vars[name] for _, end in ends])
+        else:
+            why, end = lacking
+            found.unset[name] = end.unset.get(name, why)
+    return found

@@ -1,0 +1,196 @@
+"""What a function may read, by what runs it: the names that every way to it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from bbops.build.check._ways import Way, joined_root, ways_to
+from bbops.language.expressions.types import ANY, INTEGER, SECRET, TEXT, Type, list_of, map_of
+from bbops.language.project import Authentication, Project, Resource
+from bbops.language.resources.function import Function
+from bbops.language.resources.trigger import Trigger
+from bbops.language.shape import Shape, shape_types
+from bbops.language.steps._checking import Arguments, Hidden
+
+_MARK = "" if Trigger.is_supported() else ", which this version does not run yet"
+_ELSEWHERE = {
+    "env": "declare it under 'env' in project.yaml",
+    "event": "only functions of triggers have an event" + _MARK,
+    "trigger": "only functions of triggers have it" + _MARK,
+    "error": "only 'catch' has it",
+    "row": "only 'where', and single columns of 'update' and 'do', have the stored row",
+}
+_REQUEST = map_of(dict.fromkeys(("id", "method", "path", "url", "ip", "body"), TEXT), "request")
+_HEADERS = map_of({}, "headers", rest=TEXT.or_null())
+_FILE = map_of({"path": TEXT, "name": TEXT, "size": INTEGER, "contentType": TEXT}, "the file")
+PARTS = ("input", "params", "query")
+"""What a function is given, by a request or a call."""
+
+
+def readable(project: Project, name: str, private: Hidden) -> dict[str, Type]:
+    """Return the types of `input`, `params`, `env` … for one function.
+
+    Args:
+        private: arguments that hold something private, in a call that gives them.
+    """
+    model, ways = project.functions[name].model, ways_to(project, name)
+    found = {"env": _once(project, "env", _env)}
+    if not _lacks_request(project, name):
+        found |= {"headers": _HEADERS, "request": _REQUEST}
+    if not _lacks_arguments(project, name):
+        found["query"] = _given(model.query, "query", open_=any(way.has_request for way in ways))
+        found["params"] = _params(project, name, model.params)
+        found["input"] = _input(ways, model.input)
+    for root in ("event", "trigger"):
+        if ways and all(root in way.given for way in ways) and name not in project.callers:
+            found[root] = joined_root(ways, root)
+    for root, authentication, make in _SIGNED_IN:
+        if not _why_unsigned(project, name, authentication):
+            found[root] = _once(project, root, make)
+    for part, argument, is_secret in private:
+        fields = found[part].fields or {}
+        if argument in fields:
+            of = replace(fields[argument], private=True)
+            of = replace(of, what=SECRET) if is_secret else of
+            found[part] = replace(found[part], fields={**fields, argument: of})
+    return found
+
+
+def missing(project: Project, function: Resource[Function]) -> dict[str, str]:
+    """Return why names that exist elsewhere do not exist in this function, for hints."""
+    name, model, ways = function.name, function.model, ways_to(project, function.name)
+    found = dict(_ELSEWHERE)
+    if any(way.is_middleware for way in ways):
+        found["input"] = "middleware runs before the body is read"
+    elif model.input is None:
+        found["input"] = "declare its fields under 'input' of this function"
+    if not model.params and not any(way.parameters for way in ways):
+        found["params"] = "declare them under 'params' of this function"
+    if why := _lacks_request(project, name):
+        found |= {"headers": why, "request": why}
+    if why := _lacks_arguments(project, name):
+        found |= {"input": why, "params": why, "query": why}
+    for root, authentication, _ in _SIGNED_IN:
+        if why := _why_unsigned(project, name, authentication):
+            found[f"vars.{root}"] = why
+    for root in ("event", "trigger"):
+        other = next((way.what for way in ways if root not in way.given), None)
+        if other is not None and any(root in way.given for way in ways):
+            found[root] = f"{other} runs this function too, and has none"
+    if project.settings.model.auth is None:
+        found["no-auth"] = "add 'auth: { signingKey: … }' to project.yaml"
+    return found
+
+
+def _lacks_request(project: Project, name: str) -> str:
+    """Return why a function has no request; empty when every way to it has one."""
+    for way in ways_to(project, name):
+        if not way.has_request:
+            return f"{way.what} runs this function, and has no request"
+    if name in project.callers:
+        return f"function '{project.callers[name]}' calls this one; hand it over as 'input'"
+    return ""
+
+
+def _lacks_arguments(project: Project, name: str) -> str:
+    for way in ways_to(project, name):
+        if not way.has_arguments:
+            return f"{way.what} runs this function, and gives it no arguments"
+    return ""
+
+
+def _why_unsigned(project: Project, name: str, authentication: Authentication) -> str:
+    """Return why a function has no `vars.auth`, or no `vars.apiKey`; empty when it has."""
+    ways = ways_to(project, name)
+    for way in ways:
+        if way.authentication != authentication:
+            return f"{way.what} {_who(way)}"
+    if name in project.callers:
+        return f"function '{project.callers[name]}' calls this one; hand the user over as 'input'"
+    if authentication != "JWT" and not ways:
+        return f"no endpoint of this function has authentication: {authentication}"
+    return ""
+
+
+def _who(way: Way) -> str:
+    if way.has_request:
+        return f"has authentication: {way.authentication}"
+    return "also runs without a user" if way.has_arguments else "has no user"
+
+
+def arguments(model: Function) -> tuple[dict[str, Type], Arguments]:
+    """Return what a call may give a function, and what it must."""
+    shapes: dict[str, Shape] = {part: getattr(model, part) or {} for part in PARTS}
+    types = {part: map_of(shape_types(shape, given=True)) for part, shape in shapes.items()}
+    required = {
+        (part, name) for part, shape in shapes.items() for name, field in shape.items()
+        if not name.endswith("?") and field.default is None
+    }  # fmt: skip
+    return types, frozenset(required)
+
+
+def _once(project: Project, what: str, make: Callable[[Project], Type]) -> Type:
+    """Return a type that all functions share, made once per project."""
+    found = project.memo.get(what)
+    if not isinstance(found, Type):
+        found = project.memo[what] = make(project)
+    return found
+
+
+def signed_in(project: Project) -> Type:
+    """Return the type of `vars.auth`, wherever there is one."""
+    return _once(project, "auth", _auth)
+
+
+def _env(project: Project) -> Type:
+    fields: dict[str, Type] = {}
+    for name, variable in project.settings.model.env.items():
+        of = replace(TEXT, private=True, what=SECRET) if variable.secret else TEXT
+        given = variable.required or variable.default is not None or variable.generate
+        fields[name] = of if given else of.or_null()
+    return map_of(fields, "env")
+
+
+def _auth(project: Project) -> Type:
+    user = TEXT
+    auth = project.settings.model.auth
+    table = project.sql_tables.get(auth.users or "") if auth else None
+    if table is not None and len(table.key) == 1:
+        user = table.columns[table.key[0]].value_type
+    fields = {"userId": user, "email": TEXT.or_null(), "role": TEXT.or_null(), "claims": ANY}
+    return map_of(fields, "vars.auth")
+
+
+def _api_key(_: Project) -> Type:
+    return map_of({"id": TEXT, "name": TEXT, "claims": ANY}, "vars.apiKey")
+
+
+_SIGNED_IN: tuple[tuple[str, Authentication, Callable[[Project], Type]], ...] = (
+    ("auth", "JWT", _auth), ("apiKey", "API Key", _api_key),
+)  # fmt: skip
+
+
+def _input(ways: tuple[Way, ...], shape: Shape | None) -> Type:
+    """Return the type of `input`: the declared fields, and the files of the endpoints."""
+    found: dict[str, Type] = {}
+    for name in dict.fromkeys(name for way in ways for name in way.files):
+        uploads = [way.files.get(name) for way in ways]
+        of = list_of(_FILE) if any(one and one.many for one in uploads) else _FILE
+        is_sure = all(uploads) and not name.endswith("?")
+        found[name.rstrip("?")] = of if is_sure else of.or_null()
+    return map_of({**found, **shape_types(shape or {})}, "input")
+
+
+def _given(shape: Shape | None, what: str, *, open_: bool) -> Type:
+    return map_of(shape_types(shape or {}), what, rest=TEXT.or_null() if open_ else None)
+
+
+def _params(project: Project, name: str, shape: Shape | None) -> Type:
+    """A path parameter that is not declared may be null where not every way here has it."""
+    ways, found = ways_to(project, name), {}
+    for parameter in dict.fromkeys(one for way in ways for one in way.parameters):
+        always = all(parameter in way.parameters for way in ways)
+        sure = always and name not in project.callers
+        found[parameter] = TEXT if sure else TEXT.or_null()
+    return map_of({**found, **shape_types(shape or {})}, "params")

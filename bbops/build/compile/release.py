@@ -1,0 +1,279 @@
+"""Compile a tree into the artifact of a Release.
+
+Artifacts are marshalled and named by their content. They are trusted: written and read by one
+user on one machine, and never come from git.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from bbops.base.diagnostics import Diagnostic
+from bbops.base.model import Model
+from bbops.base.names import env_name
+from bbops.build.check import Cache as CheckCache
+from bbops.build.check import validate
+from bbops.build.check._features import check_features
+from bbops.build.check.flows import check_flow
+from bbops.build.compile.function import code_key, compile_function
+from bbops.build.compile.wording import compile_wording
+from bbops.language.project import Project, Route
+from bbops.language.resources.addon import Addon
+from bbops.language.resources.endpoint import Upload
+from bbops.language.resources.project import Engine, Refresh
+from bbops.language.sql.dialect import Dialect
+from bbops.language.sql.postgres import POSTGRES
+from bbops.language.sql.sqlite import SQLITE
+from bbops.language.steps.find import Find
+from bbops.runtime.auth.keys import MAKING
+from bbops.runtime.data.cursors import KEY_VARIABLE
+from bbops.runtime.http.in_flight import TIMEOUT_SECONDS
+from bbops.runtime.linking.release import FORMAT
+from bbops.runtime.values.durations import seconds
+from bbops.runtime.values.sizes import size_bytes
+from bbops.source.tree import Tree
+
+DIALECTS: Final[dict[Engine, Dialect]] = {"sqlite": SQLITE, "postgres": POSTGRES}
+"""What a release is compiled for, by the name of its database."""
+TITLES: Final[dict[Engine, str]] = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
+
+
+@dataclass(slots=True)
+class Cache:
+    """What a long-lived builder keeps: what was checked, and compiled functions."""
+
+    checked: CheckCache = field(default_factory=CheckCache)
+    code: dict[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """An artifact, or the errors that stand in its way; `compiled` counts cache misses."""
+
+    project: Project | None
+    diagnostics: tuple[Diagnostic, ...]
+    artifact: bytes = b""
+    digest: str = ""
+    compiled: int = 0
+
+
+def build(
+    tree: Tree,
+    cache: Cache | None = None,
+    *,
+    database: Engine = "sqlite",
+    off: Collection[str] = (),
+    base: Tree | None = None,
+) -> Built:
+    """Load, check and compile a tree; with a warm cache O(what changed).
+
+    Args:
+        database: the one that the artifact will run on.
+        off: features that it may not use.
+        base: what was accepted before, see `bbops.build.check.validate`.
+    """
+    cache = cache or Cache()
+    project, diagnostics = check(tree, cache, database=database, off=off, base=base)
+    if project is None:
+        return Built(None, diagnostics)
+    functions, code, misses = [], {}, 0
+    dialect = DIALECTS[database]
+    for name in sorted(project.functions):
+        checked = check_flow(project, name)
+        key = code_key(project, name, checked, dialect)
+        if key not in cache.code:
+            misses += 1
+        code[key] = cache.code.get(key) or _pack(compile_function(project, name, checked, dialect))
+        functions.append(code[key])
+    cache.code = code
+    artifact = _pack(_artifact(project, functions, dialect))
+    digest = hashlib.sha256(artifact).hexdigest()
+    return Built(project, diagnostics, artifact, digest, misses)
+
+
+def check(
+    tree: Tree, cache: Cache, *, database: Engine, off: Collection[str], base: Tree | None = None
+) -> tuple[Project | None, tuple[Diagnostic, ...]]:
+    """Return the project of a tree that `build` would compile, and all that is to be said of it.
+
+    Arguments as those of `build`.
+    """
+    project, diagnostics = validate(tree, cache.checked, base=base)
+    if project is None:
+        return None, diagnostics
+    if unwanted := tuple(check_features(project, off)):
+        return None, tuple(sorted({*diagnostics, *unwanted}))
+    engine = project.settings.model.database.engine or database
+    if engine != database:
+        return None, (*diagnostics, _other_database(project, engine, database))
+    return project, diagnostics
+
+
+def _other_database(project: Project, engine: Engine, found: Engine) -> Diagnostic:
+    return Diagnostic(
+        project.settings.place("database", "engine"), "other-database",
+        f"the project's SQL is for {TITLES[engine]}, and this database is {TITLES[found]}",
+        "serve it with DATABASE_URL, and test it with --database-url" if engine == "postgres"
+        else "serve and test it without the URL of a database",
+    )  # fmt: skip
+
+
+def _pack(value: Any) -> bytes:
+    # version 2 writes no references, which depend on who else holds an object: equal
+    # projects give equal bytes
+    return marshal.dumps(value, 2)
+
+
+def _artifact(project: Project, functions: list[bytes], dialect: Dialect) -> dict[str, Any]:
+    settings = project.settings.model
+    return {
+        "format": FORMAT,
+        "project": settings.name,
+        "database": dialect.name,
+        "durability": settings.database.durability,
+        "functions": functions,  # each packed by itself, so that none is read before its turn
+        "routes": [_route(route) for route in project.routes],
+        "auth": _auth(project),
+        "session": _session(project),
+        "sign_ins": _sign_ins(project),
+        "wording": compile_wording(project),
+        "addons": {name: _addon(one.model) for name, one in project.addons.items()},
+        "env": declared_env(project),
+        "private": _private(project),
+    }
+
+
+def _addon(addon: Addon) -> dict[str, Any]:
+    """Return whether an addon is enabled, and its settings: (env variable or "", text)."""
+    config: Model | None = addon.config
+    told = config.model_dump(by_alias=True, exclude_none=True) if config else {}
+    settings = {key: (env_name(text), text) for key, text in told.items()}
+    return {"enabled": addon.enabled, "config": settings}
+
+
+def declared_env(project: Project) -> dict[str, dict[str, Any]]:
+    """Return what a server has to know of each env variable to find its value.
+
+    Where a step gives pages, that is also the key of their cursors, which nobody declares.
+    `makes` is the algorithm of a key that `generate` makes, where that is no text.
+    """
+    auth = project.settings.model.auth
+    has_pair = auth is not None and auth.algorithm in MAKING
+    makes = {auth.key_name: {"makes": auth.algorithm}} if auth and has_pair else {}
+    return (_CURSOR_KEY if _has_pages(project) else {}) | {
+        name: {
+            "secret": variable.secret, "default": variable.default,
+            "generate": variable.generate, "required": not variable.may_be_missing,
+            **makes.get(name, {}),
+        } for name, variable in project.settings.model.env.items()
+    }  # fmt: skip
+
+
+_CURSOR_KEY: dict[str, dict[str, Any]] = {
+    KEY_VARIABLE: {"secret": True, "default": None, "generate": True, "required": False}
+}
+
+
+def _has_pages(project: Project) -> bool:
+    steps = (step for one in project.functions.values() for step in one.model.every_step)
+    return any(isinstance(step, Find) and step.is_paged for step in steps)
+
+
+def _route(route: Route) -> dict[str, Any]:
+    timeout, most = route.endpoint.model.timeout, route.endpoint.model.max_body
+    return {
+        "method": route.method,
+        "path": route.path,
+        "endpoint": route.endpoint.name,
+        "function": route.endpoint.model.function,
+        "authentication": route.authentication,
+        "middleware": list(route.middleware),
+        "max_body_bytes": size_bytes(most) if most else None,
+        "files": [_upload(name, one) for name, one in route.endpoint.model.files.items()],
+        "history": route.endpoint.model.history or "meta",
+        "is_once": route.endpoint.model.idempotency and route.method != "GET",
+        "timeout_seconds": seconds(timeout) if timeout else TIMEOUT_SECONDS,
+        "channel": route.channel.name if route.channel else None,
+        "rate_limit": route.channel.model.rate_limit if route.channel else 0,
+        "cors": route.channel.model.cors.model_dump() if route.channel else None,
+    }
+
+
+def _private(project: Project) -> list[str]:
+    """Return the names of columns that no answer may have, for what is written down of requests."""
+    return sorted({
+        name
+        for table in project.tables.values()
+        for name, column in table.model.columns.items() if column.private
+    })  # fmt: skip
+
+
+def _upload(name: str, upload: Upload) -> dict[str, Any]:
+    return {
+        "name": name.rstrip("?"), "optional": name.endswith("?"), "max_size": upload.max_size,
+        "types": upload.types, "many": upload.many,
+    }  # fmt: skip
+
+
+def _auth(project: Project) -> dict[str, Any] | None:
+    auth = project.settings.model.auth
+    if auth is None:
+        return None
+    table = project.sql_tables.get(auth.users or "")
+    key = table.columns[table.key[0]].type if table and len(table.key) == 1 else "text"
+    return {
+        "key": auth.key_name,
+        "algorithm": auth.algorithm,
+        "expires_seconds": seconds(auth.expires_in),
+        "refresh_seconds": seconds((auth.refresh or Refresh()).expires_in),
+        "issuer": auth.issuer,
+        "audience": auth.audience,
+        "user_id_type": "integer" if key in {"integer", "bigint"} else "text",
+        "schemes": [*auth.schemes],
+        "keys": [
+            {
+                "id": one.id,
+                "algorithm": one.algorithm,
+                "url": one.jwks_url,
+                "key": env_name(one.key) if one.key else None,
+            }
+            for one in auth.keys
+        ],
+    }
+
+
+def _session(project: Project) -> dict[str, Any] | None:
+    """Return the rules of a project's cookies, and what its endpoints do about them."""
+    auth, session = project.settings.model.auth, project.settings.model.session
+    if auth is None or session is None or session.cookie is None:
+        return None
+    paths = {route.endpoint.name: route.path for route in project.routes}
+    refreshing = [paths[name] for name in (session.refresh, session.logout) if name in paths]
+    cookie = session.cookie
+    rules = {
+        "name": cookie.name,
+        "same_site": cookie.same_site,
+        "secure": cookie.secure,
+        "domain": cookie.domain,
+        "path": cookie.path,
+        "token_field": session.token_field,
+        "refresh_field": session.refresh_field,
+        "refresh_paths": [path.partition("/:")[0] for path in refreshing],
+        "csrf_header": session.csrf_header.lower() if session.csrf_header else None,
+        "expires_seconds": seconds(auth.expires_in),
+        "refresh_seconds": seconds((auth.refresh or Refresh()).expires_in),
+    }
+    named = {"logout": session.logout, "refresh": session.refresh, "begin": session.signup}
+    roles = {name: role for role, name in named.items() if name} | {session.login: "begin"}
+    return {"rules": rules, "roles": roles}
+
+
+def _sign_ins(project: Project) -> list[str]:
+    """Return the endpoints that take passwords, and so are asked over and over by who has none."""
+    session = project.settings.model.session
+    named = (session.login, session.signup) if session is not None else ()
+    return sorted({name for name in named if name is not None})
