@@ -57,7 +57,7 @@ LOOKERS = (
     "bbops.build.check",
     "bbops.language.loading.load",
     "bbops.lsp",
-    "bbops.authoring",
+    "bbops.edit.authoring",
     "bbops.plan",
     "bbops.language.loading.recovery",
 )

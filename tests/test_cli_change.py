@@ -10,15 +10,15 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.authoring.changing import Change
-from bbops.authoring.folder import Folder
-from bbops.authoring.making import make
-from bbops.authoring.moving import move
-from bbops.authoring.naming import Name
-from bbops.authoring.setting import as_yaml
 from bbops.build.check import validate
 from bbops.build.check._language import find_unsupported_parts
 from bbops.cli._group import Commands
+from bbops.edit.authoring.changing import Change
+from bbops.edit.authoring.folder import Folder
+from bbops.edit.authoring.making import make
+from bbops.edit.authoring.moving import move
+from bbops.edit.authoring.naming import Name
+from bbops.edit.authoring.setting import as_yaml
 from bbops.source.tree import FolderTree
 from bbops.source.yaml.document import load
 from bbops.source.yaml.edit import CannotEdit, remove_key, set_value, splice

@@ -15,11 +15,11 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.authoring.changing import Change
-from bbops.authoring.describing import MAX_LENGTH, MAX_QUESTION, Draft, describe, read_sentence
-from bbops.authoring.naming import Name
 from bbops.build.check import validate
 from bbops.cli._group import Commands
+from bbops.edit.authoring.changing import Change
+from bbops.edit.authoring.describing import MAX_LENGTH, MAX_QUESTION, Draft, describe, read_sentence
+from bbops.edit.authoring.naming import Name
 from bbops.source.tree import FolderTree
 from bbops.source.yaml.document import load
 from tests.conftest import TEMPLATE

@@ -7,12 +7,12 @@ from functools import cache
 import pytest
 from msgspec import UNSET
 
-from bbops.authoring.changing import ChangedTree
-from bbops.authoring.codes import read_codes
 from bbops.base.diagnostics import Diagnostic, Place
 from bbops.base.errors import BbopsError
 from bbops.build.check import validate
-from bbops.cures import find_edit
+from bbops.edit.authoring.changing import ChangedTree
+from bbops.edit.authoring.codes import read_codes
+from bbops.edit.fixes import find_edit
 from bbops.mcp.tool import Refused
 from bbops.mcp.words import Change
 from bbops.mcp.workshop.changing import change_files

@@ -16,7 +16,7 @@ MODULES = sorted([*(ROOT / "bbops").rglob("*.py"), *(ROOT / "server").rglob("*.p
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 FILE_DOORS = {
-    "bbops/base/assets.py", "bbops/authoring/folder.py", "bbops/cli/_catalog.py",
+    "bbops/base/assets.py", "bbops/edit/authoring/folder.py", "bbops/cli/_catalog.py",
     "bbops/cli/_credentials.py", "bbops/cli/completion.py", "bbops/cli/frontend.py",
     "bbops/cli/_remembered.py", "bbops/cli/init.py", "bbops/database/sqlite/connection.py",
     "bbops/database/files/files.py", "bbops/database/sqlite/gate.py", "bbops/database/files/restore.py",

@@ -14,7 +14,7 @@ from bbops.base.render import printable
 from bbops.cli.validate import require_project
 
 if TYPE_CHECKING:
-    from bbops.authoring.changing import Change
+    from bbops.edit.authoring.changing import Change
 
 path_option = click.option(
     "--path", "folder", default=".", type=click.Path(path_type=Path), metavar="DIR",
@@ -31,8 +31,8 @@ def open_change(folder: Path) -> Change:
     Raises:
         BbopsError: there is none.
     """
-    from bbops.authoring.changing import Change  # noqa: PLC0415 - pydantic and the compiler
-    from bbops.authoring.folder import find_root  # noqa: PLC0415
+    from bbops.edit.authoring.changing import Change  # noqa: PLC0415 - pydantic and the compiler
+    from bbops.edit.authoring.folder import find_root  # noqa: PLC0415
 
     root = find_root(folder)
     if root is None:

@@ -17,8 +17,8 @@ from bbops.cli._change import open_change, path_option
 from bbops.cli._examples import examples
 
 if TYPE_CHECKING:
-    from bbops.authoring.describing import Draft
     from bbops.chat import Chat
+    from bbops.edit.authoring.describing import Draft
 
 VARIABLES = ("BBOPS_MODEL_URL", "BBOPS_MODEL_KEY", "BBOPS_MODEL")
 MOST = 100
@@ -42,9 +42,9 @@ def command(names: tuple[str, ...], folder: Path, *, writes: bool, as_json: bool
     chat = _open_chat()
     with closing(chat):
         change = open_change(folder)
-        from bbops.authoring import describing  # noqa: PLC0415 - after the cheap answers
-        from bbops.authoring.naming import parse_name  # noqa: PLC0415
         from bbops.build.check import validate  # noqa: PLC0415
+        from bbops.edit.authoring import describing  # noqa: PLC0415 - after the cheap answers
+        from bbops.edit.authoring.naming import parse_name  # noqa: PLC0415
 
         project, _ = validate(change.folder.tree, base=change.folder.tree)
         if project is None:

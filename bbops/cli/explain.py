@@ -13,7 +13,7 @@ from bbops.base.errors import BbopsError
 from bbops.cli._examples import examples
 
 if TYPE_CHECKING:
-    from bbops.authoring.codes import Code
+    from bbops.edit.authoring.codes import Code
 
 
 @examples("bbops explain unknown-column", "bbops explain")
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
 def command(code: str | None, *, as_json: bool) -> None:
     """Explain CODE, which a diagnostic shows in brackets; without it, list all codes."""
-    from bbops.authoring.codes import read_codes  # noqa: PLC0415 - after the arguments
+    from bbops.edit.authoring.codes import read_codes  # noqa: PLC0415 - after the arguments
 
     codes = read_codes()
     if code is None:

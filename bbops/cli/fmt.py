@@ -66,8 +66,8 @@ def _summary(changed: int, same: int, *, check: bool) -> str:
 
 
 def _format_stdin(paths: tuple[Path, ...], *, check: bool) -> int:
-    from bbops.authoring.folder import find_root  # noqa: PLC0415 - pydantic
-    from bbops.authoring.formatting import format_file  # noqa: PLC0415
+    from bbops.edit.authoring.folder import find_root  # noqa: PLC0415 - pydantic
+    from bbops.edit.authoring.formatting import format_file  # noqa: PLC0415
 
     if len(paths) > 1:
         raise BbopsError(f"--stdin is one file, got {len(paths)} paths")
@@ -91,7 +91,7 @@ def _by_project(paths: tuple[Path, ...]) -> dict[Path, list[Path]]:
     Raises:
         BbopsError: one is not there, or lies in no project.
     """
-    from bbops.authoring.folder import find_root  # noqa: PLC0415 - pydantic
+    from bbops.edit.authoring.folder import find_root  # noqa: PLC0415 - pydantic
 
     found: dict[Path, list[Path]] = {}
     for path in paths:
@@ -109,8 +109,8 @@ def _format_project(
     root: Path, chosen: list[Path], *, check: bool
 ) -> tuple[list[str], list[Diagnostic], int]:
     """Return the files that changed, what is wrong with others, and how many stay."""
-    from bbops.authoring.folder import Folder  # noqa: PLC0415 - pydantic
-    from bbops.authoring.formatting import format_file, is_resource  # noqa: PLC0415
+    from bbops.edit.authoring.folder import Folder  # noqa: PLC0415 - pydantic
+    from bbops.edit.authoring.formatting import format_file, is_resource  # noqa: PLC0415
 
     folder = Folder(root)
     names = [path for path in folder.paths if is_resource(path) and _is_in(root / path, chosen)]

@@ -31,9 +31,9 @@ def command(old: str, new: str, folder: Path, *, force: bool, as_json: bool) -> 
     nothing is committed.
     """
     change = open_change(folder)
-    from bbops.authoring.columns import parse_column, rename_column  # noqa: PLC0415
-    from bbops.authoring.moving import move  # noqa: PLC0415 - after the cheap answers
-    from bbops.authoring.naming import parse_name  # noqa: PLC0415
+    from bbops.edit.authoring.columns import parse_column, rename_column  # noqa: PLC0415
+    from bbops.edit.authoring.moving import move  # noqa: PLC0415 - after the cheap answers
+    from bbops.edit.authoring.naming import parse_name  # noqa: PLC0415
 
     if column := parse_column(old, new):
         rename_column(change, *column)

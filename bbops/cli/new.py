@@ -26,8 +26,8 @@ def command(kind: str, name: str, folder: Path, *, as_json: bool) -> None:
     needs a function gets one of the same name; a test has the name of what it tests.
     """
     change = open_change(folder)
-    from bbops.authoring.making import make  # noqa: PLC0415 - after the cheap answers
-    from bbops.authoring.naming import Name, folder_of  # noqa: PLC0415
+    from bbops.edit.authoring.making import make  # noqa: PLC0415 - after the cheap answers
+    from bbops.edit.authoring.naming import Name, folder_of  # noqa: PLC0415
 
     kinds = folder_of(kind)
     clean = name.removeprefix(f"{kinds}/").removesuffix(".yaml")

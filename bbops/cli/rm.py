@@ -23,8 +23,8 @@ def command(name: str, folder: Path, *, force: bool, as_json: bool) -> int:
     Refused with exit code 1 while another file names it. Nothing is committed.
     """
     change = open_change(folder)
-    from bbops.authoring.moving import remove  # noqa: PLC0415 - after the cheap answers
-    from bbops.authoring.naming import parse_name  # noqa: PLC0415
+    from bbops.edit.authoring.moving import remove  # noqa: PLC0415 - after the cheap answers
+    from bbops.edit.authoring.naming import parse_name  # noqa: PLC0415
 
     found = remove(change, parse_name(name))
     if found and not force:

@@ -30,9 +30,9 @@ def command(folder: Path, *, project: bool, check: bool) -> int:
 
     With --project each reference has the names that the project in DIR has now as its options.
     """
-    from bbops.authoring.folder import Folder  # noqa: PLC0415 - pydantic and every step
     from bbops.contract.export import schema_file as contract_schema  # noqa: PLC0415
     from bbops.contract.files import schema_files  # noqa: PLC0415
+    from bbops.edit.authoring.folder import Folder  # noqa: PLC0415 - pydantic and every step
     from bbops.plan.document import schema_file as plan_schema  # noqa: PLC0415
 
     every = schema_files(_names(folder) if project else None)

@@ -8,7 +8,7 @@ from typing import Any
 from lsprotocol import types as lsp
 
 from bbops.base.diagnostics import Diagnostic
-from bbops.cures import find_edit
+from bbops.edit.fixes import find_edit
 from bbops.lsp.text import Lines
 from bbops.source.yaml.document import Document, Map, Mark, Text
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcInvalidRequest
 
-from bbops.authoring.formatting import format_file, is_resource
 from bbops.base.errors import BbopsError
+from bbops.edit.authoring.formatting import format_file, is_resource
 from bbops.lsp.completion import TRIGGERS, complete
 from bbops.lsp.definition import Site, define, uses
 from bbops.lsp.editor import Asked, Editor

@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from bbops.authoring.changing import Change
-from bbops.authoring.folder import Folder as Files
-from bbops.authoring.moving import move
-from bbops.authoring.naming import Name
 from bbops.base.errors import BbopsError
 from bbops.build.check.flows import check_flow
+from bbops.edit.authoring.changing import Change
+from bbops.edit.authoring.folder import Folder as Files
+from bbops.edit.authoring.moving import move
+from bbops.edit.authoring.naming import Name
 from bbops.language.expressions.scope import SIGNED_IN
 from bbops.lsp.definition import Site, inner_of, uses, variable_at, variable_sites
 from bbops.lsp.folder import Folder

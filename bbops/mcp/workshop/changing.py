@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from bbops.authoring.changing import Change as Authored
-from bbops.authoring.changing import ChangedTree
-from bbops.authoring.columns import rename_column
-from bbops.authoring.folder import Folder
-from bbops.authoring.formatting import order_in
-from bbops.authoring.moving import move
-from bbops.authoring.naming import Name
 from bbops.base.errors import BbopsError
+from bbops.edit.authoring.changing import Change as Authored
+from bbops.edit.authoring.changing import ChangedTree
+from bbops.edit.authoring.columns import rename_column
+from bbops.edit.authoring.folder import Folder
+from bbops.edit.authoring.formatting import order_in
+from bbops.edit.authoring.moving import move
+from bbops.edit.authoring.naming import Name
 from bbops.mcp.refs import DOC, SETTINGS, Ref, near, parse_ref
 from bbops.mcp.tool import Call, Refused
 from bbops.mcp.words import Change

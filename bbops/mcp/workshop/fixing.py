@@ -7,7 +7,7 @@ from functools import lru_cache
 from msgspec import UNSET, UnsetType
 
 from bbops.base.diagnostics import Diagnostic
-from bbops.cures import Cure, find_cure
+from bbops.edit.fixes import Cure, find_cure
 from bbops.mcp.refs import DOC, ref_of
 from bbops.mcp.words import Change
 from bbops.mcp.workshop.files import Files

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from bbops.authoring.changing import ChangedTree
 from bbops.base.errors import DatabaseError
+from bbops.edit.authoring.changing import ChangedTree
 from bbops.language.project import Project
 from bbops.mcp.project.preview_changes import Consequence, Migration, Preview, Wanted
 from bbops.mcp.tool import Call, Refused

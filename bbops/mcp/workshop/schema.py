@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from msgspec import UnsetType
 
-from bbops.authoring.changing import Change
-from bbops.authoring.folder import Folder
-from bbops.authoring.making import make
-from bbops.authoring.naming import Name
 from bbops.base.diagnostics import suggest
 from bbops.contract.editor import schemas
+from bbops.edit.authoring.changing import Change
+from bbops.edit.authoring.folder import Folder
+from bbops.edit.authoring.making import make
+from bbops.edit.authoring.naming import Name
 from bbops.language.addons._base import kind as addon_kind
 from bbops.language.addons._base import kinds as addon_kinds
 from bbops.language.addons._base import step_keys

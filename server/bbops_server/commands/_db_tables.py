@@ -134,7 +134,7 @@ def write_table(name: str, table: Mapping[str, Any]) -> str:
     """Return the file of a table, as `bbops fmt` writes it."""
     import yaml  # noqa: PLC0415 - after --help
 
-    from bbops.authoring.formatting import format_file  # noqa: PLC0415
+    from bbops.edit.authoring.formatting import format_file  # noqa: PLC0415
 
     text = yaml.safe_dump(dict(table), sort_keys=False, allow_unicode=True, width=100)
     formatted = format_file(f"tables/{name}.yaml", text.encode())
@@ -157,7 +157,7 @@ def _place(source: Path | None, schema: str) -> Place:
 
 
 def _write(adopted: Adopted, *, force: bool) -> None:
-    from bbops.authoring.folder import Folder  # noqa: PLC0415 - after --help
+    from bbops.edit.authoring.folder import Folder  # noqa: PLC0415 - after --help
 
     files = {f"tables/{name}.yaml": table for name, table in adopted.tables.items()}
     there = [path for path in files if Path(path).exists()]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from bbops.authoring.changing import Change
-from bbops.authoring.naming import Name
-from bbops.authoring.setting import set_key
 from bbops.base.diagnostics import suggest
 from bbops.base.errors import BbopsError
+from bbops.edit.authoring.changing import Change
+from bbops.edit.authoring.naming import Name
+from bbops.edit.authoring.setting import set_key
 from bbops.language.addons._base import kind as addon_kind
 from bbops.language.addons._base import kinds as addon_kinds
 from bbops.source.yaml.nodes import Map

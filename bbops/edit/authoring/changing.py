@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bbops.authoring.folder import Folder
-from bbops.authoring.formatting import format_file, is_resource
-from bbops.authoring.naming import Name
-from bbops.authoring.references import Reference, find_references
 from bbops.base.diagnostics import Diagnostic
 from bbops.base.errors import BbopsError, ProjectError
 from bbops.build.check import validate
+from bbops.edit.authoring.folder import Folder
+from bbops.edit.authoring.formatting import format_file, is_resource
+from bbops.edit.authoring.naming import Name
+from bbops.edit.authoring.references import Reference, find_references
 from bbops.source.tree import BlobId, Entry, FilePath, Tree, blob_id
 from bbops.source.yaml.document import Document
 from bbops.source.yaml.document import load as load_document

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from bbops.authoring.order import order_of
 from bbops.base.diagnostics import Diagnostic, Place
 from bbops.base.errors import BbopsError
+from bbops.edit.authoring.order import order_of
 from bbops.language.loading.load import kinds
 from bbops.source.yaml.format import AsWritten, ChangedMeaning, Order, format_document, read_source
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from bbops.authoring.naming import Name
+from bbops.edit.authoring.naming import Name
 from bbops.source.yaml.document import Document
 from bbops.source.yaml.nodes import Map, Mark, Seq
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bbops.authoring.changing import Change
-from bbops.authoring.moving import missing
-from bbops.authoring.naming import Name
 from bbops.base.errors import BbopsError
+from bbops.edit.authoring.changing import Change
+from bbops.edit.authoring.moving import missing
+from bbops.edit.authoring.naming import Name
 from bbops.language.project import Project
 from bbops.source.yaml.edit import CannotEdit, set_value
 from bbops.source.yaml.quotes import may_be_plain, quoted

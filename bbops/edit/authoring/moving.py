@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from bbops.authoring.changing import Change
-from bbops.authoring.naming import Name
-from bbops.authoring.references import Reference
-from bbops.authoring.setting import set_key
 from bbops.base.diagnostics import Place, suggest
 from bbops.base.errors import BbopsError
+from bbops.edit.authoring.changing import Change
+from bbops.edit.authoring.naming import Name
+from bbops.edit.authoring.references import Reference
+from bbops.edit.authoring.setting import set_key
 from bbops.source.yaml.document import load as load_document
 from bbops.source.yaml.edit import Edit, replace_scalar, splice
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from bbops.authoring.changing import Change
-from bbops.authoring.naming import Name
 from bbops.base.errors import BbopsError
+from bbops.edit.authoring.changing import Change
+from bbops.edit.authoring.naming import Name
 from bbops.source.yaml.document import load
 from bbops.source.yaml.edit import CannotEdit, remove_key, set_value
 from bbops.source.yaml.quotes import may_be_plain, quoted

@@ -1,0 +1,1 @@
+"""Changes of a project's files, for people and tools."""
