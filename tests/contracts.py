@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bbops.build.check import validate
-from bbops.contract.contract import Contract, Operation
-from bbops.contract.describe import describe, read_pages
+from bbops.review.contract.contract import Contract, Operation
+from bbops.review.contract.describe import describe, read_pages
 from bbops.source.tree import FolderTree, MemoryTree, Tree
 from tests.conftest import ROOT, TEMPLATE, sample
 

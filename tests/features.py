@@ -29,8 +29,6 @@ from bbops.build.check.flows import check_flow
 from bbops.build.compile.function import compile_function
 from bbops.build.compile.release import _artifact, build
 from bbops.build.testing.running import Runner, choose
-from bbops.contract.describe import describe, read_pages
-from bbops.contract.export import FORMATS
 from bbops.database.migrate.migrate import apply
 from bbops.language.addons._base import kinds as addon_kinds
 from bbops.language.addons._base import step_keys
@@ -41,6 +39,8 @@ from bbops.language.sql.sqlite import SQLITE
 from bbops.language.steps._base import Example, Step, find_step_kind, step_kinds
 from bbops.lsp.slots import fields
 from bbops.lsp.words import about_key
+from bbops.review.contract.describe import describe, read_pages
+from bbops.review.contract.export import FORMATS
 from bbops.runtime.vendors import link_addons
 from bbops.source.tree import FolderTree, MemoryTree, Tree
 from bbops_server.build.worker import Builder
@@ -50,7 +50,7 @@ from tests.docs.examples import function_of, upcoming_files
 from tests.docs.keys import ELSEWHERE, maps
 
 READERS = (
-    "bbops.build.compile", "bbops.contract", "bbops.database", "bbops.build.testing", "bbops_server",
+    "bbops.build.compile", "bbops.review.contract", "bbops.database", "bbops.build.testing", "bbops_server",
 )  # fmt: skip
 """Packages that make something of what a project says."""
 LOOKERS = (
@@ -58,7 +58,7 @@ LOOKERS = (
     "bbops.language.loading.load",
     "bbops.lsp",
     "bbops.edit.authoring",
-    "bbops.plan",
+    "bbops.review.plan",
     "bbops.language.loading.recovery",
 )
 """Packages that only judge, show or move it."""

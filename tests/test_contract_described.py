@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bbops.contract.contract import Operation
-from bbops.contract.sessions import operation_id
+from bbops.review.contract.contract import Operation
+from bbops.review.contract.sessions import operation_id
 from tests.conftest import PROJECT, sample
 from tests.contracts import contract_of, operation_of
 

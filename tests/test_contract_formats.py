@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bbops.build.check import validate
-from bbops.contract.contract import Contract
-from bbops.contract.examples import sample_of
-from bbops.contract.export import FORMATS, schema_file
-from bbops.contract.openapi import openapi
+from bbops.review.contract.contract import Contract
+from bbops.review.contract.examples import sample_of
+from bbops.review.contract.export import FORMATS, schema_file
+from bbops.review.contract.openapi import openapi
 from bbops.runtime.values.failures import NOTHING
 from bbops.source.tree import FolderTree
 from tests.conftest import ROOT, sample

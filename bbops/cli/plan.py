@@ -26,7 +26,7 @@ from bbops.cli.validate import require_project
 if TYPE_CHECKING:
     from bbops.build.check import Cache
     from bbops.language.project import Project
-    from bbops.plan.document import Document
+    from bbops.review.plan.document import Document
     from bbops.source.git.store import Store
     from bbops.source.tree import Tree
 
@@ -101,28 +101,28 @@ def command(
 
 def _rendered(document: Document, form: str) -> str:
     if form == "json":
-        from bbops.plan.document import encode  # noqa: PLC0415 - only for this
+        from bbops.review.plan.document import encode  # noqa: PLC0415 - only for this
 
         return json.dumps(encode(document), indent=2, ensure_ascii=False)
     if form == "markdown":
-        from bbops.plan.render.markdown import render_markdown  # noqa: PLC0415 - only for this
+        from bbops.review.plan.render.markdown import render_markdown  # noqa: PLC0415 - only for this
 
         return render_markdown(document).rstrip("\n")
-    from bbops.plan.render.text import render_text  # noqa: PLC0415 - only for this
+    from bbops.review.plan.render.text import render_text  # noqa: PLC0415 - only for this
 
     return render_text(document, color=wants_color(sys.stdout))
 
 
 def _document(base: Tree, head: Tree, ask: _Ask | None) -> Document:
     from bbops.build.check import Cache  # noqa: PLC0415 - after --help
-    from bbops.plan.document import describe  # noqa: PLC0415
-    from bbops.plan.plan import plan  # noqa: PLC0415
+    from bbops.review.plan.document import describe  # noqa: PLC0415
+    from bbops.review.plan.plan import plan  # noqa: PLC0415
 
     cache = Cache()
     before, after = _project(base, cache, base), _project(head, cache, base)
     if ask is None:
         return describe(plan(before, after), base, head)
-    from bbops.plan.live import complete, read_answer  # noqa: PLC0415 - only for this
+    from bbops.review.plan.live import complete, read_answer  # noqa: PLC0415 - only for this
 
     answer = read_answer(ask(after))
     found = plan(before, after, values=answer.env)
@@ -135,7 +135,7 @@ def _reading(rows: IO[bytes]) -> _Ask:
 
 def _asking(server: str, name: str) -> _Ask:
     def ask(project: Project) -> bytes | Mapping[str, Any]:
-        from bbops.plan.asking import read_question  # noqa: PLC0415 - only for this
+        from bbops.review.plan.asking import read_question  # noqa: PLC0415 - only for this
 
         question = read_question(project)
         with open_remote(server) as remote:
@@ -155,7 +155,7 @@ def _project(tree: Tree, cache: Cache, base: Tree) -> Project:
 
     project, found = validate(tree, cache, base=base)
     if project is None or has_errors(found):
-        from bbops.plan.render.words import revision  # noqa: PLC0415 - only for this
+        from bbops.review.plan.render.words import revision  # noqa: PLC0415 - only for this
 
         click.echo(f"{revision(tree.revision)} has mistakes, so nothing can be compared:", err=True)
         raise ProjectError(found)

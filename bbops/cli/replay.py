@@ -17,8 +17,8 @@ from bbops.cli._server import as_json_option, named_project, of_server, open_rem
 
 if TYPE_CHECKING:
     from bbops.remote import Remote
-    from bbops.replay.comparing import Difference
-    from bbops.replay.recorded import Recorded
+    from bbops.review.replay.comparing import Difference
+    from bbops.review.replay.recorded import Recorded
 
 
 @examples(
@@ -53,8 +53,8 @@ def command(
     if writes and not against:
         raise click.UsageError("--writes asks a draft only: name it with --against")
     given = dict(map(_read_header, headers))
-    from bbops.replay.recorded import choose  # noqa: PLC0415 - after the cheap answers
-    from bbops.replay.sending import replay  # noqa: PLC0415
+    from bbops.review.replay.recorded import choose  # noqa: PLC0415 - after the cheap answers
+    from bbops.review.replay.sending import replay  # noqa: PLC0415
 
     with open_remote(server) as remote:
         project = name or remote.only_project()

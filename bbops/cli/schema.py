@@ -30,10 +30,10 @@ def command(folder: Path, *, project: bool, check: bool) -> int:
 
     With --project each reference has the names that the project in DIR has now as its options.
     """
-    from bbops.contract.export import schema_file as contract_schema  # noqa: PLC0415
-    from bbops.contract.files import schema_files  # noqa: PLC0415
     from bbops.edit.authoring.folder import Folder  # noqa: PLC0415 - pydantic and every step
-    from bbops.plan.document import schema_file as plan_schema  # noqa: PLC0415
+    from bbops.review.contract.export import schema_file as contract_schema  # noqa: PLC0415
+    from bbops.review.contract.files import schema_files  # noqa: PLC0415
+    from bbops.review.plan.document import schema_file as plan_schema  # noqa: PLC0415
 
     every = schema_files(_names(folder) if project else None)
     wanted = every if project else {**every, **contract_schema(), **plan_schema()}
@@ -57,8 +57,8 @@ def _names(folder: Path) -> dict[str, list[str]]:
         BbopsError: there is no project that can be read.
     """
     require_project(folder)
-    from bbops.contract.files import names_of  # noqa: PLC0415
     from bbops.language.loading.load import load  # noqa: PLC0415
+    from bbops.review.contract.files import names_of  # noqa: PLC0415
     from bbops.source.tree import FolderTree  # noqa: PLC0415
 
     found = load(FolderTree(folder)).project

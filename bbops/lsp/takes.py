@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from bbops.base.model import plain
-from bbops.contract.editor import REFERENCES
 from bbops.language.addons._base import check_setting
 from bbops.language.expressions.values import read_bare, read_value
 from bbops.language.loading.explain import text_like
@@ -18,6 +17,7 @@ from bbops.language.shape import Field, FieldName, check_type
 from bbops.language.steps._base import Step, read_static
 from bbops.language.steps._shape import read_select
 from bbops.lsp.slots import is_model
+from bbops.review.contract.editor import REFERENCES
 
 _READ = {
     read_bare: "an expression", read_value: "any value", plain: "a constant",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bbops.plan.codes import CODES, Section
+from bbops.review.plan.codes import CODES, Section
 from tests.conftest import ROOT
 
 PAGE = ROOT / "docs/plans.md"

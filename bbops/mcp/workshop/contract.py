@@ -9,15 +9,15 @@ from typing import Final
 import msgspec
 
 from bbops.base.diagnostics import suggest
-from bbops.contract.contract import Contract as Whole
-from bbops.contract.contract import Operation
-from bbops.contract.describe import describe, read_pages
-from bbops.contract.export import FORMATS
 from bbops.mcp.project.review_contract import Contract, Wanted
 from bbops.mcp.tool import Call, Refused
 from bbops.mcp.words import MOST_RESULT
 from bbops.mcp.workshop.bench import Bench
 from bbops.mcp.workshop.telling import cut
+from bbops.review.contract.contract import Contract as Whole
+from bbops.review.contract.contract import Operation
+from bbops.review.contract.describe import describe, read_pages
+from bbops.review.contract.export import FORMATS
 
 MOST_ROUTES: Final = 200
 _SHAPE: Final = re.compile(r"#/shapes/([^\"/]+)")

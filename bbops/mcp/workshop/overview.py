@@ -9,7 +9,7 @@ from bbops.language.project import Project
 from bbops.mcp.project.context_get import Branch, Nothing, Overview, Rules
 from bbops.mcp.workshop.bench import Bench
 from bbops.mcp.workshop.files import Files
-from bbops.plan.review import read_rules
+from bbops.review.plan.review import read_rules
 from bbops.source.git.command import run
 
 MOST_DRAFTS = 20

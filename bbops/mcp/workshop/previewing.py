@@ -15,12 +15,12 @@ from bbops.mcp.workshop.changing import Bytes, change_files
 from bbops.mcp.workshop.fixing import Fixes
 from bbops.mcp.workshop.plans import Plan
 from bbops.mcp.workshop.telling import cut, tell
-from bbops.plan.finding import Finding
-from bbops.plan.live import complete, read_answer
-from bbops.plan.plan import Plan as Consequences
-from bbops.plan.plan import plan as compare
-from bbops.plan.render import words
-from bbops.plan.tables import TableChange
+from bbops.review.plan.finding import Finding
+from bbops.review.plan.live import complete, read_answer
+from bbops.review.plan.plan import Plan as Consequences
+from bbops.review.plan.plan import plan as compare
+from bbops.review.plan.render import words
+from bbops.review.plan.tables import TableChange
 from bbops.source.git.writing import NOTHING, put_files, write_blobs
 from bbops.source.tree import Tree
 

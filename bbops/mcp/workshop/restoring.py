@@ -12,8 +12,8 @@ from bbops.mcp.workshop.bench import Bench
 from bbops.mcp.workshop.history import SNAPSHOT, snapshots
 from bbops.mcp.workshop.previewing import find_consequences, migrations
 from bbops.mcp.workshop.telling import clean_message
-from bbops.plan.plan import Plan
-from bbops.plan.render import words
+from bbops.review.plan.plan import Plan
+from bbops.review.plan.render import words
 from bbops.source.git.restoring import describe_restoring, restore_tree
 from bbops.source.git.series import Version, find_version
 from bbops.source.git.writing import make_commit

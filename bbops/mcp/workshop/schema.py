@@ -10,7 +10,6 @@ from typing import Any, Final
 from msgspec import UnsetType
 
 from bbops.base.diagnostics import suggest
-from bbops.contract.editor import schemas
 from bbops.edit.authoring.changing import Change
 from bbops.edit.authoring.folder import Folder
 from bbops.edit.authoring.making import make
@@ -27,6 +26,7 @@ from bbops.mcp.words import KINDS, Kind
 from bbops.mcp.workshop.bench import Bench
 from bbops.mcp.workshop.files import TEXT
 from bbops.mcp.workshop.telling import as_json
+from bbops.review.contract.editor import schemas
 from bbops.runtime.vendors import find_steps
 from bbops.source.tree import MemoryTree
 from bbops.source.yaml.document import load as load_document

@@ -13,7 +13,7 @@ from bbops.base.errors import ProjectError, ServerError
 from bbops.build.check._supported import needs_base
 from bbops.build.compile.release import Built, build, check, declared_env
 from bbops.language.project import Project
-from bbops.plan.hosts import find_hosts
+from bbops.review.plan.hosts import find_hosts
 from bbops.source.tree import Tree
 from bbops_server.build.frontend import keep
 from bbops_server.build.gate import Gate

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from bbops.base.errors import ProjectError, ServerError
 from bbops.build.compile.release import check
-from bbops.contract.contract import Contract
-from bbops.contract.describe import describe, read_pages
-from bbops.contract.export import FORMATS
 from bbops.language.resources.project import Engine
+from bbops.review.contract.contract import Contract
+from bbops.review.contract.describe import describe, read_pages
+from bbops.review.contract.export import FORMATS
 from bbops_server.build.sources import Source, Sources
 from bbops_server.messages import Frame
 

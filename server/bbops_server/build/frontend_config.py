@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from bbops.contract.sessions import session
 from bbops.language.project import Project
+from bbops.review.contract.sessions import session
 
 _ROUTES: Final = ("login", "signup", "refresh", "logout")
 

@@ -15,15 +15,15 @@ from bbops.database.migrate.serialization import as_json
 from bbops.language.project import Project
 from bbops.language.resources.project import Engine, Review
 from bbops.language.resources.table import Table
-from bbops.plan.changes import find_resources
-from bbops.plan.document import Document, describe, encode, tree_id
-from bbops.plan.live import complete, read_answer
-from bbops.plan.pairs import Pairs
-from bbops.plan.plan import plan
-from bbops.plan.render.text import render_text
-from bbops.plan.render.words import summary
-from bbops.plan.review import find_removal, read_rules
-from bbops.plan.rules import compare_reviews, find_loosened_review
+from bbops.review.plan.changes import find_resources
+from bbops.review.plan.document import Document, describe, encode, tree_id
+from bbops.review.plan.live import complete, read_answer
+from bbops.review.plan.pairs import Pairs
+from bbops.review.plan.plan import plan
+from bbops.review.plan.render.text import render_text
+from bbops.review.plan.render.words import summary
+from bbops.review.plan.review import find_removal, read_rules
+from bbops.review.plan.rules import compare_reviews, find_loosened_review
 from bbops.source.tree import Tree
 from bbops_server.approvals import approve, keep_waiting, read_approved
 from bbops_server.build.sources import Source, Sources

@@ -12,7 +12,7 @@ from bbops.build.compile.release import Cache, check
 from bbops.database.migrate.copying import copy_rows
 from bbops.database.migrate.serialization import as_json
 from bbops.database.schema.place import read_place
-from bbops.plan.asking import Question, make_tree
+from bbops.review.plan.asking import Question, make_tree
 from bbops_server.build.compiling import Compiling
 from bbops_server.build.gate import Gate
 from bbops_server.build.proposing import agree, find_wait, judge, read_live_rules, read_pair

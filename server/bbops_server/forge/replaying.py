@@ -13,8 +13,8 @@ from time import monotonic
 from typing import Any, Final
 
 from bbops.answers import ChangedAnswer, ChangedPlace, Replayed
-from bbops.replay.comparing import Difference
-from bbops.replay.recorded import Recorded, choose
+from bbops.review.replay.comparing import Difference
+from bbops.review.replay.recorded import Recorded, choose
 from bbops_server.live.history import find
 
 MOST_LOOKED_AT: Final = 1_000
@@ -42,7 +42,7 @@ def rehearse(
     Raises:
         ServerError: nobody answers there.
     """
-    from bbops.replay.sending import replay  # noqa: PLC0415 - httpx, which few servers need
+    from bbops.review.replay.sending import replay  # noqa: PLC0415 - httpx, which few servers need
 
     recorded = sample(find(history, limit=MOST_LOOKED_AT, method="GET", details=True))
     can = [one for one in recorded if not one.obstacle]

@@ -29,7 +29,7 @@ from bbops.mcp.workplace import (
     User,
     Workplace,
 )
-from bbops.replay.sending import send
+from bbops.review.replay.sending import send
 from bbops.source.git.address import is_branch
 from bbops.source.git.proposals import Wish
 from bbops.source.git.revisions import commit_of

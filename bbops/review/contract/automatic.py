@@ -1,0 +1,192 @@
+"""The answers that the server gives by itself: which of them a route may give, and their bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic.alias_generators import to_pascal
+
+from bbops.language.expressions.check import check_value
+from bbops.language.expressions.scope import Scope
+from bbops.language.expressions.types import ANY, INTEGER, TEXT, map_of
+from bbops.language.expressions.values import Value
+from bbops.language.project import Project, Resource, Route
+from bbops.language.resources.function import Function
+from bbops.language.steps._base import Step
+from bbops.language.steps.delete import Delete
+from bbops.language.steps.find import Find
+from bbops.language.steps.insert import Insert
+from bbops.language.steps.refresh_auth_token import RefreshAuthToken
+from bbops.language.steps.sql import Sql
+from bbops.language.steps.update import Update
+from bbops.language.steps.validate import Validate
+from bbops.language.steps.verify_jwt import VerifyJwt
+from bbops.review.contract.kept import is_guarded
+from bbops.review.contract.outputs import type_of
+from bbops.review.contract.requests import PARTS
+from bbops.review.contract.schema import Schema, type_schema
+from bbops.runtime.flow.run import code_of, message_of
+
+ERROR: Final[Schema] = {
+    "title": "Error",
+    "type": "object",
+    "properties": {
+        "error": {
+            "type": "object",
+            "properties": {
+                "code": {"type": "string", "description": "for programs"},
+                "message": {"type": "string", "description": "for people"},
+                "fields": {
+                    "type": "object",
+                    "additionalProperties": {"type": "array", "items": {"type": "string"}},
+                    "description": "what is wrong with each value, by its path",
+                },
+                "requestId": {"type": "string", "description": "of a failure, for its log"},
+            },
+            "required": ["code", "message"],
+        }
+    },
+    "required": ["error"],
+}
+"""The body of every automatic answer that the project does not word itself."""
+
+_KEYS: Final = {
+    400: "invalid_input", 401: "unauthorized", 403: "forbidden", 404: "not_found", 409: "conflict",
+    429: "rate_limited", 500: "server_error",
+}  # fmt: skip
+_HEADERS: Final[Mapping[int, tuple[str, ...]]] = {
+    401: ("www-authenticate",), 429: ("retry-after", "ratelimit", "ratelimit-policy"),
+    500: ("x-request-id",), 503: ("retry-after",),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Automatic:
+    """An answer of the server: `meant` is its status where the project does not change it."""
+
+    meant: int
+    status: int
+    schema: Schema
+    reason: str
+    headers: tuple[str, ...]
+
+
+def automatic(
+    project: Project, route: Route, functions: Iterable[Resource[Function]], *, has_body: bool
+) -> Iterator[Automatic]:
+    """Yield the automatic answers that a route may give, by status.
+
+    Args:
+        project: of the route.
+        route: what is asked.
+        functions: that a request may run.
+        has_body: whether it reads one.
+    """
+    functions = list(functions)
+    reasons = [*_before(project, route, has_body=has_body), *_inside(functions)]
+    for status, reason in sorted(dict.fromkeys(reasons)):
+        yield worded(project, status, reason)
+
+
+def worded(project: Project, status: int, reason: str = "") -> Automatic:
+    """Return an automatic answer in the words of the project."""
+    errors = project.settings.model.errors
+    key = _KEYS.get(status)
+    given = (getattr(errors, key) if key else None) or errors.default
+    schema, sent, headers = ERROR, status, _HEADERS.get(status, ())
+    if given is not None:
+        sent = given.status or status
+        title = to_pascal(key) if key and getattr(errors, key) else "OtherError"
+        schema = ERROR if given.value is None else _schema(given.value, title)
+    return Automatic(status, sent, schema, reason, headers)
+
+
+def error_sample(status: int, message: str = "") -> dict[str, dict[str, str]]:
+    """Return a body as ERROR describes it."""
+    return {"error": {"code": code_of(status), "message": message or message_of(status)}}
+
+
+def _schema(value: Value, title: str) -> Schema:
+    error = map_of({"code": TEXT, "message": TEXT, "status": INTEGER, "fields": ANY}, "error")
+    scope = Scope({"error": error}, lambda *_: None)
+    check_value(value, scope)
+    found = type_schema(type_of(value, scope))
+    return {"title": title, **found} if "properties" in found else found
+
+
+# ---- which of them
+def _before(project: Project, route: Route, *, has_body: bool) -> Iterator[tuple[int, str]]:
+    """Yield what answers before the function begins, and what may happen to any request."""
+    yield 500, "something failed that nobody meant"
+    yield 503, "it cannot be answered now, or took too long"
+    own = [project.functions[name] for name in (route.endpoint.model.function, *route.middleware)]
+    if has_body or any(getattr(one.model, part) is not None for one in own for part in PARTS):
+        yield 400, "the request has invalid values"
+    if has_body:
+        yield 413, "the body is too large"
+    if has_body and (own[0].model.input is not None or route.endpoint.model.files):
+        yield 415, "the body is neither JSON nor a form"
+    if route.authentication == "JWT":
+        yield 401, "a valid token is needed"
+    if route.authentication == "API Key":
+        yield 401, "a valid API key is needed"
+    session = project.settings.model.session
+    signs_in = session is not None and route.endpoint.name in {session.login, session.signup}
+    if signs_in or (route.channel is not None and route.channel.model.rate_limit):
+        yield 429, "there were too many requests in this minute"
+    if route.parameters:
+        yield 404, "there is no such thing"
+    if route.endpoint.model.idempotency and route.method != "GET":
+        yield 400, "the Idempotency-Key is none"
+        yield 409, "the first request with this Idempotency-Key is under way, or was lost"
+        yield 422, "another request has used this Idempotency-Key"
+    if is_guarded(project, route):
+        yield 403, "a request by cookie comes from a page that may not send it"
+
+
+def _inside(functions: list[Resource[Function]]) -> Iterator[tuple[int, str]]:
+    """Yield what steps answer with."""
+    for function in functions:
+        for step in function.model.every_step:
+            for kind, say in _STEPS.items():
+                if isinstance(step, kind):
+                    yield from say(step)
+
+
+def _of_find(step: Step) -> Iterator[tuple[int, str]]:
+    if isinstance(step, Find) and step.find.one == "required":
+        yield 404, "there is no such thing"
+    if isinstance(step, Find) and step.is_paged:
+        yield 400, "the request has invalid values"
+
+
+def _of_change(step: Step) -> Iterator[tuple[int, str]]:
+    yield 409, "a rule of the data is in the way"
+    if not isinstance(step, Delete):
+        yield 400, "the request has invalid values"
+    one = getattr(getattr(step, step.key, None), "one", False)
+    if one == "required":
+        yield 404, "there is no such thing"
+
+
+def _of_sql(step: Step) -> Iterator[tuple[int, str]]:
+    if isinstance(step, Sql) and step.sql.mode == "write":
+        yield from _of_change(step)
+    elif isinstance(step, Sql) and step.sql.one == "required":
+        yield 404, "there is no such thing"
+
+
+def _of_shape(_: Step) -> Iterator[tuple[int, str]]:
+    yield 400, "the request has invalid values"
+
+
+def _of_token(_: Step) -> Iterator[tuple[int, str]]:
+    yield 401, "a valid token is needed"
+
+
+_STEPS: Final[dict[type[Step], Callable[[Step], Iterator[tuple[int, str]]]]] = {
+    Find: _of_find, Insert: _of_change, Update: _of_change, Delete: _of_change, Sql: _of_sql,
+    Validate: _of_shape, VerifyJwt: _of_token, RefreshAuthToken: _of_token,
+}  # fmt: skip

@@ -1,0 +1,138 @@
+"""What a client in any language is written from: calls by name space, and how they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pkgutil import get_data
+from typing import Final
+
+from bbops.review.contract.contract import Contract, Operation, Parameter
+from bbops.review.contract.schema import Schema, any_of
+
+FORM: Final = "multipart/form-data"
+JSON: Final = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Calls with a common first name, and the spaces inside it; both by name."""
+
+    calls: dict[str, Operation]
+    spaces: dict[str, Space]
+
+
+def arrange(operations: Iterable[Operation]) -> Space:
+    """Return operations by the parts of their ids.
+
+    Where there is `notes.list`, the operation `notes` is `notes.call`.
+    """
+    root = Space({}, {})
+    every = sorted(operations, key=lambda one: one.id)
+    ids = {one.id for one in every}
+    for operation in every:
+        *outer, name = operation.id.split(".")
+        if any(one.startswith(f"{operation.id}.") for one in ids):
+            outer, name = [*outer, name], "call"
+            while ".".join([*outer, name]) in ids:
+                name += "_"
+        space = root
+        for part in outer:
+            space = space.spaces.setdefault(part, Space({}, {}))
+        space.calls[name] = operation
+    return root
+
+
+def at(operation: Operation, place: str, csrf: str | None = None) -> tuple[Parameter, ...]:
+    """Return the parameters of one place; those of the path in its order, and no CSRF header."""
+    found = [
+        one for one in operation.parameters
+        if one.place == place and one.name.lower() != (csrf or "").lower()
+    ]  # fmt: skip
+    if place == "path":
+        found.sort(key=lambda one: operation.path.index(f"{{{one.name}}}"))
+    return tuple(found)
+
+
+def good(operation: Operation) -> Iterator[tuple[str, Schema | None]]:
+    """Yield content type and schema of what a call returns; no schema where it returns nothing."""
+    for answer in operation.answers:
+        if answer.status is None or answer.status < 300:
+            yield answer.content_type, answer.schema
+
+
+def bad(operation: Operation) -> dict[int, Schema]:
+    """Return what a call fails with, by status."""
+    found: dict[int, list[Schema]] = {}
+    for answer in operation.answers:
+        if answer.status is not None and answer.status >= 400:
+            found.setdefault(answer.status, []).append(answer.schema or {})
+    return {status: any_of(schemas) for status, schemas in sorted(found.items())}
+
+
+def takes_token(operation: Operation) -> bool:
+    """Return whether a token of the session says who asks."""
+    return bool({"bearer", "session"} & set(operation.security))
+
+
+def takes_key(operation: Operation) -> bool:
+    """Return whether an API key says who asks."""
+    return "apiKey" in operation.security
+
+
+def type_name(operation: Operation) -> str:
+    """Return what the names of an operation's types begin with: `NotesList` for `notes.list`."""
+    parts = operation.id.replace("_", ".").split(".")
+    return "".join(part[:1].upper() + part[1:] for part in parts)
+
+
+def core(name: str) -> str:
+    """Return the part of a client that no project changes: a file of the folder `cores`."""
+    return (get_data(__package__, f"cores/{name}") or b"").decode()
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """What a client does to stay signed in.
+
+    Attributes:
+        starts: the ids of calls whose answers hold tokens.
+        refresh: gets a new token; None where there is no such call.
+        ends: the id of the call after which nobody is signed in.
+        token_field: of those answers, and so with `refresh_field`.
+        scheme: the word before a token.
+        cookie: whether cookies carry the tokens.
+        csrf_header: goes with changes by cookie.
+    """
+
+    starts: tuple[str, ...] = ()
+    refresh: Operation | None = None
+    ends: str | None = None
+    token_field: str = "token"  # noqa: S105 - the name of a field
+    refresh_field: str = "refreshToken"
+    scheme: str = "Bearer"
+    cookie: bool = False
+    csrf_header: str | None = None
+
+
+def keeping(contract: Contract) -> Keeping:
+    """Return how clients of a project stay signed in."""
+    session = contract.session
+    if session is None:
+        return Keeping()
+    by_id = {one.id: one for one in contract.operations}
+    return Keeping(
+        starts=tuple(one for one in (session.login, session.signup, session.refresh) if one),
+        refresh=by_id.get(session.refresh or ""),
+        ends=session.logout,
+        token_field=session.token_field or Keeping().token_field,
+        refresh_field=session.refresh_field or Keeping().refresh_field,
+        scheme=session.header.split(": ", 1)[1].split(" ")[0],
+        cookie=session.cookie is not None,
+        csrf_header=session.csrf_header,
+    )
+
+
+def headline(contract: Contract) -> str:
+    """Return what the file says it is."""
+    return f"The client of '{contract.project}', written by bbops from its contract."

@@ -1,0 +1,93 @@
+"""From a project to its contract: every route that is not hidden, with all it takes and gives."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+import msgspec
+
+from bbops.language.project import Project, Route
+from bbops.review.contract.answers import answers, running
+from bbops.review.contract.contract import Contract, Operation, Page
+from bbops.review.contract.examples import examples
+from bbops.review.contract.kept import answers_by_cookie, body_by_cookie, csrf, examples_by_cookie
+from bbops.review.contract.requests import body, parameters
+from bbops.review.contract.sessions import operation_id, schemes, schemes_of, session
+from bbops.review.contract.shared import share
+from bbops.source.tree import Tree
+
+PROSE: Final = "docs/"
+MOST_PROSE_BYTES: Final = 1 << 20
+"""Of one page; a longer one is left out."""
+
+
+def describe(project: Project, pages: Mapping[str, str] | None = None) -> Contract:
+    """Return the contract of a project that was checked without mistakes.
+
+    Args:
+        project: whose routes are published.
+        pages: prose by name, from `read_pages`.
+    """
+    routes = [one for one in project.routes if one.endpoint.model.docs_visibility == "visible"]
+    operations = sorted(
+        (_operation(project, route) for route in routes),
+        key=lambda one: (one.tag, one.path, one.method),
+    )
+    shared, shapes = share(operations)
+    used = {name for one in operations for name in one.security}
+    settings = project.settings.model
+    found = Contract(
+        1, "", settings.name, settings.description or "", "", schemes(project, used),
+        session(project, {route.endpoint.name for route in routes}), shapes, shared,
+        tuple(Page(name, text) for name, text in sorted((pages or {}).items())),
+    )  # fmt: skip
+    said = msgspec.json.encode(found, order="deterministic")
+    return replace(found, digest=hashlib.sha256(said).hexdigest())
+
+
+def read_pages(tree: Tree) -> dict[str, str]:
+    """Return the prose of a tree, `docs/*.md`, by name; what is no text is left out."""
+    found = {
+        one.path.removeprefix(PROSE).removesuffix(".md"): one.blob
+        for one in tree.entries()
+        if one.path.startswith(PROSE) and one.path.endswith(".md") and one.kind == "file"
+        and "/" not in one.path.removeprefix(PROSE) and one.size_bytes <= MOST_PROSE_BYTES
+    }  # fmt: skip
+    texts = tree.read([*found.values()])
+    read = {name: _text(texts.get(blob, b"")) for name, blob in found.items()}
+    return {name: text for name, text in read.items() if text}
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode().strip()
+    except UnicodeDecodeError:
+        return ""
+
+
+def _operation(project: Project, route: Route) -> Operation:
+    endpoint, channel = route.endpoint, route.channel
+    security, is_open = schemes_of(project, route, running(project, route))
+    takes = (*parameters(project, route), *csrf(project, route))
+    sent = body_by_cookie(project, route, body(project, route))
+    given = answers(project, route, has_body=sent is not None)
+    given = answers_by_cookie(project, route, given)
+    shown = examples(project, route, takes, sent, given)
+    return Operation(
+        id=operation_id(endpoint.name),
+        tag=endpoint.name.rpartition("/")[0] or (channel.name if channel else "api"),
+        method=route.method,
+        path="/".join(f"{{{one[1:]}}}" if one[:1] == ":" else one for one in route.path.split("/")),
+        channel=channel.name if channel else None,
+        description=(endpoint.model.description or "").strip(),
+        security=security,
+        is_open=is_open,
+        rate_limit=channel.model.rate_limit if channel else 0,
+        parameters=takes,
+        body=sent,
+        answers=given,
+        examples=examples_by_cookie(project, route, shown),
+    )

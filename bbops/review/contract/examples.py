@@ -1,0 +1,167 @@
+"""Requests with their answers: from the project's tests, filled up from shapes, or from shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from bbops.base.model import plain
+from bbops.language.expressions.values import Constant, ListValue, MapValue, Value
+from bbops.language.project import Project, Route
+from bbops.language.resources.test import Case
+from bbops.review.contract.automatic import ERROR, error_sample
+from bbops.review.contract.contract import Answer, Body, Example, Parameter
+from bbops.review.contract.outputs import JSON
+from bbops.review.contract.schema import Schema
+from bbops.runtime.values.failures import NOTHING
+
+MOST: Final = 3
+"""Good requests that are shown of a route."""
+_FORMATS: Final = {
+    "date-time": "2026-01-02T03:04:05Z", "date": "2026-01-02", "email": "ada@example.com",
+    "uuid": "00000000-0000-4000-8000-000000000001", "uri": "https://example.com",
+    "decimal": "1.50", "binary": "...",
+}  # fmt: skip
+
+
+def examples(
+    project: Project, route: Route, parameters: Sequence[Parameter], body: Body | None,
+    answers: Sequence[Answer],
+) -> tuple[Example, ...]:  # fmt: skip
+    """Return examples of a route: good ones of its tests, else one from its shapes."""
+    found = list(_of_tests(project, route, parameters, answers))
+    good = [one for one in found if one.status < 400][:MOST]
+    if not good:
+        good = list(_of_shapes(parameters, body, answers))
+    bad = {one.status: one for one in reversed(found) if one.status >= 400}
+    return (*good, *(bad[status] for status in sorted(bad)))
+
+
+# ---- from tests
+def _of_tests(
+    project: Project, route: Route, parameters: Sequence[Parameter], answers: Sequence[Answer]
+) -> Iterator[Example]:
+    endpoint, function = route.endpoint.name, route.endpoint.model.function
+    for _, test in sorted(project.tests.items()):
+        if test.model.endpoint == endpoint or test.model.function == function:
+            for case in test.model.cases:
+                yield from _of_case(case, parameters, answers)
+
+
+def _of_case(
+    case: Case, parameters: Sequence[Parameter], answers: Sequence[Answer]
+) -> Iterator[Example]:
+    """Yield the example of a case that says its status, and computes nothing of what it sends.
+
+    Files are no values that an example could show.
+    """
+    if case.files:
+        return
+    status = case.expect.status
+    params, query = _known(case.params), _known(case.query)
+    body = None if case.input is None else constant_of(case.input)
+    answer = next((one for one in answers if one.status == status), None)
+    if status is None or answer is None or NOTHING in (params, query, body):
+        return
+    needed = {one.name for one in parameters if one.place == "path"}
+    if not needed <= params.keys():
+        return
+    value = _filled(answer, None if case.expect.value is None else constant_of(case.expect.value))
+    if value is not NOTHING:
+        yield Example(case.name, params, query, body, status, value)
+
+
+def _known(values: Mapping[str, Value]) -> Any:
+    found = {str(name): constant_of(value) for name, value in values.items()}
+    return NOTHING if any(one is NOTHING for one in found.values()) else found
+
+
+def constant_of(value: Value) -> Any:
+    """Return what a value stands for that computes nothing; NOTHING for any other."""
+    match value:
+        case Constant():
+            return plain(value.value)
+        case MapValue():
+            found = {str(name): constant_of(one) for name, one in value.items}
+            return NOTHING if any(one is NOTHING for one in found.values()) else found
+        case ListValue():
+            each = [constant_of(one) for one in value.items]
+            return NOTHING if any(one is NOTHING for one in each) else each
+        case _:
+            return NOTHING
+
+
+def _filled(answer: Answer, expected: Any) -> Any:
+    """Return a whole answer of which a test says a part."""
+    if answer.schema is None or answer.content_type != JSON:
+        return None
+    if answer.schema == ERROR and answer.status is not None:
+        sample: Any = error_sample(answer.status, *answer.reasons[:1])
+    else:
+        sample = sample_of(answer.schema)
+    return sample if expected is None or expected is NOTHING else _merged(sample, expected)
+
+
+def _merged(sample: Any, expected: Any) -> Any:
+    if isinstance(sample, dict) and isinstance(expected, dict):
+        inner = {name: _merged(sample.get(name, NOTHING), one) for name, one in expected.items()}
+        return {**sample, **inner}
+    if isinstance(sample, list) and isinstance(expected, list):
+        first = sample[0] if sample else NOTHING
+        return [_merged(first, one) for one in expected]
+    return expected
+
+
+# ---- from shapes
+def _of_shapes(
+    parameters: Sequence[Parameter], body: Body | None, answers: Sequence[Answer]
+) -> Iterator[Example]:
+    answer = next((one for one in answers if one.status and one.status < 400), None)
+    if answer is None or answer.status is None:
+        return
+    params = _samples(one for one in parameters if one.place == "path")
+    query = _samples(one for one in parameters if one.place == "query" and one.required)
+    sent = None if body is None else sample_of(body.schema)
+    value = _filled(answer, None)
+    if NOTHING not in (params, query, sent, value):
+        yield Example("", params, query, sent, answer.status, value)
+
+
+def _samples(parameters: Iterable[Parameter]) -> Any:
+    found = {one.name: sample_of(one.schema) for one in parameters}
+    return NOTHING if any(one is NOTHING for one in found.values()) else found
+
+
+def sample_of(schema: Schema) -> Any:
+    """Return a value that fits a schema, always the same; NOTHING where a pattern must be met."""
+    if "anyOf" in schema:
+        return sample_of(schema["anyOf"][0])
+    for known in ("default", "enum"):
+        if known in schema:
+            return schema[known] if known == "default" else schema[known][0]
+    kind = schema.get("type")
+    kind = kind[0] if isinstance(kind, list) else kind
+    if kind == "object":
+        return _map_of(schema)
+    if kind == "array":
+        one = sample_of(schema["items"])
+        return NOTHING if one is NOTHING else [one] * max(1, schema.get("minItems", 1))
+    if kind == "string":
+        return _text_of(schema)
+    if kind in {"integer", "number"}:
+        return schema.get("minimum", min(1, schema.get("maximum", 1)))
+    return {"boolean": True, None: {}}.get(kind)
+
+
+def _map_of(schema: Schema) -> Any:
+    every = {name: sample_of(one) for name, one in schema.get("properties", {}).items()}
+    if any(every[name] is NOTHING for name in schema.get("required", ()) if name in every):
+        return NOTHING
+    return {name: one for name, one in every.items() if one is not NOTHING}
+
+
+def _text_of(schema: Schema) -> Any:
+    if "pattern" in schema:
+        return NOTHING
+    text = _FORMATS.get(schema.get("format", ""), "text")
+    return text.ljust(schema.get("minLength", 0), "x")[: schema.get("maxLength")]

@@ -1,0 +1,64 @@
+"""The schemas as files: what stands in them, and the names of a project."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection
+from typing import Any
+
+import msgspec
+
+from bbops.language.project import Project
+from bbops.review.contract.editor import DIALECT, Names, schemas
+
+
+def schema_files(names: Names | None = None) -> dict[str, str]:
+    """Return the text of each schema's file by its name, such as `endpoint.schema.json`."""
+    return {
+        f"{kind}.schema.json": json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
+        for kind, schema in schemas(names).items()
+    }
+
+
+def names_of(project: Project) -> dict[str, list[str]]:
+    """Return what a file of the project may refer to, by folder."""
+    references = [
+        f"{name}.{column}"
+        for name, table in project.tables.items()
+        for column, found in table.model.columns.items()
+        if found.unique or (column,) == table.model.key
+    ]
+    folders: dict[str, Collection[str]] = {
+        "functions": project.functions, "channels": project.channels,
+        "endpoints": project.endpoints, "tables": project.tables, "realtime": project.realtime,
+    }  # fmt: skip
+    return {
+        **{folder: sorted({*one, *_broken(project, folder)}) for folder, one in folders.items()},
+        "references": sorted(references),
+    }
+
+
+def _broken(project: Project, folder: str) -> set[str]:
+    """Return the names of files that cannot be read as they stand: they are there all the same."""
+    return {name for kind, name in project.broken if kind == folder}
+
+
+def schema_of(kind: type) -> str:
+    """Return the text of the schema of a dataclass; its docstrings say what attributes are."""
+    schema = msgspec.json.schema(kind)
+    schema["$defs"] = {name: _described(one) for name, one in schema["$defs"].items()}
+    text = json.dumps({"$schema": DIALECT, **schema}, indent=1, ensure_ascii=False)
+    return f"{text}\n"
+
+
+def _described(definition: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a class whose docstring says what its attributes are."""
+    about, _, attributes = definition.pop("description", "").partition("Attributes:")
+    properties = definition["properties"]
+    for name, text in _ATTRIBUTE.findall(attributes):
+        properties[name] = {**properties[name], "description": " ".join(text.split())}
+    return {"description": " ".join(about.split()), **definition}
+
+
+_ATTRIBUTE = re.compile(r"^ +(\w+): ((?:.|\n(?! +\w+: ))+)", re.MULTILINE)

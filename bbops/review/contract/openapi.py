@@ -1,0 +1,165 @@
+"""Write a contract as OpenAPI 3.1, whose schemas are JSON Schema 2020-12.
+
+Source: https://spec.openapis.org/oas/v3.1.0
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Any, Final
+
+from bbops.review.contract.contract import Answer, Contract, Example, Operation, Parameter, Scheme
+from bbops.review.contract.schema import Schema
+from bbops.review.contract.session_words import session_lines
+from bbops.review.contract.shared import SHAPES, rebuilt
+
+VERSION: Final = "3.1.0"
+_HEADERS: Final[dict[str, Schema]] = {"retry-after": {"type": "integer", "minimum": 0}}
+"""The schemas of headers that are no plain text."""
+
+Object = dict[str, Any]
+
+
+def render_openapi(contract: Contract) -> str:
+    """Return the text of an OpenAPI document."""
+    return json.dumps(openapi(contract), indent=2, ensure_ascii=False) + "\n"
+
+
+def openapi(contract: Contract) -> Object:
+    """Return an OpenAPI document as values of JSON."""
+    paths: dict[str, Object] = {}
+    for operation in contract.operations:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
+    found: Object = {
+        "openapi": VERSION,
+        "info": {
+            "title": contract.project, "version": contract.digest[:12],
+            "description": "\n\n".join(_about(contract)),
+        },
+        "servers": [{"url": contract.server}] if contract.server else [],
+        "tags": [{"name": name} for name in dict.fromkeys(one.tag for one in contract.operations)],
+        "paths": dict(sorted(paths.items())),
+        "components": _components(contract),
+    }  # fmt: skip
+    return _filled(found)
+
+
+def _about(contract: Contract) -> Iterator[str]:
+    yield contract.description
+    if contract.session is not None:
+        yield "\n".join(["# Session", "", *session_lines(contract)])
+
+
+def _components(contract: Contract) -> Object:
+    schemas = {name: _schema(rebuilt(one, _schema)) for name, one in contract.shapes.items()}
+    schemes = {one.name: _scheme(one) for one in contract.schemes}
+    return _filled({"schemas": schemas, "securitySchemes": schemes})
+
+
+def _scheme(scheme: Scheme) -> Object:
+    if scheme.kind == "bearer":
+        found = {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}
+    else:
+        found = {"type": "apiKey", "in": scheme.kind, "name": scheme.key}
+    return {**found, "description": scheme.description}
+
+
+# ---- routes
+def _operation(operation: Operation) -> Object:
+    first, _, rest = operation.description.partition("\n")
+    takes = {one.name: one for one in operation.parameters}
+    good = next((one for one in operation.examples if one.status < 400), None)
+    found: Object = {
+        "operationId": operation.id,
+        "tags": [operation.tag],
+        "summary": first.rstrip("."),
+        "description": operation.description if rest.strip() else "",
+        "parameters": [_parameter(one, good) for one in takes.values()],
+        "requestBody": _body(operation),
+    }
+    security: list[Object] = [{name: []} for name in operation.security]
+    return {
+        **_filled(found),
+        "responses": _responses(operation),
+        "security": [{}, *security] if operation.is_open and security else security,
+        **_filled({"x-bbops": _own(operation)}),
+    }
+
+
+def _own(operation: Operation) -> Object:
+    return _filled({"channel": operation.channel, "rateLimit": operation.rate_limit})
+
+
+def _parameter(parameter: Parameter, good: Example | None) -> Object:
+    found: Object = {
+        "name": parameter.name, "in": parameter.place, "description": parameter.description,
+        "required": parameter.required,
+    }  # fmt: skip
+    given = {"path": good.params, "query": good.query}.get(parameter.place, {}) if good else {}
+    example = {"example": given[parameter.name]} if parameter.name in given else {}
+    return {**_filled(found), "schema": _schema(parameter.schema), **example}
+
+
+def _body(operation: Operation) -> Object | None:
+    body = operation.body
+    if body is None:
+        return None
+    good = [one for one in operation.examples if one.status < 400 and one.body is not None]
+    shown = {_title(one): {"value": one.body} for one in good}
+    content = {"schema": _schema(body.schema), **_filled({"examples": shown})}
+    return {"required": body.required, "content": {body.content_type: content}}
+
+
+def _responses(operation: Operation) -> Object:
+    found: dict[str, Object] = {}
+    for answer in operation.answers:
+        status = "default" if answer.status is None else str(answer.status)
+        one = found.setdefault(status, {"description": _description(answer)})
+        if headers := {name: _header(name) for name in answer.headers}:
+            one["headers"] = one.get("headers", {}) | headers
+        if answer.schema is not None:
+            one.setdefault("content", {})[answer.content_type] = _content(operation, answer)
+    return found
+
+
+def _content(operation: Operation, answer: Answer) -> Object:
+    shown = {
+        _title(one): {"value": one.value}
+        for one in operation.examples
+        if one.status == answer.status and one.value is not None
+    }
+    return {"schema": _schema(answer.schema or {}), **_filled({"examples": shown})}
+
+
+def _header(name: str) -> Object:
+    return {"schema": _HEADERS.get(name, {"type": "string"})}
+
+
+def _description(answer: Answer) -> str:
+    if answer.reasons:
+        return "; ".join(answer.reasons)
+    if answer.status is None:
+        return "a status that is known only when it happens"
+    try:
+        return HTTPStatus(answer.status).phrase
+    except ValueError:
+        return f"status {answer.status}"
+
+
+def _title(example: Example) -> str:
+    return example.name or "from its shape"
+
+
+# ---- schemas
+def _schema(schema: Schema) -> Schema:
+    """Return a schema whose references lead into the document."""
+    if "$ref" in schema:
+        return {"$ref": schema["$ref"].replace(SHAPES, "#/components/schemas/")}
+    return rebuilt(schema, _schema)
+
+
+def _filled(values: Object) -> Object:
+    """Return what says something."""
+    return {name: one for name, one in values.items() if one is False or one}

@@ -1,0 +1,138 @@
+"""What a function answers, by status: as it declares, else as its steps say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from bbops.build.check.flows import check_flow
+from bbops.language.expressions.scope import Scope
+from bbops.language.expressions.types import (
+    ANY,
+    TEXT,
+    Type,
+    joined,
+    list_of,
+    map_of,
+    type_of_constant,
+)
+from bbops.language.expressions.values import (
+    Constant,
+    Expression,
+    ListValue,
+    MapValue,
+    Template,
+    Value,
+)
+from bbops.language.project import Project
+from bbops.language.steps._base import Step
+from bbops.language.steps.return_ import Return
+from bbops.language.steps.throw import Throw
+from bbops.review.contract.schema import Schema, any_of, field_schema, type_schema
+from bbops.runtime.values.file_types import UNKNOWN
+
+JSON = "application/json"
+BINARY: Final[Schema] = {"type": "string", "format": "binary"}
+"""Of a body that is bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One answer. `status` is None where it is known only at run time.
+
+    Attributes:
+        schema: of its body; None where it has none, or is the automatic one of an error.
+        content_type: of its body, empty where there is none.
+        is_error: a `throw`.
+    """
+
+    status: int | None
+    schema: Schema | None
+    content_type: str = JSON
+    is_error: bool = False
+
+
+def outputs(project: Project, function: str) -> tuple[Output, ...]:
+    """Return every answer of a function that was checked without mistakes, by status.
+
+    What its middleware, or functions it calls, throw is not among them.
+    """
+    model = project.functions[function].model
+    if model.output:
+        return tuple(
+            Output(int(status), field_schema(field), is_error=int(status) >= 400)
+            for status, field in sorted(model.output.items())
+        )
+    scope = check_flow(project, function).scope
+    found = [one for step in _every(model.steps) for one in _output(step, scope)]
+    if all(one.is_error for one in found):
+        found.append(Output(200, None, ""))
+    return tuple(_merged(found))
+
+
+def _every(steps: Sequence[Step]) -> Iterator[Step]:
+    for step in steps:
+        yield step
+        for block in step.blocks():
+            yield from _every(block)
+
+
+def _output(step: Step, scope: Scope) -> Iterator[Output]:
+    if isinstance(step, Return):
+        answer = step.return_
+        status = _status(answer.status)
+        if answer.file is not None and status not in {204, 304}:
+            yield Output(status, BINARY, str(answer.content_type or UNKNOWN))
+        elif "value" not in answer.model_fields_set or status in {204, 304}:
+            yield Output(status, None, "")
+        elif answer.value is None:
+            yield Output(status, {"type": "null"})
+        elif answer.content_type is not None:
+            is_bytes = type_of(answer.value, scope).kind == "binary"
+            written: Schema = BINARY if is_bytes else {"type": "string"}
+            yield Output(status, written, str(answer.content_type))
+        else:
+            yield Output(status, type_schema(type_of(answer.value, scope)))
+    elif isinstance(step, Throw) and "status" in step.throw.model_fields_set:
+        value = step.throw.value
+        schema = None if value is None else type_schema(type_of(value, scope))
+        yield Output(_status(step.throw.status), schema, is_error=True)
+
+
+def _status(value: Value) -> int | None:
+    number = value.value if isinstance(value, Constant) else None
+    return number if isinstance(number, int) else None
+
+
+def type_of(value: Value, scope: Scope) -> Type:
+    """Return the type of a value that the scope's function was checked with."""
+    match value:
+        case Constant():
+            return type_of_constant(value.value)
+        case Expression():
+            return scope.types.get(id(value.node), ANY)
+        case Template():
+            return TEXT
+        case MapValue():
+            return map_of({name: type_of(one, scope) for name, one in value.items})
+        case ListValue():
+            return list_of(joined([type_of(one, scope) for one in value.items]))
+        case _:
+            return ANY
+
+
+def _merged(found: list[Output]) -> Iterator[Output]:
+    keys = dict.fromkeys((one.status, one.content_type, one.is_error) for one in found)
+    for status, content_type, is_error in sorted(keys, key=_rank):
+        same = [
+            one.schema for one in found
+            if (one.status, one.content_type, one.is_error) == (status, content_type, is_error)
+        ]  # fmt: skip
+        known = [schema for schema in same if schema is not None]
+        yield Output(status, any_of(known) if known else None, content_type, is_error)
+
+
+def _rank(key: tuple[int | None, str, bool]) -> tuple[int, str, bool]:
+    status, content_type, is_error = key
+    return (1000 if status is None else status), content_type, is_error

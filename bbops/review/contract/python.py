@@ -1,0 +1,318 @@
+"""Write a contract as a client in Python: one module that needs httpx, for threads and asyncio.
+
+It passes `mypy --strict` and runs on Python 3.11 or newer.
+"""
+
+from __future__ import annotations
+
+import json
+import keyword
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from bbops.review.contract.clients import (
+    FORM,
+    JSON,
+    Space,
+    arrange,
+    at,
+    core,
+    good,
+    headline,
+    keeping,
+    takes_key,
+    takes_token,
+    type_name,
+)
+from bbops.review.contract.contract import Contract, Operation
+from bbops.review.contract.schema import Schema
+from bbops.review.contract.shared import SHAPES
+
+_CUT: Final = "# ---- what follows"
+_TAKEN: Final = frozenset((
+    "Any", "ApiError", "AsyncClient", "AsyncConnection", "Client", "Conflict", "Connection",
+    "Forbidden", "IO", "InvalidRequest", "Literal", "Mapping", "NotFound", "NotRequired",
+    "RateLimited", "Self", "Sequence", "ServerError", "Tokens", "TypedDict", "Unauthorized",
+    "Upload", "None", "True", "False",
+))  # fmt: skip
+_SCALARS: Final = {
+    "string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None",
+}  # fmt: skip
+_OURS: Final = frozenset(("self", "body", "str", "int", "float", "bool"))
+"""Names that a method, or its arguments, cannot have."""
+_WORD: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
+
+
+def render_python(contract: Contract) -> str:
+    """Return the text of a client."""
+    return "\n".join(_Writer(contract).file())
+
+
+@dataclass(frozen=True, slots=True)
+class _Argument:
+    """One of a method: what it is called in the contract and here, its type and its default."""
+
+    name: str
+    variable: str
+    type: str
+    is_required: bool
+
+
+class _Writer:
+    """Writes one contract; `lines` define the types that it needs, `owned` are those of calls."""
+
+    def __init__(self, contract: Contract) -> None:
+        self.contract = contract
+        self.taken = set(_TAKEN)
+        self.shapes = {name: self.free(name) for name in contract.shapes}
+        self.lines: list[str] = []
+        self.keeping = keeping(contract)
+        self.csrf = self.keeping.csrf_header
+        self.owned: dict[str, dict[str, str]] = {}
+
+    def file(self) -> Iterator[str]:
+        contract = self.contract
+        head = f'"""{headline(contract)}\n\nContract {contract.digest[:12]}. Do not change it:'
+        text, _, _ = core("client.py").partition(_CUT)
+        _, _, text = text.partition("\n\n")
+        text = text.replace("IO, Any, Self", "IO, Any, Literal, NotRequired, Self, TypedDict")
+        text = text.replace("import Mapping", "import Mapping, Sequence")
+        text = text.replace('base_url: str = ""', f"base_url: str = {_text(contract.server)}")
+        for name, schema in sorted(contract.shapes.items()):
+            self.define(self.shapes[name], schema)
+        root = arrange(contract.operations)
+        spaces = [*self.spaces(root, "", is_async=False), *self.spaces(root, "", is_async=True)]
+        yield f'{head} write it again."""\n'
+        yield "# ruff: noqa"
+        yield text.rstrip()
+        yield "\n"
+        yield from self.session()
+        yield from self.lines
+        yield from spaces
+
+    def session(self) -> Iterator[str]:
+        kept = self.keeping
+        said: dict[str, Any] = {
+            "starts": kept.starts, "refresh": None, "ends": kept.ends,
+            "token_field": kept.token_field, "refresh_field": kept.refresh_field,
+            "scheme": kept.scheme, "cookie": kept.cookie, "csrf_header": kept.csrf_header,
+        }  # fmt: skip
+        yield "_SESSION = _Session("
+        for name, value in said.items():
+            call = kept.refresh if name == "refresh" else None
+            yield f"    {name}={self.operation(call, {}) if call else repr(value)},"
+        yield ")\n"
+
+    # ---- types
+    def free(self, name: str) -> str:
+        """Return a name that no other type has."""
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        return name
+
+    def alias(self, operation: Operation, role: str, said: str) -> str:
+        """Return the name of a type of a call; defines it where it is more than a name."""
+        if said in self.taken or said in _SCALARS.values():
+            return said
+        name = self.free(f"{type_name(operation)}{role}")
+        self.lines += [f"{name} = {said}", ""]
+        return name
+
+    def define(self, name: str, schema: Schema, *, form: bool = False) -> str:
+        """Define a TypedDict. Returns its name."""
+        required = schema.get("required", ())
+        fields = {
+            key: self.type(one, f"{name}{_pascal(key)}", form=form)
+            for key, one in schema.get("properties", {}).items()
+        }
+        typed = {
+            key: said if key in required else f"NotRequired[{said}]" for key, said in fields.items()
+        }
+        if all(key.isidentifier() and not keyword.iskeyword(key) for key in typed):
+            self.lines += [f"class {name}(TypedDict):"]
+            self.lines += [f"    {key}: {said}" for key, said in typed.items()]
+        else:
+            pairs = ", ".join(f"{_text(key)}: {_text(said)}" for key, said in typed.items())
+            self.lines += [f"{name} = TypedDict({_text(name)}, {{{pairs}}})"]
+        self.lines += ["", ""]
+        return name
+
+    def type(self, schema: Schema, hint: str, *, form: bool = False, many: str = "list") -> str:
+        """Return a schema as a type; maps inside it are defined with names like `hint`."""
+        if "$ref" in schema:
+            return self.shapes[schema["$ref"].removeprefix(SHAPES)]
+        if "enum" in schema:
+            return _literal(schema["enum"])
+        if "anyOf" in schema:
+            every = [self.type(one, hint, form=form, many=many) for one in schema["anyOf"]]
+            return _union(every)
+        kinds = schema.get("type")
+        if kinds is None:
+            return "Any"
+        each = kinds if isinstance(kinds, list) else [kinds]
+        return _union([self.kind(one, schema, hint, form=form, many=many) for one in each])
+
+    def kind(self, kind: str, schema: Schema, hint: str, *, form: bool, many: str) -> str:
+        if kind == "array":
+            return f"{many}[{self.type(schema.get('items', {}), f'{hint}Item', form=form)}]"
+        if kind == "object":
+            if schema.get("properties"):
+                return self.define(self.free(hint), schema, form=form)
+            rest = schema.get("additionalProperties")
+            value = self.type(rest, f"{hint}Value") if isinstance(rest, dict) else "Any"
+            return f"dict[str, {value}]"
+        if form and schema.get("format") == "binary":
+            return "Upload"
+        return _SCALARS[kind]
+
+    def answer(self, operation: Operation) -> str:
+        hint = f"{type_name(operation)}Answer"
+        return _union([self.one_answer(*one, hint) for one in good(operation)] or ["None"])
+
+    def one_answer(self, content_type: str, schema: Schema | None, hint: str) -> str:
+        if schema is None:
+            return "None"
+        if content_type == JSON:
+            return self.type(schema, hint)
+        return "str" if content_type.startswith("text/") else "bytes"
+
+    # ---- calls
+    def spaces(self, space: Space, name: str, *, is_async: bool) -> Iterator[str]:
+        """Yield the classes of a space, those inside it first."""
+        prefix = "Async" if is_async else ""
+        title = f"_{prefix}{name}" if name else f"{prefix}Client"
+        for inner, each in space.spaces.items():
+            yield from self.spaces(each, f"{name}{_pascal(inner)}", is_async=is_async)
+        yield f"class {title}:"
+        yield '    """Every call of the project, by name space."""\n' if not name else ""
+        yield f"    def __init__(self, connection: {prefix}Connection) -> None:"
+        yield "        self._connection = connection"
+        for inner in space.spaces:
+            yield f"        self.{_snake(inner)} = _{prefix}{name}{_pascal(inner)}(connection)"
+        yield ""
+        for method, operation in space.calls.items():
+            yield from self.method(_snake(method), operation, is_async=is_async)
+        yield ""
+
+    def method(self, name: str, operation: Operation, *, is_async: bool) -> Iterator[str]:
+        path, query, headers = self.arguments(operation)
+        body, own = operation.body, self.own(operation)
+        takes = ["self", *(f"{one.variable}: {one.type}" for one in path)]
+        if body is not None:
+            takes.append(f"body: {own['Input']}" + ("" if body.required else " | None = None"))
+        if query or headers:
+            takes.append("*")
+            takes += [
+                f"{one.variable}: {one.type}" if one.is_required
+                else f"{one.variable}: {one.type} | None = None"
+                for one in sorted((*query, *headers), key=lambda one: not one.is_required)
+            ]  # fmt: skip
+        given = {
+            "params": _pairs(path), "query": _pairs(query), "headers": _pairs(headers),
+            "body": "body" if body is not None else "",
+        }  # fmt: skip
+        defined = f"{'async ' if is_async else ''}def {name}({', '.join(takes)})"
+        yield f"    {defined} -> {own['Answer']}:"
+        yield from _docstring(operation)
+        call = self.operation(operation, given)
+        sent = f"{'await ' if is_async else ''}self._connection.call({call})"
+        if own["Answer"] in {"None", "Any"}:
+            yield f"        {sent}" if own["Answer"] == "None" else f"        return {sent}"
+        else:
+            yield f"        answer: {own['Answer']} = {sent}"
+            yield "        return answer"
+        yield ""
+
+    def own(self, operation: Operation) -> dict[str, str]:
+        """Return the names of an operation's types; the second time those of the first."""
+        if operation.id not in self.owned:
+            name, body = type_name(operation), operation.body
+            found = {"Answer": self.alias(operation, "Answer", self.answer(operation))}
+            if body is not None:
+                form = body.content_type == FORM
+                said = self.type(body.schema, f"{name}Input", form=form)
+                found["Input"] = self.alias(operation, "Input", said)
+            self.owned[operation.id] = found
+        return self.owned[operation.id]
+
+    def arguments(
+        self, operation: Operation
+    ) -> tuple[list[_Argument], list[_Argument], list[_Argument]]:  # fmt: skip
+        taken = set(_OURS)
+        found: list[list[_Argument]] = []
+        for place in ("path", "query", "header"):
+            each = []
+            for one in at(operation, place, self.csrf):
+                variable = _snake(one.name)
+                while variable in taken:
+                    variable += "_"
+                taken.add(variable)
+                hint = f"{type_name(operation)}{_pascal(one.name)}"
+                said = self.type(one.schema, hint, many="Sequence")
+                each.append(_Argument(one.name, variable, said, one.required))
+            found.append(each)
+        return found[0], found[1], found[2]
+
+    def operation(self, operation: Operation, given: Mapping[str, str]) -> str:
+        said = [_text(one) for one in (operation.id, operation.method, operation.path)]
+        said += [f"{name}={value}" for name, value in given.items() if value]
+        body = operation.body
+        flags = {
+            "form": body is not None and body.content_type == FORM,
+            "token": takes_token(operation), "key": takes_key(operation),
+            "raw": _is_raw(operation),
+        }  # fmt: skip
+        said += [f"{name}=True" for name, is_so in flags.items() if is_so]
+        return f"_Call({', '.join(said)})"
+
+
+def _is_raw(operation: Operation) -> bool:
+    """Return whether every good answer is bytes, whatever its type turns out to be."""
+    types = {kind for kind, schema in good(operation) if schema is not None}
+    return bool(types) and not any(one == JSON or one.startswith("text/") for one in types)
+
+
+def _pairs(arguments: Sequence[_Argument]) -> str:
+    pairs = ", ".join(f"{_text(one.name)}: {one.variable}" for one in arguments)
+    return f"{{{pairs}}}" if pairs else ""
+
+
+def _docstring(operation: Operation) -> Iterator[str]:
+    text = operation.description.replace("\\", "\\\\").replace('"""', "'''").strip()
+    about = f"{operation.method} {operation.path}"
+    lines = [one.rstrip() for one in text.splitlines()] or [f"{about}."]
+    if len(lines) == 1 and not lines[0].endswith('"'):
+        yield f'        """{lines[0]}"""'
+        return
+    yield f'        """{lines[0]}'
+    yield from (f"        {one}" if one else "" for one in lines[1:])
+    yield '        """'
+
+
+def _literal(values: Sequence[Any]) -> str:
+    texts = [one for one in values if not isinstance(one, float)]
+    if len(texts) < len(values):  # a Literal takes no number with a point
+        return "float"
+    return f"Literal[{', '.join(dict.fromkeys(repr(one) for one in texts))}]"
+
+
+def _union(types: Sequence[str]) -> str:
+    unique = [*dict.fromkeys(types)]
+    return "Any" if "Any" in unique else " | ".join(unique)
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _snake(name: str) -> str:
+    found = "_".join(part for part in _WORD.split(name) if part).lower()
+    found = f"_{found}" if found[:1].isdigit() or not found else found
+    return f"{found}_" if keyword.iskeyword(found) or found in _OURS else found
+
+
+def _pascal(name: str) -> str:
+    return "".join(part[:1].upper() + part[1:] for part in re.split(r"[^A-Za-z0-9]+", name))

@@ -1,0 +1,101 @@
+"""How people sign in and say who they are: the session contract, and the schemes of routes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from bbops.language.project import Project, Resource, Route
+from bbops.language.resources.function import Function
+from bbops.language.resources.project import Refresh
+from bbops.language.steps.verify_jwt import VerifyJwt
+from bbops.review.contract.contract import Cookie, Scheme, Session
+from bbops.runtime.auth.keys import MAKING
+from bbops.runtime.auth.published_keys import PATH
+
+BEARER, COOKIE, KEY_HEADER, KEY_QUERY = "bearer", "session", "apiKey", "apiKeyInQuery"
+
+
+def session(project: Project, published: Collection[str]) -> Session | None:
+    """Return how people sign in; None where the project signs no tokens.
+
+    Args:
+        project: whose settings count.
+        published: the endpoints of which may be told.
+    """
+    settings = project.settings.model
+    auth, given = settings.auth, settings.session
+    if auth is None:
+        return None
+    has_refresh = given is not None and given.refresh is not None
+
+    def find(key: str) -> str | None:
+        name: str | None = getattr(given, key, None)
+        return operation_id(name) if name is not None and name in published else None
+
+    return Session(
+        login=find("login"),
+        signup=find("signup"),
+        refresh=find("refresh"),
+        logout=find("logout"),
+        token_field=given.token_field if given else None,
+        refresh_field=given.refresh_field if given else None,
+        header=f"authorization: {auth.schemes[0]} <token>",
+        expires_in=auth.expires_in,
+        refresh_expires_in=(auth.refresh or Refresh()).expires_in if has_refresh else None,
+        cookie=_cookie(project),
+        csrf_header=given.csrf_header if given else None,
+        keys=PATH if auth.algorithm in MAKING else None,
+    )
+
+
+def operation_id(endpoint: str) -> str:
+    """Return the id of an endpoint's operation: `notes.addTag` for `notes/add-tag`.
+
+    No two endpoints share one: names have lower-case letters, digits and dashes only.
+    """
+    return ".".join(_camel(part) for part in endpoint.split("/"))
+
+
+def _camel(segment: str) -> str:
+    first, *rest = segment.split("-")
+    return first + "".join(word.capitalize() if word[:1].isalpha() else f"_{word}" for word in rest)
+
+
+def _cookie(project: Project) -> Cookie | None:
+    given = project.settings.model.session
+    if given is None or given.cookie is None:
+        return None
+    one = given.cookie
+    return Cookie(one.name, one.same_site, one.secure, one.domain, one.path)
+
+
+# ---- who may ask
+def schemes_of(
+    project: Project, route: Route, functions: Iterable[Resource[Function]]
+) -> tuple[tuple[str, ...], bool]:
+    """Return the schemes of which one is enough, and whether it answers without any, too.
+
+    A function that checks the request's token itself makes an open route one that takes it.
+    """
+    if route.authentication == "API Key":
+        return (KEY_HEADER, KEY_QUERY), False
+    token = (BEARER, COOKIE) if _cookie(project) else (BEARER,)
+    if route.authentication == "JWT":
+        return token, False
+    steps = [step for one in functions for step in one.model.every_step]
+    checks = [one for one in steps if isinstance(one, VerifyJwt) and one.verify_jwt.token is None]
+    return (token if checks else ()), True
+
+
+def schemes(project: Project, used: Collection[str]) -> tuple[Scheme, ...]:
+    """Return what is known of the schemes that routes use."""
+    settings = project.settings.model
+    words = " or ".join(settings.auth.schemes) if settings.auth else "Bearer"
+    cookie = _cookie(project)
+    every = (
+        Scheme(BEARER, "bearer", "authorization", f"{words}, and a token from signing in"),
+        Scheme(COOKIE, "cookie", cookie.name if cookie else "", "the cookie that login sets"),
+        Scheme(KEY_HEADER, "header", "X-API-Key", "an API key of this project"),
+        Scheme(KEY_QUERY, "query", "api_key", "the same key, where no header can be set"),
+    )
+    return tuple(one for one in every if one.name in used)

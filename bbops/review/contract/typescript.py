@@ -1,0 +1,271 @@
+"""Write a contract as a client in TypeScript: one file, for browsers and Node, that needs no other.
+
+It passes `tsc --strict` (TypeScript 5 or newer, ES2022 and DOM).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from bbops.review.contract.clients import (
+    FORM,
+    JSON,
+    Space,
+    arrange,
+    at,
+    bad,
+    core,
+    good,
+    headline,
+    keeping,
+    takes_key,
+    takes_token,
+    type_name,
+)
+from bbops.review.contract.contract import Contract, Operation, Parameter
+from bbops.review.contract.schema import Schema
+from bbops.review.contract.shared import SHAPES
+
+_TAKEN: Final = frozenset((
+    "ApiError", "Blob", "CallOptions", "Client", "Connection", "ConnectionOptions", "Error",
+    "Errors", "FormData", "Given", "Headers", "Operation", "Promise", "Record", "Response",
+    "SessionContract", "Tokens", "TokenStore",
+))  # fmt: skip
+"""Types that the file, or the language, has already."""
+_SCALARS: Final = {
+    "string": "string", "integer": "number", "number": "number", "boolean": "boolean",
+    "null": "null",
+}  # fmt: skip
+_NAME: Final = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
+_RESERVED: Final = frozenset((
+    "arguments", "await", "body", "break", "case", "catch", "class", "connection", "const",
+    "continue", "debugger", "default", "delete", "do", "else", "enum", "eval", "export",
+    "extends", "false", "finally", "for", "function", "headers", "if", "implements", "import",
+    "in", "instanceof", "interface", "let", "new", "null", "options", "package", "private",
+    "protected", "public", "query", "return", "static", "super", "switch", "this", "throw",
+    "true", "try", "typeof", "var", "void", "while", "with", "yield",
+))  # fmt: skip
+
+
+def render_typescript(contract: Contract) -> str:
+    """Return the text of a client."""
+    names = {one: f"{one}Body" if one in _TAKEN else one for one in contract.shapes}
+    writer = _Writer(contract, names)
+    return "\n".join(writer.file())
+
+
+class _Writer:
+    """Writes one contract; `names` are those of its shapes' types."""
+
+    def __init__(self, contract: Contract, names: Mapping[str, str]) -> None:
+        self.contract, self.names = contract, names
+        self.keeping = keeping(contract)
+        self.csrf = self.keeping.csrf_header
+        self.taken = {*_TAKEN, *names.values()}
+        self.own: dict[tuple[str, str], str] = {}
+
+    def file(self) -> Iterator[str]:
+        contract = self.contract
+        yield f"// {headline(contract)}"
+        yield f"// Contract {contract.digest[:12]}. Do not change it: write it again."
+        yield "/* eslint-disable */"
+        yield ""
+        yield core("client.ts")
+        yield f"const SERVER = {_text(contract.server)};"
+        yield ""
+        yield from self.session()
+        for name, schema in sorted(contract.shapes.items()):
+            yield f"export type {self.names[name]} = {self.type(schema)};"
+            yield ""
+        for operation in contract.operations:
+            yield from self.types(operation)
+        yield from self.errors()
+        yield "/** Every call of the project, by name space. */"
+        yield "export function client(connection: Connection) {"
+        yield f"  return {self.space(arrange(contract.operations), '  ')};"
+        yield "}"
+        yield ""
+        yield "export type Client = ReturnType<typeof client>;"
+        yield ""
+
+    def session(self) -> Iterator[str]:
+        kept = self.keeping
+        said: dict[str, Any] = {
+            "starts": kept.starts, "ends": kept.ends, "tokenField": kept.token_field,
+            "refreshField": kept.refresh_field, "scheme": kept.scheme, "cookie": kept.cookie,
+            "csrfHeader": kept.csrf_header,
+        }  # fmt: skip
+        yield "const SESSION: SessionContract = {"
+        yield f"  refresh: {self.operation(kept.refresh) if kept.refresh else 'null'},"
+        for name, value in said.items():
+            yield f"  {name}: {json.dumps(value)},"
+        yield "};"
+        yield ""
+
+    # ---- types
+    def types(self, operation: Operation) -> Iterator[str]:
+        if operation.body is not None:
+            form = operation.body.content_type == FORM
+            said = self.type(operation.body.schema, form=form)
+            yield from self.named(operation, "Input", said)
+        if query := at(operation, "query"):
+            yield from self.named(operation, "Query", self.parameters(query))
+        yield from self.named(operation, "Answer", self.answer(operation))
+        yield ""
+
+    def named(self, operation: Operation, role: str, said: str) -> Iterator[str]:
+        """Give a type of a call its name; a shape that has that name may be all of it."""
+        name = f"{type_name(operation)}{role}"
+        while name in self.taken and name != said:
+            name += "_"
+        self.own[operation.id, role] = name
+        self.taken.add(name)
+        if name != said:
+            yield f"export type {name} = {said};"
+
+    def answer(self, operation: Operation) -> str:
+        found = dict.fromkeys(self.one_answer(*one) for one in good(operation))
+        return " | ".join(found) or "undefined"
+
+    def one_answer(self, content_type: str, schema: Schema | None) -> str:
+        if schema is None:
+            return "undefined"
+        if content_type == JSON:
+            return self.type(schema)
+        return "string" if content_type.startswith("text/") else "Blob"
+
+    def errors(self) -> Iterator[str]:
+        yield "/** What calls fail with: the project's answer by call and status. */"
+        yield "export interface Errors {"
+        for operation in self.contract.operations:
+            each = "; ".join(f"{s}: {self.type(one)}" for s, one in bad(operation).items())
+            yield f"  {_text(operation.id)}: {{ {each} }};"
+        yield "}"
+        yield ""
+
+    def parameters(self, given: tuple[Parameter, ...]) -> str:
+        fields = [
+            f"{_key(one.name)}{'' if one.required else '?'}: {self.type(one.schema)}"
+            for one in given
+        ]
+        return f"{{ {'; '.join(fields)} }}"
+
+    def type(self, schema: Schema, *, form: bool = False) -> str:
+        """Return a schema as a type."""
+        if "$ref" in schema:
+            return self.names[schema["$ref"].removeprefix(SHAPES)]
+        if "enum" in schema:
+            return " | ".join(dict.fromkeys(json.dumps(one) for one in schema["enum"])) or "never"
+        if "anyOf" in schema:
+            return " | ".join(dict.fromkeys(self.type(one, form=form) for one in schema["anyOf"]))
+        kinds = schema.get("type")
+        if kinds is None:
+            return "unknown"
+        every = kinds if isinstance(kinds, list) else [kinds]
+        return " | ".join(self.kind(kind, schema, form=form) for kind in every)
+
+    def kind(self, kind: str, schema: Schema, *, form: bool) -> str:
+        if kind == "array":
+            return f"Array<{self.type(schema.get('items', {}), form=form)}>"
+        if kind == "object":
+            return self.object(schema, form=form)
+        if form and schema.get("format") == "binary":
+            return "Blob"
+        return _SCALARS[kind]
+
+    def object(self, schema: Schema, *, form: bool) -> str:
+        required = schema.get("required", ())
+        fields = [
+            f"{_key(name)}{'' if name in required else '?'}: {self.type(one, form=form)}"
+            for name, one in schema.get("properties", {}).items()
+        ]
+        rest = schema.get("additionalProperties")
+        if not fields:
+            return f"Record<string, {self.type(rest) if isinstance(rest, dict) else 'unknown'}>"
+        return f"{{ {'; '.join(fields)} }}" + (" & Record<string, unknown>" if rest else "")
+
+    # ---- calls
+    def space(self, space: Space, indent: str) -> str:
+        inner = indent + "  "
+        lines = ["{"]
+        for name, operation in space.calls.items():
+            lines += [f"{inner}{line}" for line in _comment(operation)]
+            lines.append(f"{inner}{_key(name)}: {self.call(operation, inner)},")
+        for name, each in space.spaces.items():
+            lines.append(f"{inner}{_key(name)}: {self.space(each, inner)},")
+        return "\n".join([*lines, f"{indent}}}"])
+
+    def call(self, operation: Operation, indent: str) -> str:
+        body, own = operation.body, self.own
+        path = at(operation, "path")
+        variables = {one.name: _variable(one.name) for one in path}
+        takes = [f"{variables[one.name]}: {self.type(one.schema)}" for one in path]
+        given = []
+        if path:
+            pairs = ", ".join(_pair(one.name, variables[one.name]) for one in path)
+            given.append(f"params: {{ {pairs} }}")
+        if body is not None:
+            is_last = not any(one.required for one in operation.parameters if one.place != "path")
+            mark = "" if body.required or not is_last else "?"
+            takes.append(f"body{mark}: {own[operation.id, 'Input']}")
+            takes[-1] += "" if body.required or is_last else " | undefined"
+            given.append("body")
+        if query := at(operation, "query"):
+            optional = not any(one.required for one in query)
+            takes.append(f"query: {own[operation.id, 'Query']}{' = {}' if optional else ''}")
+            given.append("query")
+        if headers := at(operation, "header", self.csrf):
+            optional = not any(one.required for one in headers)
+            takes.append(f"headers: {self.parameters(headers)}{' = {}' if optional else ''}")
+            given.append("headers")
+        takes.append("options?: CallOptions")
+        sent = f"{{ {', '.join(given)} }}" if given else "{}"
+        return (
+            f"({', '.join(takes)}): Promise<{own[operation.id, 'Answer']}> =>\n"
+            f"{indent}  connection.call({self.operation(operation)}, {sent}, options)"
+        )
+
+    def operation(self, operation: Operation) -> str:
+        said: dict[str, Any] = {
+            "id": operation.id, "method": operation.method, "path": operation.path,
+        }  # fmt: skip
+        if operation.body is not None and operation.body.content_type == FORM:
+            said["form"] = True
+        if takes_token(operation):
+            said["token"] = True
+        if takes_key(operation):
+            said["key"] = True
+        types = {kind for kind, schema in good(operation) if schema is not None}
+        if types and JSON not in types:
+            said["reads"] = "text" if all(one.startswith("text/") for one in types) else "blob"
+        return f"{{ {', '.join(f'{name}: {json.dumps(value)}' for name, value in said.items())} }}"
+
+
+def _comment(operation: Operation) -> Iterator[str]:
+    lines = [*operation.description.replace("*/", "* /").splitlines(), ""]
+    about = [one for one in lines if one.strip()] + [f"{operation.method} {operation.path}"]
+    if len(about) == 1:
+        yield f"/** {about[0]} */"
+        return
+    yield "/**"
+    yield from (f" * {one}" for one in about)
+    yield " */"
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _key(name: str) -> str:
+    return name if _NAME.fullmatch(name) else _text(name)
+
+
+def _variable(name: str) -> str:
+    return f"{name}_" if name in _RESERVED else name
+
+
+def _pair(name: str, variable: str) -> str:
+    return name if name == variable else f"{_key(name)}: {variable}"

@@ -1,0 +1,193 @@
+"""Say what clients of today can no longer rely on. Versions side by side break nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from bbops.base.diagnostics import Place
+from bbops.language.project import Project, Resource, Route
+from bbops.language.resources.realtime import Realtime
+from bbops.review.contract.schema import shape_schema
+from bbops.review.plan.answers import find_answer_breaks, schema_breaks
+from bbops.review.plan.finding import Finding, finding, sort_findings
+from bbops.review.plan.pairs import Pairs, RoutePair, address, title
+from bbops.review.plan.requests import find_request_breaks
+
+_SIGN_INS = ("login", "signup", "refresh", "logout")
+_FIELDS = {"token_field": "tokenField", "refresh_field": "refreshField",
+           "csrf_header": "csrfHeader"}  # fmt: skip
+
+
+def find_breaks(pairs: Pairs) -> tuple[Finding, ...]:
+    """Return every break of the contract between two projects."""
+    found: list[Finding] = []
+    for pair in pairs.routes:
+        found += _of_pair(pairs, pair)
+    found += _scheme_breaks(pairs)
+    found += _session_breaks(pairs)
+    found += _signing_breaks(pairs)
+    found += _topic_breaks(pairs)
+    found += _webhook_breaks(pairs)
+    return sort_findings(found)
+
+
+def _of_pair(pairs: Pairs, pair: RoutePair) -> Iterator[Finding]:
+    if pair.base is None:
+        return
+    if pair.head is None:
+        yield _removed(pairs.head, pair.base)
+        return
+    if address(pair.base) != address(pair.head):
+        message = f"answers as {title(pair.head)} now"
+        yield finding("route-moved", title(pair.base), message, _moved(pair.base, pair.head))
+    yield from _authentication(pair.base, pair.head)
+    yield from find_request_breaks(pairs.base, pair.base, pairs.head, pair.head)
+    yield from find_answer_breaks(pairs.base, pair.base, pairs.head, pair.head)
+
+
+def _moved(base: Route, head: Route) -> Place:
+    """Return where the new address stands: in the endpoint, else in its channel."""
+    old, new = base.endpoint.model, head.endpoint.model
+    if old.method != new.method:
+        return head.endpoint.place("method")
+    if old.path != new.path or head.channel is None:
+        return head.endpoint.place("path")
+    is_same = old.channel == new.channel
+    return head.channel.place("basePath") if is_same else head.endpoint.place("channel")
+
+
+def _removed(head: Project, route: Route) -> Finding:
+    """Return the finding for a route that is gone, at the file it was in."""
+    path = address(route)[1]
+    others = sorted(one.method for one in head.routes if address(one)[1] == path)
+    if others:
+        message = f"the path takes only {', '.join(others)} now"
+        return finding("method-removed", title(route), message, route.endpoint.place("method"))
+    return finding("route-removed", title(route), "is gone", route.endpoint.place("path"))
+
+
+def _authentication(base: Route, head: Route) -> Iterator[Finding]:
+    was, now = base.authentication, head.authentication
+    if now in {was, "None"}:
+        return
+    place = authentication_place(head)
+    before = "it was open" if was == "None" else f"it took {was}"
+    if now == "API Key":
+        yield finding("api-key-required", title(head), f"needs an API key, {before}", place)
+    else:
+        code = "authentication-required" if was == "None" else "authentication-changed"
+        yield finding(code, title(head), f"needs {now}, {before}", place)
+
+
+def authentication_place(route: Route) -> Place:
+    """Return where it stands who may ask: in the endpoint, else in its channel."""
+    if route.endpoint.model.authentication is None and route.channel is not None:
+        return route.channel.place("authentication")
+    return route.endpoint.place("authentication")
+
+
+# ---- tokens and sessions
+def _scheme_breaks(pairs: Pairs) -> Iterator[Finding]:
+    base, head = pairs.base.settings.model.auth, pairs.head.settings.model.auth
+    if base is None or head is None:
+        return
+    for word in [word for word in base.schemes if word not in head.schemes]:
+        message = f"the word '{word}' before a token is not accepted any more"
+        place = pairs.head.settings.place("auth", "schemes")
+        yield finding("authentication-changed", "tokens", message, place)
+
+
+def _session_breaks(pairs: Pairs) -> Iterator[Finding]:
+    base, head = pairs.base.settings.model.session, pairs.head.settings.model.session
+    if base is None:
+        return
+    settings = pairs.head.settings
+    if head is None:
+        yield finding("session-changed", "session", "is gone", settings.place())
+        return
+    for name in _SIGN_INS:
+        was = _sign_in(pairs.base, getattr(base, name))
+        if was is not None and was != _sign_in(pairs.head, getattr(head, name)):
+            message = f"'{name}' is another route"
+            yield finding("session-changed", "session", message, settings.place("session", name))
+    for name, key in _FIELDS.items():
+        old, new = getattr(base, name), getattr(head, name)
+        if old != new and (old is not None or name == "csrf_header"):
+            message = f"'{key}' was {_quoted(old)}, and is {_quoted(new)} now"
+            yield finding("session-changed", "session", message, settings.place("session", key))
+    was_cookie = base.cookie.name if base.cookie else None
+    now_cookie = head.cookie.name if head.cookie else None
+    if was_cookie != now_cookie:
+        message = f"the cookie was {_quoted(was_cookie)}, and is {_quoted(now_cookie)} now"
+        yield finding("session-changed", "session", message, settings.place("session", "cookie"))
+
+
+def _signing_breaks(pairs: Pairs) -> Iterator[Finding]:
+    """Tokens that are out were signed in the way before, and programs elsewhere verify that one."""
+    base, head = pairs.base.settings.model.auth, pairs.head.settings.model.auth
+    if base is None or head is None or base.algorithm == head.algorithm:
+        return
+    message = f"tokens were signed by {base.algorithm}, and are by {head.algorithm} now"
+    place = pairs.head.settings.place("auth", "algorithm")
+    yield finding("signing-changed", "session", message, place)
+
+
+def _sign_in(project: Project, endpoint: str | None) -> tuple[str, str] | None:
+    """Return the route of a sign-in; None for one that is missing or new."""
+    found = (route for route in project.routes if route.endpoint.name == endpoint)
+    return next(map(address, found), None)
+
+
+def _quoted(word: str | None) -> str:
+    return f"'{word}'" if word else "none"
+
+
+# ---- realtime and webhooks
+def _topic_breaks(pairs: Pairs) -> Iterator[Finding]:
+    head = {one.model.topic: one for one in pairs.head.realtime.values()}
+    for base in pairs.base.realtime.values():
+        subject = f"topic {base.model.topic}"
+        now = head.get(base.model.topic)
+        if now is None:
+            yield finding("topic-removed", subject, "is gone", base.place("topic"))
+            continue
+        if (base.model.authentication, now.model.authentication) == ("None", "JWT"):
+            place = now.place("authentication")
+            yield finding("authentication-required", subject, "needs JWT, it was open", place)
+        yield from _event_breaks(subject, base, now)
+
+
+def _event_breaks(
+    subject: str, base: Resource[Realtime], head: Resource[Realtime]
+) -> Iterator[Finding]:
+    for name, shape in base.model.events.items():
+        after = head.model.events.get(name)
+        if after is None:
+            message = f"the event '{name}' is gone"
+            yield finding("topic-removed", subject, message, head.place("events"))
+            continue
+        for code, message in schema_breaks(shape_schema(shape), shape_schema(after)):
+            place = head.place("events", name, key=True)
+            yield finding(code, subject, f"{name}: {message}", place)
+
+
+def webhook_paths(project: Project) -> dict[str, Resource[Any]]:
+    """Return the triggers and agents that take webhooks, by path."""
+    found: dict[str, Resource[Any]] = {}
+    for trigger in project.triggers.values():
+        if trigger.model.webhook is not None:
+            found[trigger.model.webhook.path] = trigger
+    for agent in project.agents.values():
+        if agent.model.runs_on.webhook is not None:
+            found[agent.model.runs_on.webhook.path] = agent
+    return found
+
+
+def _webhook_breaks(pairs: Pairs) -> Iterator[Finding]:
+    answered = {address(route) for route in pairs.head.routes}
+    kept = webhook_paths(pairs.head)
+    for path, base in webhook_paths(pairs.base).items():
+        if path not in kept and ("POST", path) not in answered:
+            message = "nothing takes its calls any more"
+            yield finding("webhook-removed", f"POST {path}", message, base.place("webhook"))

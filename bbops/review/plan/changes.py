@@ -1,0 +1,207 @@
+"""Say which resources and routes are added, changed, removed, and go on under another name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+from bbops.base.model import plain
+from bbops.language.project import Project, Resource, Route
+from bbops.review.plan.pairs import FOLDERS, Pairs, RoutePair, of, run_by, title
+
+Verb = Literal["added", "changed", "removed", "renamed"]
+RouteVerb = Literal["added", "changed", "removed", "moved"]
+
+_KEYS = 12
+"""Of how many keys of one file a review is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceChange:
+    """A file of the project that another commit has otherwise.
+
+    Attributes:
+        was: the name it had, of one that is renamed.
+        keys: what changed in it, for example `columns.title`; of one that changed.
+    """
+
+    verb: Verb
+    kind: str
+    name: str
+    file: str
+    was: str = ""
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RouteChange:
+    """A route that clients find otherwise.
+
+    Attributes:
+        authentication: what it needs now; of a route that is gone, what it needed.
+        was: its method and path before, of one that moved.
+        changes: what is otherwise, for example `authentication JWT → None`.
+    """
+
+    verb: RouteVerb
+    method: str
+    path: str
+    endpoint: str
+    authentication: str
+    file: str
+    was: str = ""
+    changes: tuple[str, ...] = ()
+
+
+# ---- resources
+def find_resources(pairs: Pairs) -> tuple[ResourceChange, ...]:
+    """Return what changed in the files, the project's own first, then by kind and name."""
+    found = list(_changed(pairs.base.settings, pairs.head.settings))
+    for folder in FOLDERS:
+        found += sorted(_in_folder(pairs, folder), key=lambda change: change.name)
+    return tuple(found)
+
+
+def _in_folder(pairs: Pairs, folder: str) -> Iterator[ResourceChange]:
+    base, head = of(pairs.base, folder), of(pairs.head, folder)
+    renamed = pairs.renames[folder]
+    for old, new in pairs.both(folder):
+        yield from _changed(old, new)
+    for name in head.keys() - base.keys() - renamed.keys():
+        yield _change("added", head[name])
+    for name in base.keys() - head.keys() - set(renamed.values()):
+        yield _change("removed", base[name])
+
+
+def _changed(old: Resource[Any], new: Resource[Any]) -> Iterator[ResourceChange]:
+    keys = () if old.blob == new.blob else _keys(old.document.root, new.document.root)
+    if old.name != new.name:
+        yield _change("renamed", new, was=old.name, keys=keys)
+    elif keys:
+        yield _change("changed", new, keys=keys)
+
+
+def _change(verb: Verb, of: Resource[Any], **more: Any) -> ResourceChange:
+    return ResourceChange(verb, of.kind, of.name, of.file, **more)
+
+
+def _keys(old: Any, new: Any) -> tuple[str, ...]:
+    """Return the keys whose values differ, two deep; a few of many."""
+    found = list(_differing(plain(old), plain(new), 2))
+    more = len(found) - _KEYS
+    return (*found[:_KEYS], f"and {more} more") if more > 0 else tuple(found)
+
+
+def _differing(old: Any, new: Any, depth: int) -> Iterator[str]:
+    for key in dict.fromkeys([*old, *new]):
+        before, after = old.get(key), new.get(key)
+        if _written(before) == _written(after) and (key in old) == (key in new):
+            continue
+        if depth > 1 and isinstance(before, dict) and isinstance(after, dict):
+            yield from (f"{key}.{inner}" for inner in _differing(before, after, depth - 1))
+        else:
+            yield key
+
+
+def _written(value: Any) -> bytes:
+    """Return a value so that 1, 1.0 and true differ, and orders of keys do not."""
+    return msgspec.json.encode(value, order="deterministic")
+
+
+# ---- routes
+def find_routes(pairs: Pairs) -> tuple[RouteChange, ...]:
+    """Return what changed for clients, by path."""
+    return tuple(change for pair in pairs.routes for change in _of_route(pairs, pair))
+
+
+def _of_route(pairs: Pairs, pair: RoutePair) -> Iterator[RouteChange]:
+    if pair.base is None and pair.head is not None:
+        yield _route("added", pair.head)
+    elif pair.head is None and pair.base is not None:
+        yield _route("removed", pair.base)
+    elif pair.base is not None and pair.head is not None:
+        changes = tuple(_route_changes(pairs, pair.base, pair.head))
+        if title(pair.base) != title(pair.head):
+            yield _route("moved", pair.head, was=title(pair.base), changes=changes)
+        elif changes:
+            yield _route("changed", pair.head, changes=changes)
+
+
+def _route(verb: RouteVerb, of: Route, **more: Any) -> RouteChange:
+    return RouteChange(
+        verb, of.method, of.path, of.endpoint.name, of.authentication, of.endpoint.file, **more
+    )
+
+
+def _route_changes(pairs: Pairs, base: Route, head: Route) -> Iterator[str]:
+    if base.authentication != head.authentication:
+        yield f"authentication {base.authentication} → {head.authentication}"
+    code = list(_code_changes(pairs, base, head))
+    yield from code
+    if rate_limit(base) != rate_limit(head):
+        yield f"rate limit {_limit(rate_limit(base))} → {_limit(rate_limit(head))}"
+    if cors(base) != cors(head):
+        yield "CORS"
+    for key, was, now in _own(base.endpoint.model, head.endpoint.model):
+        yield f"{key} {was} → {now}"
+    if not code and _runs_other_code(pairs, base, head):
+        yield "what it does"
+
+
+def _code_changes(pairs: Pairs, base: Route, head: Route) -> Iterator[str]:
+    was, now = base.endpoint.model.function, head.endpoint.model.function
+    if pairs.new_name("functions", was) != now:
+        yield f"function {was} → {now}"
+    if [pairs.new_name("functions", one) for one in base.middleware] != [*head.middleware]:
+        yield f"middleware {_listed(base.middleware)} → {_listed(head.middleware)}"
+
+
+def _own(old: Any, new: Any) -> Iterator[tuple[str, object, object]]:
+    for key in ("timeout", "max_body", "idempotency", "docs_visibility", "history"):
+        was, now = getattr(old, key), getattr(new, key)
+        if was != now:
+            yield key.replace("_", " "), _word(was), _word(now)
+    if old.files != new.files:
+        yield "files", _listed(old.files), _listed(new.files)
+
+
+def _word(value: object) -> str:
+    return {None: "default", True: "on", False: "off"}.get(value, str(value))  # type: ignore[call-overload, no-any-return]
+
+
+def _listed(names: Mapping[str, object] | tuple[str, ...]) -> str:
+    return ", ".join(names) or "none"
+
+
+def _limit(limit: int) -> str:
+    return f"{limit}/min" if limit else "none"
+
+
+def rate_limit(route: Route) -> int:
+    """Return the requests a minute that one client has; 0 for no limit."""
+    return route.channel.model.rate_limit if route.channel else 0
+
+
+def cors(route: Route) -> Any:
+    """Return who may read the answers of a route, None where no other origin may."""
+    return route.channel.model.cors if route.channel else None
+
+
+def _runs_other_code(pairs: Pairs, base: Route, head: Route) -> bool:
+    old, new = _functions(pairs.base, base), _functions(pairs.head, head)
+    if sorted(one.blob for one in old) == sorted(one.blob for one in new):
+        return False
+    return [*map(_code, old)] != [*map(_code, new)]
+
+
+def _functions(project: Project, route: Route) -> list[Resource[Any]]:
+    return [project.functions[name] for name in run_by(project, route)]
+
+
+def _code(function: Resource[Any]) -> bytes:
+    """Return what a function says, without its comments and words for people."""
+    said = plain(function.document.root)
+    return _written({key: value for key, value in said.items() if key != "description"})

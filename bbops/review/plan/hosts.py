@@ -1,0 +1,57 @@
+"""Say which servers a project reaches, as far as its files tell: a draft may reach no others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from bbops.base.names import env_name
+from bbops.language.addons._base import kind as addon_kind
+from bbops.language.project import Project
+from bbops.language.steps.http import Http
+from bbops.review.plan.reach import Server, host_of, server_of
+
+
+@dataclass(frozen=True, slots=True)
+class Reaches:
+    """Hosts that are reached; one that begins with `*.` stands for all below a name.
+
+    Attributes:
+        hosts: that stand in files, each with its port: `name:443`.
+        variables: of env, whose values are the address or the name of one; with a port (`NAME:80`)
+            where the file says it.
+    """
+
+    hosts: tuple[str, ...]
+    variables: tuple[str, ...]
+
+
+def find_hosts(project: Project) -> Reaches:
+    """Return what a project's `http` steps, enabled addons and key sets reach. O(steps)."""
+    found = [
+        server_of(step.http.url)
+        for function in project.functions.values()
+        for step in function.model.every_step
+        if isinstance(step, Http)
+    ]
+    for name, addon in project.addons.items():
+        if addon.model.enabled:
+            found += _of_addon(name, addon.model)
+    auth = project.settings.model.auth
+    found += [Server(f"{key.jwks_url}/") for key in (auth.keys if auth else ()) if key.jwks_url]
+    hosts = {host_of(one.address) for one in found} - {""}
+    variables = {_with_port(one) for one in found if one.variable}
+    return Reaches(tuple(sorted(hosts)), tuple(sorted(variables)))
+
+
+def _with_port(server: Server) -> str:
+    return f"{server.variable}:{server.port}" if server.port else server.variable
+
+
+def _of_addon(name: str, model: Any) -> Iterator[Server]:
+    endpoint = getattr(model.config, "endpoint", None)
+    if endpoint:
+        yield Server(f"{endpoint}/", env_name(endpoint) or "")
+    elif found := addon_kind(name):
+        yield from (Server(f"https://{host}/") for host in found.hosts)

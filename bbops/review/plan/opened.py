@@ -1,0 +1,181 @@
+"""Say which stored values anybody may read that no public route gave before.
+
+What a route gives away is found by the check itself: a column stands in an answer where the project
+would be refused if that column were private. Which rows is told by what a `where` asks for beside
+what the client may choose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, Final
+
+from bbops.base.diagnostics import Place
+from bbops.build.check.flows import check_flows
+from bbops.language.expressions.inside import conjuncts, nodes
+from bbops.language.expressions.nodes import Literal, Name, Node
+from bbops.language.expressions.values import Expression
+from bbops.language.project import Project, Route
+from bbops.language.steps.find import Find
+from bbops.review.plan.finding import Finding, finding
+from bbops.review.plan.pairs import Pairs, address, run_by, title
+
+_CHOSEN: Final = frozenset({"params", "query", "input", "headers", "request"})
+"""What a client may say as it likes: a condition on it keeps nobody from any row."""
+
+_LOOKED: Final = 20
+"""For how many routes it is looked which columns of a table they give; for more, which tables."""
+
+_SHOWN: Final = 5
+
+Shape = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What one route gives of one table to whoever asks.
+
+    Attributes:
+        columns: those that stand in its answers.
+        rows: for each `find`, the conditions that the client cannot choose.
+    """
+
+    table: str
+    columns: frozenset[str]
+    rows: tuple[frozenset[Shape], ...]
+
+
+def find_opened(pairs: Pairs) -> Iterator[Finding]:
+    """Yield the columns and rows that a public route gives, and none gave before."""
+    open_now = [one for one in pairs.head.routes if one.authentication == "None"]
+    was = {address(one): one for one in pairs.base.routes if one.authentication == "None"}
+    changed = [one for one in open_now if not _is_as_before(pairs, was.get(address(one)), one)]
+    if not changed:
+        return
+    head = _Giving(pairs.head, pairs.head.tables.keys(), are_many=len(changed) > _LOOKED)
+    now = [
+        (route, given, pairs.old_name("tables", given.table))
+        for route in changed
+        for given in head.of(route)
+    ]
+    base = _Giving(pairs.base, {old for _, _, old in now} & pairs.base.tables.keys())
+    before = [given for one in was.values() for given in base.of(one)]
+    for route, given, old in now:
+        yield from _compare(pairs, route, given, [one for one in before if one.table == old])
+
+
+def _is_as_before(pairs: Pairs, base: Route | None, head: Route) -> bool:
+    if base is None:
+        return False
+    run = run_by(pairs.head, head)
+    was = [pairs.base.functions[one].blob for one in run_by(pairs.base, base)]
+    if was != [pairs.head.functions[one].blob for one in run]:
+        return False
+    same = {new.name for old, new in pairs.both("tables") if old.blob == new.blob}
+    return _tables(pairs.head, run) <= same
+
+
+def _tables(project: Project, functions: Iterable[str]) -> set[str]:
+    """Return the tables that functions may read of."""
+    flows = check_flows(project, functions).values()
+    return {name for one in flows for kind, name in one.reads if kind == "table"}
+
+
+def _compare(pairs: Pairs, route: Route, given: Given, known: Sequence[Given]) -> Iterator[Finding]:
+    place = route.endpoint.place("function")
+    had = {column for one in known for column in one.columns}
+    renamed = pairs.head.tables[given.table].model.columns
+    new = sorted(one for one in given.columns if (renamed[one].renamed_from or one) not in had)
+    if new:
+        names = ", ".join(f"'{one}'" for one in new[:_SHOWN])
+        more = f" and {len(new) - _SHOWN} more" if len(new) > _SHOWN else ""
+        yield _tell(route, f"gives anybody {names}{more} of table '{given.table}'", place)
+    elif not all(_is_within(one, known) for one in given.rows):
+        yield _tell(route, f"gives anybody rows of table '{given.table}'", place)
+
+
+def _tell(route: Route, what: str, place: Place) -> Finding:
+    return finding("rows-opened", title(route), f"{what}, which no public route did before", place)
+
+
+def _is_within(asked: frozenset[Shape], known: Iterable[Given]) -> bool:
+    """Return whether some public `find` of before gave all rows that these conditions let by."""
+    return any(conditions <= asked for one in known for conditions in one.rows)
+
+
+class _Giving:
+    """What the routes of one project give of some tables; each check is made once."""
+
+    def __init__(self, project: Project, of: Collection[str], *, are_many: bool = False) -> None:
+        """`are_many` looks at tables as a whole."""
+        self._project, self._of, self._are_many = project, of, are_many
+        self._known: dict[tuple[str, ...], list[Given]] = {}
+
+    def of(self, route: Route) -> list[Given]:
+        """Return what a route gives of each table that stands in its answers."""
+        functions = run_by(self._project, route)
+        if functions not in self._known:
+            self._known[functions] = list(self._find(functions))
+        return self._known[functions]
+
+    def _find(self, functions: tuple[str, ...]) -> Iterator[Given]:
+        for table in sorted(_tables(self._project, functions).intersection(self._of)):
+            every = frozenset(
+                name for name, column in self._project.tables[table].model.columns.items()
+                if not column.private
+            )  # fmt: skip
+            if not self._gives(functions, table, every):
+                continue
+            columns = every if self._are_many else frozenset(
+                one for one in every if self._gives(functions, table, {one})
+            )  # fmt: skip
+            yield Given(table, columns, tuple(self._rows(functions, table)))
+
+    def _gives(self, functions: tuple[str, ...], table: str, columns: Iterable[str]) -> bool:
+        found = self._project.tables[table]
+        hidden = {
+            name: column.model_copy(update={"private": True}) if name in columns else column
+            for name, column in found.model.columns.items()
+        }
+        model = found.model.model_copy(update={"columns": hidden})
+        tables = {**self._project.tables, table: replace(found, model=model)}
+        closed = replace(self._project, tables=tables, memo={})
+        flows = check_flows(closed, functions).values()
+        return any(d.code == "private-data" for flow in flows for d in flow.diagnostics)
+
+    def _rows(self, functions: Iterable[str], table: str) -> Iterator[frozenset[Shape]]:
+        """Yield the conditions of each `find` of a table; none where it is read in another way."""
+        found = [
+            frozenset(_fixed(step.find.where))
+            for name in functions
+            for step in self._project.functions[name].model.every_step
+            if isinstance(step, Find) and step.find.table == table
+        ]
+        yield from found or [frozenset()]
+
+
+def _fixed(where: Any) -> Iterator[Shape]:
+    """Yield the parts of a `where`, joined by `and`, that a client cannot choose."""
+    if isinstance(where, Expression):
+        for part in conjuncts(where.node):
+            names = {one.name for one in nodes(part) if isinstance(one, Name)}
+            if names.isdisjoint(_CHOSEN) and not _is_true(part):
+                yield _shape(part)
+
+
+def _is_true(node: Node) -> bool:
+    return isinstance(node, Literal) and node.value is True
+
+
+def _shape(node: Any) -> Shape:
+    """Return what two nodes share that say the same, wherever they stand."""
+    if is_dataclass(node):
+        values: Mapping[str, Any] = {
+            one.name: getattr(node, one.name) for one in fields(node)
+            if one.name not in {"start", "end", "name_start"}
+        }  # fmt: skip
+        return (type(node).__name__, *(_shape(one) for one in values.values()))
+    if isinstance(node, tuple | list):
+        return tuple(_shape(one) for one in node)
+    return (type(node).__name__, str(node))

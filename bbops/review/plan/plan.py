@@ -1,0 +1,93 @@
+"""Turn two projects into a Plan: all that a change will do, as one frozen value."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import msgspec
+
+from bbops.language.project import Project
+from bbops.review.plan.access import find_access
+from bbops.review.plan.breaking import find_breaks
+from bbops.review.plan.changes import ResourceChange, RouteChange, find_resources, find_routes
+from bbops.review.plan.finding import Finding
+from bbops.review.plan.needs import Needs, find_needs
+from bbops.review.plan.pairs import Pairs
+from bbops.review.plan.review import Rules, Verdict, judge, read_rules
+from bbops.review.plan.tables import TableChange, find_tables
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a change will do.
+
+    Attributes:
+        rules: by which it is judged: those of the project as it is now.
+        breaks: what clients of today can no longer rely on.
+        access: where somebody may more than today.
+        looked: whether the live database has said which rows are touched.
+    """
+
+    rules: Rules
+    verdict: Verdict
+    breaks: tuple[Finding, ...]
+    access: tuple[Finding, ...]
+    tables: tuple[TableChange, ...]
+    looked: bool
+    needs: Needs
+    routes: tuple[RouteChange, ...]
+    resources: tuple[ResourceChange, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing changes that the project says, whatever its files look like."""
+        return not (self.resources or self.routes or self.breaks or self.access or self.tables)
+
+
+def plan(base: Project, head: Project, *, values: Collection[str] | None = None) -> Plan:
+    """Return what turning one project into another will do. Pure; O(what differs) and the routes.
+
+    Args:
+        base: as it is now, without mistakes.
+        head: as it would be, without mistakes.
+        values: names of the env variables that have a value; None where nobody knows.
+    """
+    pairs = Pairs(base, head)
+    resources, access, tables = find_resources(pairs), find_access(pairs), find_tables(pairs)
+    rules = read_rules(base)
+    return Plan(
+        rules=rules,
+        verdict=judge(rules, resources, access, tables),
+        breaks=find_breaks(pairs),
+        access=access,
+        tables=tables,
+        looked=False,
+        needs=find_needs(pairs, values),
+        routes=find_routes(pairs),
+        resources=resources,
+    )
+
+
+def digest(plan: Plan, files: Collection[tuple[str, str]]) -> str:
+    """Return the name of a plan: a review of it binds a merge to it.
+
+    What others merge meanwhile changes it only where it changes what this plan does. So numbers of
+    rows do not count, which change while a plan is read, nor where a file says something, how large
+    the project is, and what the server has values for; what that means for the plan does.
+
+    Args:
+        plan: as it was read.
+        files: the path and the new blob of each file that differs; the blob is empty of one that
+            goes.
+    """
+    said = msgspec.to_builtins(plan)
+    for change in said["tables"]:
+        del change["rows"], change["keys"]
+    for one in (*said["tables"], *said["breaks"], *said["access"]):
+        one.pop("line", None)
+    said["verdict"].pop("refused")  # says numbers of rows; `tables` says what stands in the way
+    del said["rules"]["size"], said["needs"], said["looked"]
+    text = msgspec.json.encode([sorted(files), said], order="deterministic")
+    return hashlib.sha256(text).hexdigest()

@@ -1,0 +1,179 @@
+"""Say what functions reach beyond their own tables: other servers, secrets, SQL of their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+from bbops.base.diagnostics import Place
+from bbops.language.addons._base import kind as addon_kind
+from bbops.language.expressions.inside import expressions
+from bbops.language.expressions.nodes import Index, Member
+from bbops.language.expressions.values import Constant, Template, Value
+from bbops.language.project import Project, Resource
+from bbops.language.resources.function import Function
+from bbops.language.steps.http import Http
+from bbops.language.steps.sql import Sql
+from bbops.review.contract.reads import ANY_MEMBER, members
+from bbops.review.plan.finding import Finding, finding
+from bbops.review.plan.pairs import Pairs
+
+Reached = tuple[str, str, Place]
+"""(what tells it from others, how it is called, where it stands first)."""
+Look = Callable[[Resource[Function]], Iterator[Reached]]
+
+_HOST = re.compile(r"https?://[^/?#\s]+[/?#]").match
+_PORT = re.compile(r":(\d{1,5})(?![^/?#])").match
+PORTS: Final = {"http": 80, "https": 443}
+
+
+def find_reached(pairs: Pairs) -> Iterator[Finding]:
+    """Yield what functions reach that no function of the old project did."""
+    for _, called, place in _new(pairs, _addresses):
+        message = f"asks {called}, which nothing asked before"
+        yield finding("outside-address", _function(place), message, place)
+    for _, called, place in _new(pairs, _secrets(pairs.head)):
+        message = f"reads {called}, which no function read before"
+        yield finding("secret-read", _function(place), message, place)
+    for _, called, place in _new(pairs, _writes):
+        yield finding("sql-writes", _function(place), f"writes by SQL: {called}", place)
+    yield from _enabled_addons(pairs)
+
+
+def _function(place: Place) -> str:
+    name = place.file.removeprefix("functions/").removesuffix(".yaml")
+    return f"function {name}"
+
+
+def _new(pairs: Pairs, look: Look) -> Iterator[Reached]:
+    """Yield what changed functions reach in the new project alone; others are read when needed."""
+    same = {new.name: old.name for old, new in pairs.both("functions") if old.blob == new.blob}
+    kept = set(same.values())
+    after = _by_key((one for name, one in pairs.head.functions.items() if name not in same), look)
+    before = _by_key((one for name, one in pairs.base.functions.items() if name not in kept), look)
+    found = {key: one for key, one in after.items() if key not in before}
+    if found:
+        rest = _by_key((pairs.base.functions[name] for name in kept), look)
+        yield from (one for key, one in found.items() if key not in rest)
+
+
+def _by_key(functions: Iterable[Resource[Function]], look: Look) -> Mapping[str, Reached]:
+    found: dict[str, Reached] = {}
+    for function in sorted(functions, key=lambda one: one.name):
+        for one in look(function):
+            found.setdefault(one[0], one)
+    return found
+
+
+# ---- what is reached
+def _addresses(function: Resource[Function]) -> Iterator[Reached]:
+    for step in function.model.every_step:
+        if isinstance(step, Http):
+            called = _called(step.http.url)
+            key = called or f"made by {function.file}"
+            called = called or "an address that is made when it runs"
+            yield key, called, function.at(step.place("url") or step.mark)
+
+
+class Server(NamedTuple):
+    """What is known of an address before the step runs: how it begins, or which variable says so.
+
+    Attributes:
+        address: its first part, up to what is made when it runs.
+        variable: of env, whose value is an address or the name of a host.
+        port: that stands around the variable; 0 where nothing says it.
+    """
+
+    address: str = ""
+    variable: str = ""
+    port: int = 0
+
+
+def server_of(url: Value) -> Server:
+    """Return what is known of the server that the address of an `http` step names."""
+    if isinstance(url, Constant):
+        return Server(f"{url.value}/")
+    parts = list(url.parts) if isinstance(url, Template) else [getattr(url, "node", "")]
+    scheme = ""
+    if parts[0] in {"http://", "https://"} and _ends_host(parts[2:]):
+        scheme, parts = str(parts[0])[: -len("://")], parts[1:]
+    if isinstance(parts[0], str):
+        return Server(parts[0])
+    names = [*members(parts[0], "env")] if isinstance(parts[0], Member | Index) else []
+    if not names or names[0] == ANY_MEMBER:
+        return Server()
+    return Server(variable=names[0], port=_port_behind(parts[1:]) or PORTS.get(scheme, 0))
+
+
+def _port_behind(rest: Sequence[object]) -> int:
+    found = _PORT(rest[0]) if rest and isinstance(rest[0], str) else None
+    return int(found[1]) if found else 0
+
+
+def _ends_host(rest: Sequence[object]) -> bool:
+    """Return whether what stands behind a part of an address is no more of the host's name."""
+    return not rest or (isinstance(rest[0], str) and rest[0][:1] in {"/", "?", "#", ":"})
+
+
+def _called(url: Value) -> str:
+    server = server_of(url)
+    if server.variable:
+        return f"the server that env {server.variable} names"
+    return _host(server.address)
+
+
+def _host(text: str) -> str:
+    """Return the host that an address begins with, quoted; empty where it is not complete."""
+    if not _HOST(text):
+        return ""
+    try:
+        host = urlsplit(text).netloc.rpartition("@")[2].lower()
+    except ValueError:
+        return ""
+    return f"'{host}'"
+
+
+def host_of(text: str) -> str:
+    """Return the host that an address begins with and its port, as `name:443`; or nothing."""
+    try:
+        parts = urlsplit(text)
+        port = parts.port or PORTS.get(parts.scheme, 0)
+    except ValueError:
+        return ""
+    return f"{parts.hostname}:{port}" if _HOST(text) and parts.hostname else ""
+
+
+def _secrets(head: Project) -> Look:
+    env = head.settings.model.env
+
+    def look(function: Resource[Function]) -> Iterator[Reached]:
+        if "env" not in function.document.source:
+            return
+        for found in expressions(function.model.steps):
+            for name in members(found.node, "env"):
+                if name in env and env[name].secret:
+                    yield name, f"the secret '{name}'", function.at(found.mark)
+                elif name == ANY_MEMBER:
+                    yield name, "any secret", function.at(found.mark)
+
+    return look
+
+
+def _writes(function: Resource[Function]) -> Iterator[Reached]:
+    for step in function.model.every_step:
+        if isinstance(step, Sql) and step.sql.mode == "write":
+            verb = str(step.own.verb).upper()
+            place = function.at(step.place("statement") or step.mark)
+            words = " ".join(step.own.sql.split())
+            yield words, verb, place
+
+
+def _enabled_addons(pairs: Pairs) -> Iterator[Finding]:
+    on = {name for name, addon in pairs.base.addons.items() if addon.model.enabled}
+    for name, addon in pairs.head.addons.items():
+        found = addon_kind(name)
+        if addon.model.enabled and name not in on and found is not None and found.secrets:
+            message = f"its steps ask its provider's servers ({found.title})"
+            yield finding("outside-address", f"addon {name}", message, addon.place("enabled"))

@@ -1,0 +1,143 @@
+"""A plan as the comment of a proposal. Whatever a project says, it stays text in its cell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from bbops.base.render import printable
+from bbops.review.plan.document import Document
+from bbops.review.plan.finding import Finding
+from bbops.review.plan.plan import Plan
+from bbops.review.plan.render import words
+
+MARK = "<!-- bbops plan -->"
+"""Begins the comment, so that the next plan of a proposal can take its place."""
+
+MOST = 60_000
+"""Characters; GitHub takes 65,536."""
+
+_ROWS = (1000, 500, 300, 200, 150, 100, 70, 50, 30, 10, 3, 1)
+_CELL = 400
+_SPECIAL = re.compile(r"[\\`*_\[\]~|$]")
+_INVISIBLE = "&#8203;"
+# What a forge makes a link or a mention of: @name, #12, GH-12, an address.
+_LINKS = re.compile(
+    r"(?<=@)|(?<=#)(?=\d)|(?<=GH-)(?=\d)|(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE
+)
+
+Row = Sequence[str]
+
+
+def render_markdown(document: Document) -> str:
+    """Return a plan in GitHub's Markdown, at most 60,000 characters; rows beyond it are counted."""
+    for rows in _ROWS:
+        text = "\n\n".join(_parts(document, rows)) + "\n"
+        if len(text) <= MOST:
+            return text
+    return "\n\n".join(_head(document, 1)) + "\n"
+
+
+def escape(text: str) -> str:
+    """Return text that shows as it is: no markup, no cell's end, no link and no mention."""
+    line = " ".join(printable(text).split())
+    line = line if len(line) <= _CELL else f"{line[:_CELL]} …"
+    line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    line = _SPECIAL.sub(lambda found: f"\\{found[0]}", line)
+    return _LINKS.sub(_INVISIBLE, line)
+
+
+def code(text: str) -> str:
+    """Return text as code, in a table or outside."""
+    line = " ".join(printable(text).replace("`", "'").split())
+    return f"`{line.replace('|', chr(92) + '|')}`"
+
+
+def _head(document: Document, rows: int) -> Iterator[str]:
+    plan = document.plan
+    yield MARK
+    yield f"### {words.summary(plan)}"
+    yield f"{escape(words.between(document))} · **{words.approvals(plan)}**"
+    if whys := [*plan.verdict.refused, *plan.verdict.reasons]:
+        yield _bullets(whys, rows)
+
+
+def _parts(document: Document, rows: int) -> Iterator[str]:
+    plan = document.plan
+    yield from _head(document, rows)
+    if not document.changes:
+        return
+    yield from _findings(words.BREAKS, plan.breaks, rows)
+    yield from _findings(words.ACCESS, plan.access, rows)
+    yield from _tables(plan, rows)
+    if needs := list(words.needs(plan)):
+        yield f"#### {words.NEEDS}"
+        yield _bullets(needs, rows)
+    yield from _folded(words.ROUTES, ("", "route", "what"), _routes(plan), rows)
+    yield from _folded(words.FILES, ("", "file", "what"), _files(plan), rows)
+    yield f"<sub>plan {code(document.digest[:12])}</sub>"
+
+
+def _findings(title: str, found: Sequence[Finding], rows: int) -> Iterator[str]:
+    if not found:
+        return
+    yield f"#### {title}"
+    listed = [
+        (code(one.subject), escape(one.message), code(f"{one.file}:{one.line}"), code(one.code))
+        for one in found
+    ]
+    yield _table(("what", "how", "where", "code"), listed, rows)
+    cures = dict.fromkeys((one.code, one.cure) for one in found)
+    lines = "\n".join(f"- {code(name)}: {escape(cure)}" for name, cure in cures)
+    yield f"<details><summary>where it was not meant</summary>\n\n{lines}\n\n</details>"
+
+
+def _tables(plan: Plan, rows: int) -> Iterator[str]:
+    if not plan.tables:
+        return
+    yield f"#### {words.DATA}"
+    listed = [
+        (f"**{one.risk}**" if one.risk != "safe" else one.risk, escape(words.of_table(one)),
+         escape(one.cure if one.risk != "safe" else "")) for one in plan.tables
+    ]  # fmt: skip
+    yield _table(("", "change", "cure"), listed, rows)
+    if not plan.looked and any(change.risk != "safe" for change in plan.tables):
+        yield escape(words.NOBODY_LOOKED[:1].upper() + words.NOBODY_LOOKED[1:] + ".")
+
+
+def _routes(plan: Plan) -> list[Row]:
+    return [
+        (code(words.SIGNS[one.verb]), code(f"{one.method} {one.path}"), escape(words.of_route(one)))
+        for one in plan.routes
+    ]
+
+
+def _files(plan: Plan) -> list[Row]:
+    return [
+        (code(words.SIGNS[one.verb]), code(one.file), escape(words.of_resource(one)))
+        for one in plan.resources
+    ]
+
+
+def _folded(title: str, heads: Row, rows: list[Row], most: int) -> Iterator[str]:
+    if rows:
+        table = _table(heads, rows, most)
+        state = " open" if len(rows) <= 10 else ""
+        yield f"<details{state}><summary>{title}: {len(rows)}</summary>\n\n{table}\n\n</details>"
+
+
+def _bullets(lines: Sequence[str], most: int) -> str:
+    more = [f"- and {len(lines) - most} more"] if len(lines) > most else []
+    return "\n".join([*(f"- {escape(line)}" for line in lines[:most]), *more])
+
+
+def _table(heads: Row, rows: Sequence[Row], most: int) -> str:
+    shown: Iterable[Row] = rows[:most]
+    lines = [_row(heads), _row(["---"] * len(heads)), *map(_row, shown)]
+    if len(rows) > most:
+        lines.append(_row([*[""] * (len(heads) - 1), f"and {len(rows) - most} more"]))
+    return "\n".join(lines)
+
+
+def _row(cells: Row) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,186 @@
+"""Say which requests that were right before are wrong, or lose something, now.
+
+`integer` where `number` was taken refuses what clients send; `string` where `email` was does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from bbops.base.diagnostics import Place
+from bbops.language.project import Project, Resource, Route
+from bbops.language.resources.endpoint import Upload
+from bbops.language.resources.function import Function
+from bbops.language.shape import Field
+from bbops.review.contract.requests import PARTS, declared_fields, declaring
+from bbops.review.plan.finding import Finding, finding
+from bbops.review.plan.pairs import title
+
+_TEXTS = frozenset({"string", "text", "email", "url", "uuid", "date", "datetime"})
+_LOWER = ("min_length", "minimum")
+_UPPER = ("max_length", "maximum")
+_LENGTHS = ("min_length", "max_length")
+_WORDS = {"min_length": "minLength", "max_length": "maxLength"}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A break of one field: its code, the field's path, and what is the matter."""
+
+    code: str
+    path: str
+    message: str
+
+
+def find_request_breaks(
+    base: Project, old: Route, head: Project, new: Route
+) -> Iterator[Finding]:  # fmt: skip
+    """Yield what a route takes no longer, of its function's shapes and its middleware's."""
+    for part in PARTS:
+        before, after = declared_fields(base, old, part), declared_fields(head, new, part)
+        where = _declares(head, new, part)
+        for said in shape_breaks(before, after, part):
+            if part == "params" and said.code in {"input-removed", "input-required"}:
+                continue  # the path gives them, declared or not; another path is told of
+            yield finding(said.code, title(new), said.message, _place(where, part, said.path))
+    for said in _upload_breaks(old.endpoint.model.files, new.endpoint.model.files):
+        yield finding(said.code, title(new), said.message, new.endpoint.place("files", said.path))
+    yield from _size_breaks(old, new)
+
+
+def shape_breaks(old: Mapping[str, Field], new: Mapping[str, Field], path: str) -> Iterator[Said]:
+    """Yield what of a shape breaks those who fill it; names end with `?` as they are written."""
+    before = {name.rstrip("?"): (name, field) for name, field in old.items()}
+    after = {name.rstrip("?"): (name, field) for name, field in new.items()}
+    for name in before:
+        if name not in after:
+            yield Said("input-removed", name, f"'{path}.{name}' is dropped now")
+    for name, (written, field) in after.items():
+        was = before.get(name)
+        if _is_required(written, field) and (was is None or not _is_required(*was)):
+            yield Said("input-required", name, f"'{path}.{name}' must be given now")
+        if was is not None:
+            yield from _field_breaks(was[1], field, name, f"{path}.{name}")
+
+
+def _is_required(written: str, field: Field) -> bool:
+    return not written.endswith("?") and field.default is None
+
+
+def _field_breaks(old: Field, new: Field, name: str, path: str) -> Iterator[Said]:
+    (base, _, null), (now, _, takes_null) = old.parts, new.parts
+    item, new_item = _item(old), _item(new)
+    is_one_list = item is not None and new_item is not None
+    takes_any = now == "json" and new_item is None
+    if not (is_one_list or takes_any or (item is new_item is None and _takes(now, base))):
+        yield Said("input-type", name, f"'{path}' was {words(old)}, and is {words(new)} now")
+        return
+    if null and not takes_null:
+        yield Said("input-null", name, f"'{path}' may not be null any more")
+    yield from _limit_breaks(old, new, name, path)
+    if item is not None and new_item is not None:
+        yield from _field_breaks(item, new_item, name, f"{path}[]")
+        return
+    yield from _enum_breaks(old, new, name, path)
+    if old.fields is not None and new.fields is not None:
+        for said in shape_breaks(old.fields, new.fields, path):
+            yield Said(said.code, name, said.message)
+
+
+def _item(field: Field) -> Field | None:
+    """Return what the members of a list are, None for what is no list."""
+    base, many, _ = field.parts
+    if not many:
+        return field.items if base == "list" else None
+    return field.model_copy(update={"type": base, "min_length": None, "max_length": None})
+
+
+def _takes(new: str, old: str) -> bool:
+    """Return whether every value of one type is right as another."""
+    if new in {old, "json"} or (new, old) == ("number", "integer"):
+        return True
+    return new in {"string", "text"} and old in _TEXTS
+
+
+def _enum_breaks(old: Field, new: Field, name: str, path: str) -> Iterator[Said]:
+    if new.enum is None:
+        return
+    if old.enum is None:
+        yield Said("input-enum", name, f"'{path}' takes only some values now")
+    elif gone := [f"'{value}'" for value in old.enum if value not in new.enum]:
+        yield Said("input-enum", name, f"'{path}' does not take {', '.join(gone)} any more")
+
+
+def _limit_breaks(old: Field, new: Field, name: str, path: str) -> Iterator[Said]:
+    is_list = _item(new) is not None
+    for limit in _LENGTHS if is_list else (*_LOWER, *_UPPER):
+        was, now = getattr(old, limit), getattr(new, limit)
+        is_tighter = now is not None and (
+            was is None or (now > was if limit in _LOWER else now < was)
+        )
+        if is_tighter:
+            message = f"'{path}' has {_WORDS.get(limit, limit)} {now}, it had {_none(was)}"
+            yield Said("input-limit", name, message)
+    if not is_list and new.pattern is not None and new.pattern != old.pattern:
+        yield Said("input-limit", name, f"'{path}' has another pattern")
+
+
+def _none(value: object) -> str:
+    return "none" if value is None else str(value)
+
+
+def words(field: Field) -> str:
+    """Return the type of a field as it is written short; `list` and `object` where it is not."""
+    base, many, null = field.parts
+    return f"{base}{'[]' if many else ''}{'?' if null else ''}"
+
+
+# ---- uploads
+def _upload_breaks(old: Mapping[str, Upload], new: Mapping[str, Upload]) -> Iterator[Said]:
+    before = {name.rstrip("?"): (name, upload) for name, upload in old.items()}
+    after = {name.rstrip("?"): (name, upload) for name, upload in new.items()}
+    for name in before.keys() - after.keys():
+        yield Said("input-removed", name, f"the file '{name}' is dropped now")
+    for name, (written, upload) in after.items():
+        was = before.get(name)
+        if not written.endswith("?") and (was is None or was[0].endswith("?")):
+            yield Said("input-required", written, f"the file '{name}' must be given now")
+        if was is not None:
+            yield from _file_breaks(was[1], upload, name, written)
+
+
+def _file_breaks(old: Upload, new: Upload, name: str, written: str) -> Iterator[Said]:
+    if _bytes(new.max_size) < _bytes(old.max_size):
+        message = f"the file '{name}' has at most {new.max_size}, it had {old.max_size}"
+        yield Said("input-limit", written, message)
+    if new.types and not set(old.types or ["*/*"]) <= {*new.types}:
+        yield Said("input-limit", written, f"the file '{name}' may be of fewer types")
+    if old.many and not new.many:
+        yield Said("input-type", written, f"'{name}' takes one file, it took many")
+
+
+def _size_breaks(old: Route, new: Route) -> Iterator[Finding]:
+    was, now = old.endpoint.model.max_body, new.endpoint.model.max_body
+    if was and now and _bytes(now) < _bytes(was):
+        message = f"a body has at most {now}, it had {was}"
+        yield finding("input-limit", title(new), message, new.endpoint.place("maxBody"))
+
+
+def _bytes(size: str) -> int:
+    number = size.rstrip("BGKM")
+    return int(number) << {"B": 0, "KB": 10, "MB": 20, "GB": 30}[size.removeprefix(number)]
+
+
+# ---- where shapes stand
+def _declares(project: Project, route: Route, part: str) -> list[Resource[Function]]:
+    every = declaring(project, route)
+    return [one for one in every if getattr(one.model, part)] or every[:1]
+
+
+def _place(functions: list[Resource[Function]], part: str, name: str) -> Place:
+    for function in functions:
+        for written in getattr(function.model, part) or {}:
+            if written.rstrip("?") == name:
+                return function.place(part, written, key=True)
+    return functions[0].place(part, key=True)

@@ -1,0 +1,104 @@
+"""Ask an API what was asked before, or one thing more."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+import httpx
+
+from bbops.base.addresses import is_https
+from bbops.base.errors import ServerError
+from bbops.review.replay.comparing import Difference, Sent, compare
+from bbops.review.replay.recorded import Recorded
+from bbops.runtime.http.exchanges import MOST_READ_BYTES
+
+TIMEOUT_SECONDS: Final = 40.0
+WAKING_SECONDS: Final = 60.0
+"""How long a draft that sleeps is waited for."""
+
+
+def replay(
+    url: str, recorded: Iterable[Recorded], headers: Mapping[str, str],
+    *, timeout_seconds: float = TIMEOUT_SECONDS,
+) -> Iterator[tuple[Recorded, list[Difference]]]:  # fmt: skip
+    """Yield each request that can be asked, with what is different in its answer now.
+
+    Args:
+        url: of the API; paths stand behind it.
+        recorded: what to ask, in this order.
+        headers: what lets into it.
+        timeout_seconds: for each read of an answer, of which no more is read than is compared.
+
+    Raises:
+        ServerError: nobody answers there.
+    """
+    given = {"accept-encoding": "identity", **headers}
+    with httpx.Client(
+        timeout=timeout_seconds, headers=given, trust_env=False, verify=is_https(url)
+    ) as client:
+        client.headers.pop("accept", None)
+        for one in recorded:
+            if not one.obstacle:
+                yield one, compare(one, _ask(client, url, one))
+
+
+class Reply(NamedTuple):
+    """An answer; of its body no more than is looked at."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def send(
+    url: str, method: str, headers: Mapping[str, str], body: bytes, *,
+    timeout_seconds: float = TIMEOUT_SECONDS,
+) -> Reply:  # fmt: skip
+    """Send one request and return its answer; a redirect is one, and is not followed.
+
+    Raises:
+        ServerError: nobody answers there.
+    """
+    given = {"accept-encoding": "identity", **headers}
+    try:
+        with (
+            httpx.Client(timeout=timeout_seconds, trust_env=False, verify=is_https(url)) as client,
+            client.stream(method, url, headers=_encode(given), content=body or None) as answer,
+        ):
+            return Reply(answer.status_code, dict(answer.headers), _read(answer))
+    except httpx.HTTPError as error:
+        raise ServerError(f"the draft cannot be asked: {type(error).__name__}") from None
+
+
+def _ask(client: httpx.Client, url: str, one: Recorded) -> Sent:
+    until = time.monotonic() + WAKING_SECONDS
+    while True:
+        try:
+            with client.stream(
+                one.method, url.rstrip("/") + one.target, headers=_encode(one.headers),
+                content=one.body.encode() or None,
+            ) as answer:  # fmt: skip
+                body = _read(answer)
+        except httpx.RequestError as error:
+            reason = str(error) or type(error).__name__
+            raise ServerError(f"cannot reach '{url}': {reason}") from None
+        is_waking = answer.status_code == httpx.codes.SERVICE_UNAVAILABLE != one.status
+        if not (is_waking and "retry-after" in answer.headers and time.monotonic() < until):
+            return Sent(answer.status_code, body)
+        time.sleep(1)
+
+
+def _encode(headers: Mapping[str, str]) -> dict[bytes, bytes]:
+    return {name.encode(): value.encode("latin-1", "replace") for name, value in headers.items()}
+
+
+def _read(answer: httpx.Response) -> bytes:
+    """Return as much of an answer as is compared: nobody says how long it is."""
+    body = bytearray()
+    for part in answer.iter_raw():
+        body += part
+        if len(body) > MOST_READ_BYTES:
+            break
+    return bytes(body)
