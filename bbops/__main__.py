@@ -1,6 +1,6 @@
 """`python -m bbops`: the command line."""
 
-from bbops.cli import start
+from bbops.interfaces.cli import start
 
 if __name__ == "__main__":
     start()

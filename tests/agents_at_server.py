@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 import httpx
 import pytest
 
-from bbops.mcp.tool import Refused, call, find_tool
+from bbops.interfaces.mcp.tool import Refused, call, find_tool
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.people import NewPerson
 from bbops_server.accounts.rules import Caller, Role

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from click.testing import CliRunner, Result
 
-from bbops.cli._group import Commands
+from bbops.interfaces.cli._group import Commands
 from tests.conftest import PROJECT, Files, sample
 
 BOARD = """

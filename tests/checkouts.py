@@ -11,14 +11,14 @@ from typing import Any
 import jsonschema
 import pytest
 
-from bbops.mcp.local import Checkout
-from bbops.mcp.tool import Refused, call, find_tool, find_tools
-from bbops.mcp.workshop.bench import Bench
+from bbops.interfaces.mcp.local import Checkout
+from bbops.interfaces.mcp.tool import Refused, call, find_tool, find_tools
+from bbops.interfaces.mcp.workshop.bench import Bench
 from bbops.source.git.store import Store
 from tests.served import git
 from tests.small_project import write_project
 
-TOOLS = find_tools("bbops.mcp.project")
+TOOLS = find_tools("bbops.interfaces.mcp.project")
 
 HELLO = {"steps": [{"return": {"value": {"text": "${ env.GREETING }", "version": 2}}}]}
 SHOUT = {

@@ -30,6 +30,8 @@ from bbops.build.compile.function import compile_function
 from bbops.build.compile.release import _artifact, build
 from bbops.build.testing.running import Runner, choose
 from bbops.database.migrate.migrate import apply
+from bbops.interfaces.lsp.slots import fields
+from bbops.interfaces.lsp.words import about_key
 from bbops.language.addons._base import kinds as addon_kinds
 from bbops.language.addons._base import step_keys
 from bbops.language.loading.load import kinds
@@ -37,8 +39,6 @@ from bbops.language.project import Project
 from bbops.language.resources.addon import Addon, addon_model
 from bbops.language.sql.sqlite import SQLITE
 from bbops.language.steps._base import Example, Step, find_step_kind, step_kinds
-from bbops.lsp.slots import fields
-from bbops.lsp.words import about_key
 from bbops.review.contract.describe import describe, read_pages
 from bbops.review.contract.export import FORMATS
 from bbops.runtime.vendors import link_addons
@@ -56,7 +56,7 @@ READERS = (
 LOOKERS = (
     "bbops.build.check",
     "bbops.language.loading.load",
-    "bbops.lsp",
+    "bbops.interfaces.lsp",
     "bbops.edit.authoring",
     "bbops.review.plan",
     "bbops.language.loading.recovery",

@@ -16,11 +16,11 @@ from typing import Final, Literal
 
 import httpx
 
-from bbops.answers import Status
 from bbops.build.compile.release import build
 from bbops.database.migrate import rollout
 from bbops.database.migrate.rollout_plan import Plan
-from bbops.remote import Remote
+from bbops.interfaces.answers import Status
+from bbops.interfaces.client import Remote
 from bbops.source.git.place import find_repository
 from bbops.source.git.series import Version
 from bbops.source.git.store import Store

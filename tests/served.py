@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import httpx
 
-from bbops.cli.init import template_files
+from bbops.interfaces.cli.init import template_files
 from bbops.source.git import store
 
 LIST = "functions/notes/list.yaml"

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from bbops.build.testing.client import Client, serve
-from bbops.cli._group import Commands
+from bbops.interfaces.cli._group import Commands
 from bbops.source.tree import FolderTree
 from bbops_server.live.forwarded import Proxies
 from tests.asking import Ask, routes, talk, token

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bbops.cli import python_complaint
+from bbops.interfaces.cli import python_complaint
 
 ROOT = Path(__file__).parent.parent
 GOLDEN = ROOT / "tests/golden/cli/help.txt"
@@ -131,7 +131,7 @@ def test_no_arguments_show_the_help_and_exit_with_2() -> None:
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"]])
 def test_start_imports_nothing_heavy(arguments: list[str]) -> None:
     program = (
-        "import sys; from bbops.cli import main\n"
+        "import sys; from bbops.interfaces.cli import main\n"
         "try: main()\n"
         "except SystemExit: print('loaded', *sorted(sys.modules), file=sys.stderr)"
     )

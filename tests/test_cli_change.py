@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from bbops.build.check import validate
 from bbops.build.check._language import find_unsupported_parts
-from bbops.cli._group import Commands
 from bbops.edit.authoring.changing import Change
 from bbops.edit.authoring.folder import Folder
 from bbops.edit.authoring.making import make
 from bbops.edit.authoring.moving import move
 from bbops.edit.authoring.naming import Name
 from bbops.edit.authoring.setting import as_yaml
+from bbops.interfaces.cli._group import Commands
 from bbops.source.tree import FolderTree
 from bbops.source.yaml.document import load
 from bbops.source.yaml.edit import CannotEdit, remove_key, set_value, splice

@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbops.build.check import validate
-from bbops.cli._group import Commands
 from bbops.edit.authoring.changing import Change
 from bbops.edit.authoring.describing import MAX_LENGTH, MAX_QUESTION, Draft, describe, read_sentence
 from bbops.edit.authoring.naming import Name
+from bbops.interfaces.cli._group import Commands
 from bbops.source.tree import FolderTree
 from bbops.source.yaml.document import load
 from tests.conftest import TEMPLATE

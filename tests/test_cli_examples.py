@@ -12,10 +12,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from bbops.cli._comparing import CHANGES, Comparing
-from bbops.cli._examples import examples_of
-from bbops.cli._group import Commands
-from bbops.cli.init import template_files
+from bbops.interfaces.cli._comparing import CHANGES, Comparing
+from bbops.interfaces.cli._examples import examples_of
+from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli.init import template_files
 from bbops.source.git import store
 from tests.served import git
 

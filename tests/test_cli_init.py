@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.cli._group import Commands
-from bbops.cli.init import rename, slug
+from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli.init import rename, slug
 from bbops.source.yaml.document import load
 from tests.test_cli import ROOT, bbops, environment
 

@@ -11,7 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from bbops.cli._group import Commands
+from bbops.interfaces.cli._group import Commands
 from tests.conftest import TEMPLATE
 
 OWN_WORDS = {

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from bbops.cli._group import Commands
+from bbops.interfaces.cli._group import Commands
 from tests.planning import starting_files
 
 NAMED = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from click.testing import CliRunner
 
-from bbops.cli.proposals import command
+from bbops.interfaces.cli.proposals import command
 from bbops_server.accounts.rules import Scope
 from tests.pushing import BAD, Clone, Printed, World
 from tests.served import environment, git, wait_for

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bbops.cli._group import Commands
-from bbops.cli._server import DEFAULT_SERVER, default_server
+from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._server import DEFAULT_SERVER, default_server
 
 
 @pytest.mark.parametrize("name", ["status", "suspend", "resume", "reconcile", "requests", "replay"])

@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bbops.base.errors import ServerError
-from bbops.cli._group import Commands
-from bbops.remote import Remote
+from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.client import Remote
 from tests.test_cli import bbops, environment
 
 READY = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from bbops.cli._group import Commands
+from bbops.interfaces.cli._group import Commands
 from tests.cases import RIGHT, WRONG, bbops_test, project
 from tests.conftest import TEMPLATE
 from tests.served import git

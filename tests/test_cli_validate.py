@@ -13,8 +13,8 @@ from urllib.parse import unquote
 import pytest
 from click.testing import CliRunner, Result
 
-from bbops.cli._group import Commands
-from bbops.cli._remembered import KEPT
+from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._remembered import KEPT
 from tests.served import git
 from tests.test_cli import ROOT, bbops, environment
 
@@ -170,7 +170,7 @@ def test_a_wrong_ending_is_named(good: Path) -> None:
 
 def test_validate_loads_no_git_http_or_sql(good: Path) -> None:
     program = (
-        "import sys; from bbops.cli import main\n"
+        "import sys; from bbops.interfaces.cli import main\n"
         "try: main()\n"
         "except SystemExit: print('loaded', *sorted(sys.modules))"
     )

@@ -7,7 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from bbops.cli.keys import command
+from bbops.interfaces.cli.keys import command
 from bbops_server.accounts.rules import Role
 from tests.control import Tried, tried
 from tests.test_cli_status import Start, control

@@ -10,9 +10,9 @@ import httpx
 import jsonschema
 import pytest
 
-from bbops.cli import mcp
-from bbops.mcp.clients._base import find_clients
-from bbops.mcp.skills import read_skills
+from bbops.interfaces.cli import mcp
+from bbops.interfaces.mcp.clients._base import find_clients
+from bbops.interfaces.mcp.skills import read_skills
 from bbops_server.mcp.discovery import DOCUMENTS, read_document
 from tests.agents import MCP
 from tests.conftest import ROOT

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from bbops.build.check import validate
 from bbops.build.check._language import find_unsupported_parts
-from bbops.cli._group import Commands
+from bbops.interfaces.cli._group import Commands
 from bbops.language.loading.load import kinds
 from bbops.language.steps._base import step_kinds
 from bbops.source.tree import MemoryTree

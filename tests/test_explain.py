@@ -9,8 +9,8 @@ from click.testing import CliRunner, Result
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.build.check import validate
-from bbops.cli._group import Commands
 from bbops.edit.authoring.codes import Code, read_codes
+from bbops.interfaces.cli._group import Commands
 from bbops.source.tree import MemoryTree
 from bbops_server.server_file.load import load as load_server
 from tests.conftest import FRAGMENTS, ROOT

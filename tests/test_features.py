@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from bbops.interfaces.lsp.words import NOT_YET, about_key
 from bbops.language.loading.load import kinds
 from bbops.language.resources.channel import Channel
 from bbops.language.resources.function import Function
 from bbops.language.resources.task import Task
 from bbops.language.steps._base import step_kinds
 from bbops.language.steps.emit import Emit
-from bbops.lsp.words import NOT_YET, about_key
 from tests.conftest import ROOT
 from tests.features import Feature, features, key_features, kind_features, step_features, table
 

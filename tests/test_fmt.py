@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.cli._group import Commands
 from bbops.edit.authoring.formatting import format_file
+from bbops.interfaces.cli._group import Commands
 from bbops.source.yaml.document import load
 from bbops.source.yaml.format import format_document, read_source
 from bbops.source.yaml.quotes import may_be_plain, quoted

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from bbops.cli.hooks import command
+from bbops.interfaces.cli.hooks import command
 from bbops_server.accounts.rules import Role
 from bbops_server.settings import Settings, Webhook
 from bbops_server.webhooks.deliveries import (

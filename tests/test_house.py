@@ -16,13 +16,13 @@ MODULES = sorted([*(ROOT / "bbops").rglob("*.py"), *(ROOT / "server").rglob("*.p
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 FILE_DOORS = {
-    "bbops/base/assets.py", "bbops/edit/authoring/folder.py", "bbops/cli/_catalog.py",
-    "bbops/cli/_credentials.py", "bbops/cli/completion.py", "bbops/cli/frontend.py",
-    "bbops/cli/_remembered.py", "bbops/cli/init.py", "bbops/database/sqlite/connection.py",
+    "bbops/base/assets.py", "bbops/edit/authoring/folder.py", "bbops/interfaces/cli/_catalog.py",
+    "bbops/interfaces/cli/_credentials.py", "bbops/interfaces/cli/completion.py", "bbops/interfaces/cli/frontend.py",
+    "bbops/interfaces/cli/_remembered.py", "bbops/interfaces/cli/init.py", "bbops/database/sqlite/connection.py",
     "bbops/database/files/files.py", "bbops/database/sqlite/gate.py", "bbops/database/files/restore.py",
     "bbops/database/sqlite/writer.py", "bbops/base/disk.py", "bbops/source/git/mirror.py",
     "bbops/source/git/place.py", "bbops/source/git/store.py", "bbops/source/git/writing.py",
-    "bbops/mcp/installing/files.py",
+    "bbops/interfaces/mcp/installing/files.py",
     "bbops/build/testing/report.py",
     "bbops/build/testing/databases.py", "bbops/source/tree.py",
     "server/bbops_server/approvals.py", "server/bbops_server/build/compiling.py",

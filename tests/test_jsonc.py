@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbops.base.errors import BbopsError
-from bbops.mcp.installing.jsonc import read, write
+from bbops.interfaces.mcp.installing.jsonc import read, write
 
 ENTRY = {"type": "http", "url": "https://example.com/mcp"}
 KEYS = ("servers", "bbops")

@@ -17,7 +17,7 @@ ACCOUNTS = {"authlib", "sqlalchemy"}
         ("bbops_server.data.serve", PROTOCOL | ACCOUNTS),
         ("bbops_server.build.worker", PROTOCOL | ACCOUNTS),
         ("bbops_server.control.opening", PROTOCOL),
-        ("bbops.cli.mcp", PROTOCOL | {"httpx", "tomlkit"}),
+        ("bbops.interfaces.cli.mcp", PROTOCOL | {"httpx", "tomlkit"}),
     ],
 )
 def test_nobody_imports_what_others_are_asked_for(module: str, unwanted: set[str]) -> None:

@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from bbops.base.errors import BbopsError
-from bbops.cli.mcp import command
-from bbops.mcp.clients._base import find_clients
-from bbops.mcp.installing.steps import Step, carry_out, check_name, choose, plan
+from bbops.interfaces.cli.mcp import command
+from bbops.interfaces.mcp.clients._base import find_clients
+from bbops.interfaces.mcp.installing.steps import Step, carry_out, check_name, choose, plan
 from tests.test_cli_status import Start, control
 
 __all__ = ["control"]

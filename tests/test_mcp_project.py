@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from bbops.build.check._language import find_unsupported_parts
+from bbops.interfaces.mcp.refs import FOLDERS
+from bbops.interfaces.mcp.tool import call, find_tool
+from bbops.interfaces.mcp.words import KINDS
+from bbops.interfaces.mcp.workshop.performing import every_work, find_doing, perform
 from bbops.language.addons._base import kinds as addon_kinds
 from bbops.language.addons._base import step_keys
 from bbops.language.loading.load import kinds
 from bbops.language.steps._base import step_kinds
-from bbops.mcp.refs import FOLDERS
-from bbops.mcp.tool import call, find_tool
-from bbops.mcp.words import KINDS
-from bbops.mcp.workshop.performing import every_work, find_doing, perform
 from bbops.source.git.store import Store
 from tests.checkouts import HELLO, SHOUT, TOOLS, Agent, agent, make_repository, small_repository
 from tests.served import git

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from bbops.build.check._language import find_unsupported_parts
-from bbops.mcp.skills import read_skills
+from bbops.interfaces.mcp.skills import read_skills
 from bbops_server.accounts.people import NewPerson
 from bbops_server.accounts.rules import GrantScope, Role
 from bbops_server.mcp.tables import PUBLIC, tools_of

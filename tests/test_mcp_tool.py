@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from bbops.base.errors import GitError
-from bbops.mcp.tool import Call, Gives, Refused, Takes, Tool, call, find_tool
+from bbops.interfaces.mcp.tool import Call, Gives, Refused, Takes, Tool, call, find_tool
 from tests.checkouts import TOOLS
 
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bbops.mcp.tool import Refused
+from bbops.interfaces.mcp.tool import Refused
 from bbops_server.mcp import taking_turns
 from bbops_server.mcp.taking_turns import OneAtATime
 

@@ -14,9 +14,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bbops.base.errors import ServerError
-from bbops.cli import _credentials
-from bbops.cli._group import Commands
-from bbops.remote import Remote
+from bbops.interfaces.cli import _credentials
+from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.client import Remote
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.rules import Role, Scope
 from bbops_server.binding import bind

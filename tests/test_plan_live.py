@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bbops.build.check import validate
-from bbops.cli._group import Commands
+from bbops.interfaces.cli._group import Commands
 from bbops.review.plan.asking import make_tree, read_question
 from bbops.source.tree import MemoryTree
 from tests.served import Served, make_project

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from bbops.cli._group import Commands
 from bbops.database.migrate.migrate import apply
-from bbops.mcp.words import Change
-from bbops.mcp.workshop.changing import change_files
+from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.mcp.words import Change
+from bbops.interfaces.mcp.workshop.changing import change_files
 from bbops.source.tree import FolderTree, MemoryTree
 from tests.checkouts import Agent, make_repository
 from tests.conftest import PROJECT

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from bbops.build.compile.release import validate
-from bbops.cli._group import Commands
+from bbops.interfaces.cli._group import Commands
 from bbops.source.tree import FolderTree
 from tests.conftest import ROOT, TEMPLATE
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import skills_ref
 
-from bbops.cli._catalog import added_commands, own_commands
-from bbops.mcp.skills import FOLDER, read_skills
-from bbops.mcp.tool import find_tools
+from bbops.interfaces.cli._catalog import added_commands, own_commands
+from bbops.interfaces.mcp.skills import FOLDER, read_skills
+from bbops.interfaces.mcp.tool import find_tools
 from bbops_server.mcp.tables import PROJECT, PUBLIC
 from tests.conftest import ROOT
 

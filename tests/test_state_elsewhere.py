@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from bbops.cli._group import Commands
+from bbops.interfaces.cli._group import Commands
 
 PROJECT = "bbops: 1\nname: shop\n"
 

@@ -17,7 +17,7 @@ from bbops.base.model import _unsupported_keys
 from bbops.build.check import Cache, validate
 from bbops.build.check._language import find_unsupported_parts
 from bbops.build.compile.release import build
-from bbops.cli._group import Commands
+from bbops.interfaces.cli._group import Commands
 from bbops.language.loading.load import kinds
 from bbops.language.steps._base import step_kinds
 from bbops.source.tree import MemoryTree

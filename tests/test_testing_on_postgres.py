@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from bbops.build.compile.release import build
 from bbops.build.testing.running import Runner, choose
-from bbops.cli._group import Commands
+from bbops.interfaces.cli._group import Commands
 from bbops.source.tree import FolderTree, MemoryTree
 from tests.conftest import ROOT, with_function
 

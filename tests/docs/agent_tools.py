@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bbops.mcp.tool import Tool, find_tools
+from bbops.interfaces.mcp.tool import Tool, find_tools
 from tests.conftest import ROOT
 
 PAGE = ROOT / "docs/agent-tools.md"
@@ -12,7 +12,7 @@ _HEADING = "## Tools\n"
 def agent_tools_page() -> str:
     """Return docs/agent-tools.md with the tools there are now."""
     head = PAGE.read_text().partition(_HEADING)[0]
-    rows = map(_row, find_tools("bbops.mcp.project").values())
+    rows = map(_row, find_tools("bbops.interfaces.mcp.project").values())
     return "\n".join([
         head + _HEADING, "| tool | scope | changes | what it does |", "| --- | --- | --- | --- |",
         *rows, "",

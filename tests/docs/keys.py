@@ -10,13 +10,13 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from bbops.base.model import Model
+from bbops.interfaces.lsp.slots import Slot, fields, slot_of
+from bbops.interfaces.lsp.takes import takes
+from bbops.interfaces.lsp.words import NOT_YET, about_key
 from bbops.language.expressions.nodes import Literal
 from bbops.language.expressions.values import Constant, Expression
 from bbops.language.shape import Field
 from bbops.language.steps._base import Retry, Step
-from bbops.lsp.slots import Slot, fields, slot_of
-from bbops.lsp.takes import takes
-from bbops.lsp.words import NOT_YET, about_key
 
 ELSEWHERE = {
     Field: "[field](README.md#shapes)",

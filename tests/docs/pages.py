@@ -7,14 +7,14 @@ from textwrap import indent
 
 from pydantic import BaseModel
 
+from bbops.interfaces.lsp.slots import field_slot, fields
+from bbops.interfaces.lsp.words import is_run
 from bbops.language.addons._base import Action, AddonKind, Parameter
 from bbops.language.addons._base import kinds as addon_kinds
 from bbops.language.expressions.types import Type
 from bbops.language.loading.load import kinds
 from bbops.language.shape import TYPES, Field
 from bbops.language.steps._base import Example, Retry, Step, step_kinds
-from bbops.lsp.slots import field_slot, fields
-from bbops.lsp.words import is_run
 from bbops.runtime.vendors import find_steps
 from tests.conftest import NOTES, ROOT
 from tests.docs.examples import block, files_of, function_of, shown

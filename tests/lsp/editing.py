@@ -12,7 +12,7 @@ from typing import Any
 from lsprotocol import types as lsp
 from pygls.lsp.client import LanguageClient
 
-from bbops.lsp.text import Lines
+from bbops.interfaces.lsp.text import Lines
 from tests.conftest import run
 from tests.test_cli import environment
 

@@ -9,10 +9,10 @@ import pytest
 from lsprotocol import types as lsp
 from pydantic import BaseModel
 
+from bbops.interfaces.lsp.slots import Slot, field_slot, fields
+from bbops.interfaces.lsp.words import about_key
 from bbops.language.loading.load import kinds
 from bbops.language.steps._base import step_kinds
-from bbops.lsp.slots import Slot, field_slot, fields
-from bbops.lsp.words import about_key
 from tests.conftest import ROOT
 from tests.lsp.editing import ENDPOINT, LIST, LOGIN, NOTES, Client, edit, typed
 

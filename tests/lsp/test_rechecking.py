@@ -8,7 +8,7 @@ import pytest
 
 from bbops.build.check import validate
 from bbops.build.check.flows import CheckedFlow, check_flow
-from bbops.lsp.folder import Folder
+from bbops.interfaces.lsp.folder import Folder
 from tests.lsp.editing import LIST
 
 EDITS = [

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from lsprotocol import types as lsp
 
 from bbops.base.diagnostics import Diagnostic, Place
-from bbops.lsp.completion import complete
-from bbops.lsp.definition import define, uses
-from bbops.lsp.diagnostics import to_lsp
-from bbops.lsp.folder import Folder
-from bbops.lsp.hover import explain
-from bbops.lsp.rename import site_of
-from bbops.lsp.text import Lines
+from bbops.interfaces.lsp.completion import complete
+from bbops.interfaces.lsp.definition import define, uses
+from bbops.interfaces.lsp.diagnostics import to_lsp
+from bbops.interfaces.lsp.folder import Folder
+from bbops.interfaces.lsp.hover import explain
+from bbops.interfaces.lsp.rename import site_of
+from bbops.interfaces.lsp.text import Lines
 from bbops.source.yaml.document import load
 from tests.conftest import TEMPLATE
 from tests.lsp.editing import ENDPOINT, LIST, LOGIN, NOTES, Client, edit

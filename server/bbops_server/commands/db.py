@@ -17,8 +17,8 @@ import click
 from bbops.base.console import say
 from bbops.base.errors import ServerError
 from bbops.base.render import printable
-from bbops.cli._examples import examples
-from bbops.cli._family import Family
+from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._family import Family
 from bbops_server.commands._db_tables import find_drift, plan_data, pull_tables
 from bbops_server.commands._options import require_platform, state_folder
 from bbops_server.commands._progress import copying

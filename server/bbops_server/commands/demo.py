@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from bbops.base.assets import asset_folder
-from bbops.cli._examples import examples
+from bbops.interfaces.cli._examples import examples
 from bbops_server.commands._options import address_options, require_platform, state_folder
 
 
@@ -54,7 +54,7 @@ def make_project(folder: Path) -> None:
     """Make the template's project, unless it is there already."""
     if (folder / ".git").exists():
         return
-    from bbops.cli.init import MESSAGE, require_empty, template_files  # noqa: PLC0415
+    from bbops.interfaces.cli.init import MESSAGE, require_empty, template_files  # noqa: PLC0415
     from bbops.source.git.store import init  # noqa: PLC0415
 
     asset_folder("project-template")

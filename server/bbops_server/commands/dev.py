@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bbops.base.errors import BbopsError, ServerError
-from bbops.cli._examples import examples
+from bbops.interfaces.cli._examples import examples
 from bbops_server.commands._options import address_options, require_platform, state_folder
 from bbops_server.commands._settings import given_options, make_settings, settings_option
 

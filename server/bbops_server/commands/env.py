@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from bbops.base.errors import ServerError
-from bbops.cli._examples import examples
-from bbops.cli._family import Family
+from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._family import Family
 from bbops_server.commands._options import state_folder
 from bbops_server.commands._projects import (
     folder_of,

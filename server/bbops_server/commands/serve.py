@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from bbops.base.errors import BbopsError, ProjectError
-from bbops.cli._examples import examples
+from bbops.interfaces.cli._examples import examples
 from bbops_server.commands._options import (
     address_options,
     check_url,

@@ -12,8 +12,8 @@ import click
 
 from bbops.base.errors import BbopsError
 from bbops.base.render import printable
-from bbops.cli._examples import examples
-from bbops.cli._family import Family
+from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._family import Family
 from bbops_server.commands._book import (
     LOCAL,
     as_json,

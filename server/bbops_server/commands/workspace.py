@@ -10,8 +10,8 @@ import click
 
 from bbops.base.errors import ServerError
 from bbops.base.render import printable
-from bbops.cli._examples import examples
-from bbops.cli._family import Family
+from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._family import Family
 from bbops_server.commands._book import LOCAL, as_json, open_book, read_running
 from bbops_server.commands._projects import where_state
 
@@ -83,7 +83,7 @@ def _hurry(running: dict[str, str]) -> None:
     """Have a running server look at its projects; one that is gone sees it when it starts."""
     if not running:
         return
-    from bbops.remote import Remote  # noqa: PLC0415 - httpx: 100 ms
+    from bbops.interfaces.client import Remote  # noqa: PLC0415 - httpx: 100 ms
 
     try:
         with Remote(running["url"], running["token"]) as remote:

@@ -17,7 +17,7 @@ from litestar import Request, asgi
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath
 
-from bbops.answers import McpAddress
+from bbops.interfaces.answers import McpAddress
 from bbops_server.accounts.grants import Granted
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.desk import Desk

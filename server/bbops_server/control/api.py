@@ -8,8 +8,8 @@ import msgspec
 from litestar.exceptions import NotFoundException
 from litestar.params import Body, FromPath, QueryParameter
 
-from bbops.answers import Oneself, ProjectLine
 from bbops.base.errors import ServerError
+from bbops.interfaces.answers import Oneself, ProjectLine
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.refusals import refuse
 from bbops_server.control.routes import change, read

@@ -15,8 +15,8 @@ from litestar import post
 from litestar.exceptions import ClientException, NotFoundException
 from litestar.params import FromPath, QueryParameter
 
-from bbops.answers import PublishedFrontend
 from bbops.base.errors import BbopsError
+from bbops.interfaces.answers import PublishedFrontend
 from bbops.source.tree import is_safe
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.refusals import refuse

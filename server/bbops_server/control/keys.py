@@ -10,8 +10,8 @@ from litestar import Response
 from litestar.exceptions import NotFoundException
 from litestar.params import Body, FromPath
 
-from bbops.answers import ApiKey, IssuedKey
 from bbops.base.errors import BbopsError
+from bbops.interfaces.answers import ApiKey, IssuedKey
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.refusals import refuse
 from bbops_server.control.routes import change, page, read

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from litestar.params import Body, FromPath, QueryParameter
 
-from bbops.answers import Replayed
+from bbops.interfaces.answers import Replayed
 from bbops.source.git.proposals import Proposal, State, Verdict
 from bbops_server.accounts.reviewers import MOST_ASKED
 from bbops_server.accounts.rules import Permission

@@ -10,8 +10,8 @@ import msgspec
 from litestar.exceptions import ClientException, NotFoundException
 from litestar.params import FromPath
 
-from bbops.answers import Replayed
 from bbops.base.errors import BbopsError
+from bbops.interfaces.answers import Replayed
 from bbops.source.git.proposals import Proposal
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.refusals import refuse

@@ -9,8 +9,8 @@ import msgspec
 from litestar.exceptions import NotFoundException, PermissionDeniedException
 from litestar.params import Body, FromPath, QueryParameter
 
-from bbops.answers import RolledBack
 from bbops.base.errors import BbopsError, ServerError
+from bbops.interfaces.answers import RolledBack
 from bbops_server.accounts.rules import Permission
 from bbops_server.control.entrance import demand
 from bbops_server.control.refusals import refuse

@@ -12,7 +12,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
-from bbops.answers import ChangedAnswer, ChangedPlace, Replayed
+from bbops.interfaces.answers import ChangedAnswer, ChangedPlace, Replayed
 from bbops.review.replay.comparing import Difference
 from bbops.review.replay.recorded import Recorded, choose
 from bbops_server.live.history import find

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from bbops.mcp.tool import Refused
+from bbops.interfaces.mcp.tool import Refused
 from bbops_server.accounts.errors import ControlAway
 
 _log = logging.getLogger(__name__)

@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 import bbops
-from bbops.mcp.clients._base import Client, find_clients
-from bbops.mcp.handbook import Page, read_pages
-from bbops.mcp.skills import Skill, read_skills
+from bbops.interfaces.mcp.clients._base import Client, find_clients
+from bbops.interfaces.mcp.handbook import Page, read_pages
+from bbops.interfaces.mcp.skills import Skill, read_skills
 from bbops_server.mcp.lobby import MCP_PATH
 from bbops_server.mcp.tables import PROTOCOLS
 from bbops_server.oauth.endpoints import METADATA

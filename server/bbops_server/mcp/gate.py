@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
-from bbops.mcp.tool import Refused, Tool
+from bbops.interfaces.mcp.tool import Refused, Tool
 from bbops_server.accounts.grants import Granted
 from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.rules import GrantScope

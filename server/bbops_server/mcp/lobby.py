@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, ParamSpec, TypeVar
 
 from bbops.base.diagnostics import suggest
-from bbops.mcp.tool import Call, Refused
+from bbops.interfaces.mcp.tool import Call, Refused
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.grants import Granted
 from bbops_server.accounts.rules import NOBODY, Caller, Permission, may

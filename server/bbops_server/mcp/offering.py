@@ -14,7 +14,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-from bbops.mcp.skills import Skill, read_skills
+from bbops.interfaces.mcp.skills import Skill, read_skills
 
 EXTENSION: Final = "io.modelcontextprotocol/skills"
 _SCHEME: Final = "skill://"

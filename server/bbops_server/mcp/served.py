@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, ParamSpec, Protocol, TypeVar
 
 from bbops.database.schema.place import write_place
-from bbops.mcp.tool import Call, Refused
+from bbops.interfaces.mcp.tool import Call, Refused
 from bbops.source.git.revisions import commit_of
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.features import read_features_off

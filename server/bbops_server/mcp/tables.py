@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
-from bbops.mcp.tool import Tool, find_tools
+from bbops.interfaces.mcp.tool import Tool, find_tools
 
 PUBLIC: Final = "bbops_server.mcp.public"
-PROJECT: Final = "bbops.mcp.project"
+PROJECT: Final = "bbops.interfaces.mcp.project"
 PROTOCOLS: Final = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26")
 """Those that clients are met in, the newest first; tests/test_mcp_transport.py asks in each."""
 

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 from weakref import WeakValueDictionary
 
-from bbops.mcp.tool import Refused
+from bbops.interfaces.mcp.tool import Refused
 
 WAIT_SECONDS: Final = 60.0
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from bbops.mcp.refs import ref_of
-from bbops.mcp.words import Found, Proposed
-from bbops.mcp.workplace import Attempt, Judged, Review
+from bbops.interfaces.mcp.refs import ref_of
+from bbops.interfaces.mcp.words import Found, Proposed
+from bbops.interfaces.mcp.workplace import Attempt, Judged, Review
 from bbops.source.git.proposals import Proposal
 from bbops.source.git.revisions import commit_of
 from bbops_server.forge.parts import Part

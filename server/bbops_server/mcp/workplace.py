@@ -12,11 +12,11 @@ import msgspec
 from msgspec.structs import replace
 
 from bbops.base.errors import BbopsError
-from bbops.mcp.project.preview_changes import Preview
-from bbops.mcp.project.preview_request import SIGNING, Users
-from bbops.mcp.tool import Call, Refused
-from bbops.mcp.work import Work
-from bbops.mcp.workplace import (
+from bbops.interfaces.mcp.project.preview_changes import Preview
+from bbops.interfaces.mcp.project.preview_request import SIGNING, Users
+from bbops.interfaces.mcp.tool import Call, Refused
+from bbops.interfaces.mcp.work import Work
+from bbops.interfaces.mcp.workplace import (
     Activity,
     Answered,
     Asked,
@@ -81,7 +81,7 @@ def open_workplace(
 
 
 class ServedWorkplace:
-    """A `bbops.mcp.workplace.Workplace` of a project that this server follows."""
+    """A `bbops.interfaces.mcp.workplace.Workplace` of a project that this server follows."""
 
     def __init__(self, served: Served) -> None:
         self._at = served

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from bbops.mcp.tool import Takes
+from bbops.interfaces.mcp.tool import Takes
 
 Id = Annotated[str, msgspec.Meta(description="as project_list has it")]
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from bbops.mcp.tool import WRITES, Call, Gives, Refused, Takes, Tool
+from bbops.interfaces.mcp.tool import WRITES, Call, Gives, Refused, Takes, Tool
 from bbops_server.accounts.tables import TEXT_LENGTH
 from bbops_server.mcp.lobby import Lobby
 from bbops_server.mcp.public.account_status import find_missing, find_person

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 
 from bbops.base.diagnostics import suggest
-from bbops.mcp.tool import Call, Gives, Refused, Takes, Tool
+from bbops.interfaces.mcp.tool import Call, Gives, Refused, Takes, Tool
 from bbops.runtime.vendors import find_steps
 from bbops_server.mcp.lobby import Lobby
 

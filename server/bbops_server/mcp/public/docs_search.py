@@ -7,8 +7,8 @@ from typing import Annotated
 
 import msgspec
 
-from bbops.mcp.searching import Hit, search
-from bbops.mcp.tool import Call, Gives, Takes, Tool
+from bbops.interfaces.mcp.searching import Hit, search
+from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
 from bbops_server.mcp.lobby import Lobby
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from bbops.mcp.tool import Call, Gives, Tool
+from bbops.interfaces.mcp.tool import Call, Gives, Tool
 from bbops_server.mcp.lobby import MCP_PATH, Lobby
 from bbops_server.mcp.public._takes import Nothing
 from bbops_server.mcp.tables import PROJECT, PUBLIC, tools_of

@@ -7,7 +7,7 @@ import asyncio
 import msgspec
 
 import bbops
-from bbops.mcp.tool import Call, Gives, Tool
+from bbops.interfaces.mcp.tool import Call, Gives, Tool
 from bbops_server.mcp.lobby import MCP_PATH, Lobby
 from bbops_server.mcp.public._takes import Nothing
 

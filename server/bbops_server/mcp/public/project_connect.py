@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from bbops.mcp.clients._base import Client, find_clients
-from bbops.mcp.installing.guide import BEGIN, END, make_guide
-from bbops.mcp.skills import read_skills
-from bbops.mcp.tool import Call, Gives, Refused, Takes, Tool
+from bbops.interfaces.mcp.clients._base import Client, find_clients
+from bbops.interfaces.mcp.installing.guide import BEGIN, END, make_guide
+from bbops.interfaces.mcp.skills import read_skills
+from bbops.interfaces.mcp.tool import Call, Gives, Refused, Takes, Tool
 from bbops_server.mcp.lobby import Lobby
 from bbops_server.mcp.public._takes import Id
 

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import msgspec
 
-from bbops.cli.init import slug, template_files
-from bbops.mcp.tool import Call, Gives, Takes, Tool
+from bbops.interfaces.cli.init import slug, template_files
+from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
 from bbops_server.mcp.lobby import Lobby
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from bbops.mcp.tool import Call, Gives, Tool
+from bbops.interfaces.mcp.tool import Call, Gives, Tool
 from bbops_server.accounts.rules import GrantScope
 from bbops_server.mcp.lobby import Lobby
 from bbops_server.mcp.public._takes import Chosen

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from bbops.base.errors import BbopsError
-from bbops.mcp.tool import Call, Gives, Tool
+from bbops.interfaces.mcp.tool import Call, Gives, Tool
 from bbops_server.mcp.lobby import Lobby
 from bbops_server.mcp.public._takes import Chosen
 

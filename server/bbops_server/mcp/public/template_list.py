@@ -8,8 +8,8 @@ from functools import cache
 import msgspec
 
 from bbops.base.assets import asset_folder
-from bbops.mcp.handbook import read_pages
-from bbops.mcp.tool import Call, Gives, Tool
+from bbops.interfaces.mcp.handbook import read_pages
+from bbops.interfaces.mcp.tool import Call, Gives, Tool
 from bbops.source.tree import FolderTree
 from bbops_server.mcp.lobby import Lobby
 from bbops_server.mcp.public._takes import Nothing

@@ -1,0 +1,76 @@
+"""What the commands that change files share: where the project is, and what they say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bbops.base.console import say
+from bbops.base.errors import ProjectError
+from bbops.base.render import printable
+from bbops.interfaces.cli.validate import require_project
+
+if TYPE_CHECKING:
+    from bbops.edit.authoring.changing import Change
+
+path_option = click.option(
+    "--path", "folder", default=".", type=click.Path(path_type=Path), metavar="DIR",
+    help="The project, or a folder in it; the current one if not given.",
+)  # fmt: skip
+
+
+as_json_option = click.option("--json", "as_json", is_flag=True, help="Print the files as JSON.")
+
+
+def open_change(folder: Path) -> Change:
+    """Return an empty change of the project around a folder.
+
+    Raises:
+        BbopsError: there is none.
+    """
+    from bbops.edit.authoring.changing import Change  # noqa: PLC0415 - pydantic and the compiler
+    from bbops.edit.authoring.folder import find_root  # noqa: PLC0415
+
+    root = find_root(folder)
+    if root is None:
+        require_project(folder)
+    return Change.open(root or folder)
+
+
+def finish(change: Change, *, force: bool = False, as_json: bool, cure: str = "") -> None:
+    """Write a change, and say which files it is.
+
+    Args:
+        cure: what to do where it would break the project; said above the errors.
+
+    Raises:
+        ProjectError: it would break the project.
+    """
+    before = set(change.folder.paths)
+    try:
+        changed = change.apply(force=force)
+    except ProjectError:
+        click.echo("nothing was changed, for the project would have these errors:", err=True)
+        if cure:
+            click.echo(f"    hint: {cure}", err=True)
+        raise
+    told = [_tell(change, path, before) for path in changed if path not in change.moved]
+    if as_json:
+        say(json.dumps({"changed": told}))
+        return
+    for one in told:
+        where = f"{printable(one['from'])} to " if "from" in one else ""
+        say(f"{one['what']:<7} {where}{printable(one['path'])}")
+
+
+def _tell(change: Change, path: str, before: set[str]) -> dict[str, str]:
+    """Return what became of a file: made, changed, moved or removed."""
+    was = next((old for old, new in change.moved.items() if new == path), None)
+    if was is not None:
+        return {"what": "moved", "path": path, "from": was}
+    if change.files[path] is None:
+        return {"what": "removed", "path": path}
+    return {"what": "changed" if path in before else "made", "path": path}

@@ -1,0 +1,59 @@
+"""The options of commands that ask a server, and the way to it with the token there is for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from bbops.interfaces.cli._credentials import find_server, find_token
+
+if TYPE_CHECKING:
+    from bbops.interfaces.client import Remote
+
+T = TypeVar("T")
+
+DEFAULT_SERVER = "http://127.0.0.1:8001"
+
+
+def default_server() -> str:
+    """Return the server of the folder that the command stands in, else where one usually is."""
+    return find_server() or DEFAULT_SERVER
+
+
+of_server = click.option(
+    "--server", metavar="URL", envvar="BBOPS_SERVER", default=default_server,
+    show_default=f"the one of this folder, or {DEFAULT_SERVER}", show_envvar=True,
+    help="The control plane of the server.",
+)  # fmt: skip
+of_project = click.option(
+    "--project", metavar="NAME", help="The project, where a server has several."
+)
+as_json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+
+
+def named_project(function: Callable[..., T]) -> Callable[..., T]:
+    """Let a command take its project as NAME or as --project, which mean the same."""
+
+    @click.argument("name", required=False)
+    @of_project
+    @wraps(function)
+    def wrapped(*args: Any, name: str | None, project: str | None, **more: Any) -> T:
+        if name and project and name != project:
+            raise click.UsageError(f"two projects are given: '{name}' and --project '{project}'")
+        return function(*args, name=name or project, **more)
+
+    return wrapped
+
+
+def open_remote(url: str) -> Remote:
+    """Return the way to a server.
+
+    Raises:
+        ServerError: this is no address, or a token would be sent without https.
+    """
+    from bbops.interfaces.client import Remote  # noqa: PLC0415 - httpx: 100 ms
+
+    return Remote(url, find_token(url.rstrip("/")))

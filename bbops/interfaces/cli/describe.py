@@ -1,0 +1,91 @@
+"""Draft descriptions of endpoints and functions with a chat model."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bbops.base.console import say
+from bbops.base.errors import BbopsError
+from bbops.base.render import plural, printable
+from bbops.interfaces.cli._change import open_change, path_option
+from bbops.interfaces.cli._examples import examples
+
+if TYPE_CHECKING:
+    from bbops.edit.authoring.describing import Draft
+    from bbops.interfaces.client.chat import Chat
+
+VARIABLES = ("BBOPS_MODEL_URL", "BBOPS_MODEL_KEY", "BBOPS_MODEL")
+MOST = 100
+"""Questions of one call: each costs time and money."""
+
+
+@examples("bbops describe", "bbops describe endpoints/notes/list --write")
+@click.command()
+@click.argument("names", metavar="[NAME]…", nargs=-1)
+@click.option("writes", "--write", is_flag=True, help="Put them into the files; comments stay.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@path_option
+def command(names: tuple[str, ...], folder: Path, *, writes: bool, as_json: bool) -> None:
+    """Draft the description of each endpoint and function without one, or of those named.
+
+    A chat model is asked, once for each: BBOPS_MODEL_URL is its address, such as
+    https://models.example.com, BBOPS_MODEL_KEY the key and BBOPS_MODEL the model's name. It is told
+    names, routes, shapes and steps, never values of env or rows. Read what it says before you
+    keep it.
+    """
+    chat = _open_chat()
+    with closing(chat):
+        change = open_change(folder)
+        from bbops.build.check import validate  # noqa: PLC0415
+        from bbops.edit.authoring import describing  # noqa: PLC0415 - after the cheap answers
+        from bbops.edit.authoring.naming import parse_name  # noqa: PLC0415
+
+        project, _ = validate(change.folder.tree, base=change.folder.tree)
+        if project is None:
+            raise BbopsError("the project has errors", hint="'bbops validate' shows them")
+        chosen = describing.choose(change, project, map(parse_name, names))
+        drafts = [*describing.draft(change, project, chosen[:MOST], chat.ask)]
+    if writes:
+        describing.describe(change, drafts)
+        change.apply()
+    _show(drafts, writes=writes, as_json=as_json, left=len(chosen) - len(drafts))
+
+
+def _open_chat() -> Chat:
+    """Raises: BbopsError: no model is named."""
+    given = [os.environ.get(name, "") for name in VARIABLES]
+    lacking = [name for name, value in zip(VARIABLES, given, strict=True) if not value]
+    if lacking:
+        raise BbopsError(
+            f"no model to ask: {', '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} not set",
+            hint="set BBOPS_MODEL_URL to the address of a chat API, BBOPS_MODEL_KEY to its key and"
+            " BBOPS_MODEL to the name of a model",
+        )
+    from bbops.interfaces.client.chat import Chat  # noqa: PLC0415 - 60 ms that --help does not need
+
+    return Chat(*given)
+
+
+def _show(drafts: list[Draft], *, writes: bool, as_json: bool, left: int) -> None:
+    if as_json:
+        described = [
+            {"name": f"{one.name.folder}/{one.name.name}", "file": one.name.file,
+             "description": one.text} for one in drafts
+        ]  # fmt: skip
+        say(json.dumps({"descriptions": described, "written": writes, "left": left}, indent=2))
+        return
+    for one in drafts:
+        said = one.text or "(the model's answer is no single sentence of at most 200 characters)"
+        say(f"{printable(one.name.file)}\n    {said}")
+    if not drafts:
+        say("everything has a description")
+    elif not writes:
+        click.echo("nothing was written; --write puts them into the files", err=True)
+    if left:
+        click.echo(f"{plural(left, 'resource')} left; ask again for the next", err=True)

@@ -1,0 +1,48 @@
+"""Say what changed between two versions, or since one: contract, access, data, routes.
+
+Exits with 0 when nothing did, with 2 when something did, with 1 when it cannot be said.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bbops.interfaces.cli import plan
+from bbops.interfaces.cli._comparing import Comparing
+from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._history import path_option, project_option
+
+
+@examples("bbops diff v1", "bbops diff v1 v2 --format markdown")
+@click.command(cls=Comparing)
+@click.argument("old")
+@click.argument("new", default="HEAD")
+@path_option
+@project_option
+@click.option(
+    "form", "--format", type=click.Choice(("text", "markdown", "json")), default="text",
+    show_default=True, help="How to print it.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.pass_context
+def command(
+    context: click.Context,
+    old: str,
+    new: str,
+    folder: Path,
+    project: str,
+    form: str,
+    *,
+    as_json: bool,
+) -> int:
+    """Say what changed from OLD to NEW: versions such as v3, branches, tags or commits.
+
+    Without NEW it is what is committed now. The same as 'bbops plan OLD..NEW'.
+    """
+    told: int = context.invoke(
+        plan.command, revisions=f"{old}..{new}", against="", folder=folder, project=project,
+        rows=None, form=form, as_json=as_json,
+    )  # fmt: skip
+    return told

@@ -1,0 +1,151 @@
+"""List the previews of a server's branches, and get into one."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from bbops.base.console import say
+from bbops.base.render import printable
+from bbops.interfaces.answers import Draft
+from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._family import Family
+from bbops.interfaces.cli._listing import say_list
+from bbops.interfaces.cli._server import as_json_option, of_project, of_server, open_remote
+
+_COLOURS = {"live": "green", "stalled": "red", "waking": "yellow"}
+
+
+@examples("bbops drafts list", "bbops drafts token new-prices --hours 8")
+@click.group(cls=Family)
+def command() -> None:
+    """List the previews of a server's branches, and get into one.
+
+    Each branch but the live one answers below /~drafts/ of its project, with a database of its own.
+    It is made when somebody asks for it, sleeps when nobody does, and goes with its branch.
+    """
+
+
+@examples("bbops drafts list", "bbops drafts list --project shop")
+@command.command("list")
+@of_project
+@of_server
+@as_json_option
+def show(project: str | None, server: str, *, as_json: bool) -> None:
+    """List the drafts, the one committed to last first."""
+    with open_remote(server) as remote:
+        found = remote.drafts(project or remote.only_project())
+    none = "no branch beside the live one; push one, and it is previewed"
+    say_list(found, _line, none=none, as_json=as_json)
+
+
+@examples("bbops drafts token new-prices", "bbops drafts token new-prices --hours 8")
+@command.command("token")
+@click.argument("branch")
+@click.option(
+    "--hours", default=12, show_default=True, type=click.IntRange(1, 720), help="How long it lasts."
+)
+@of_project
+@of_server
+@as_json_option
+def token(branch: str, hours: int, project: str | None, server: str, *, as_json: bool) -> None:
+    """Make a token for the draft of BRANCH; send it as the header x-draft-token.
+
+    It ends with your role in the project, and cannot be taken back before. Only the token is
+    printed to a pipe.
+    """
+    with open_remote(server) as remote:
+        name = project or remote.only_project()
+        made = remote.open_draft(name, remote.draft(name, branch).slug, hours)
+    if as_json:
+        say(json.dumps({"url": made.url, "token": made.token, "expires_at": made.expires_at}))
+        return
+    say(made.token)
+    click.echo(f"for {made.url} until {made.expires_at}", err=True)
+
+
+@examples("bbops drafts renew new-prices")
+@command.command("renew")
+@click.argument("branch")
+@of_project
+@of_server
+@as_json_option
+def renew(branch: str, project: str | None, server: str, *, as_json: bool) -> None:
+    """Let the draft of BRANCH begin anew with an empty database."""
+    with open_remote(server) as remote:
+        name = project or remote.only_project()
+        remote.renew_draft(name, remote.draft(name, branch).slug)
+    if as_json:
+        say(json.dumps({"project": name, "renewed": branch}))
+        return
+    say(f"the draft of {printable(branch)} begins anew when it is asked for")
+
+
+@examples("bbops drafts allow new-prices api.example.com")
+@command.command("allow")
+@click.argument("branch")
+@click.argument("hosts", nargs=-1, required=True)
+@click.option("--commit", metavar="ID", help="The commit you looked at; default: the newest.")
+@of_project
+@of_server
+@as_json_option
+def allow(
+    branch: str, hosts: tuple[str, ...], commit: str | None, project: str | None, server: str,
+    *, as_json: bool,
+) -> None:  # fmt: skip
+    """Let the draft of BRANCH reach HOSTS; for maintainers.
+
+    A draft is code that nobody has reviewed: it reaches only the hosts that the live release
+    reaches. What is allowed is allowed for one commit; the next push ends it. A host without a
+    port (api.example.com:8443) is reached at those of http and https.
+    """
+    with open_remote(server) as remote:
+        name = project or remote.only_project()
+        draft = remote.draft(name, branch)
+        found = remote.allow_hosts(name, draft.slug, commit or draft.commit, list(hosts))
+    if as_json:
+        say(json.dumps({"branch": branch, "hosts": found}))
+        return
+    say(f"{printable(branch)} may reach {', '.join(map(printable, found))} at {draft.commit[:12]}")
+
+
+@examples(
+    "bbops drafts copy new-prices",
+    "bbops drafts copy new-prices users notes --rows 100 --mask users.name",
+)
+@command.command("copy")
+@click.argument("branch")
+@click.argument("tables", nargs=-1)
+@click.option(
+    "--rows", default=1_000, show_default=True, type=click.IntRange(1, 100_000),
+    help="How many of each table, the newest.",
+)  # fmt: skip
+@click.option("--mask", multiple=True, metavar="TABLE.COLUMN", help="Hide this column, too.")
+@of_project
+@of_server
+@as_json_option
+def copy(
+    branch: str, tables: tuple[str, ...], rows: int, mask: tuple[str, ...], project: str | None,
+    server: str, *, as_json: bool,
+) -> None:  # fmt: skip
+    """Copy live rows of TABLES, by default of all, into the draft of BRANCH; for maintainers.
+
+    Columns that say 'private: true' get a value that says nothing, and so do those of --mask. What
+    a row refers to comes along; rows that are there stay as they are.
+    """
+    with open_remote(server) as remote:
+        name = project or remote.only_project()
+        slug = remote.draft(name, branch).slug
+        found = remote.copy_rows(name, slug, list(tables), rows, list(mask))
+    if as_json:
+        say(json.dumps({"rows": found}))
+        return
+    for table, count in found.items():
+        say(f"{count:>7}  {printable(table)}")
+
+
+def _line(one: Draft) -> str:
+    state = click.style(f"{one.state:<8}", fg=_COLOURS.get(one.state))
+    line = f"{state}  {one.commit[:12]}  {printable(one.branch)}  {one.url}"
+    return f"{line}\n    {printable(one.message)}" if one.message else line

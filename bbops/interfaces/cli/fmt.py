@@ -1,0 +1,136 @@
+"""Write a project's files in one style.
+
+Comments and values stay. With --check nothing is written, and the exit code is 1 when a file would
+change.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from bbops.base.console import say, wants_color
+from bbops.base.diagnostics import Diagnostic
+from bbops.base.errors import BbopsError
+from bbops.base.render import as_json as to_json
+from bbops.base.render import plural, printable, render
+from bbops.interfaces.cli._examples import examples
+
+
+@examples("bbops fmt", "bbops fmt --check functions")
+@click.command()
+@click.argument("paths", metavar="[PATHS]", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a file would change.")
+@click.option(
+    "--stdin", is_flag=True,
+    help="Read one file from stdin and print it; PATHS then says where it lies.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print the files as JSON.")
+def command(paths: tuple[Path, ...], *, check: bool, stdin: bool, as_json: bool) -> int:
+    """Write the project's files in one style: the files or folders in PATHS, else all.
+
+    Two blanks a level, quotes only where they are needed, keys in the order of the reference, LF at
+    the end of lines. Comments stay. A file that cannot be read as YAML is named and left alone.
+    """
+    if stdin:
+        return _format_stdin(paths, check=check)
+    changed, same = list[str](), 0
+    found: list[Diagnostic] = []
+    for root, chosen in _by_project(paths or (Path(),)).items():
+        formatted, wrong, left = _format_project(root, chosen, check=check)
+        changed, same = [*changed, *(_shown(root / path) for path in formatted)], same + left
+        found += wrong
+    if as_json:
+        say(json.dumps({"changed": changed, "diagnostics": list(map(to_json, found))}))
+    else:
+        _tell(changed, same, found, check=check)
+    return int(bool(found) or (check and bool(changed)))
+
+
+def _tell(changed: list[str], same: int, found: list[Diagnostic], *, check: bool) -> None:
+    for path in changed:
+        say(f"{'would format' if check else 'formatted'} {printable(path)}")
+    if found:
+        say(render(found, "text", color=wants_color(sys.stdout)))
+    if not found or changed:
+        say(_summary(len(changed), same, check=check))
+
+
+def _summary(changed: int, same: int, *, check: bool) -> str:
+    if not changed:
+        return f"nothing to do in {plural(same, 'file')}"
+    return f"{plural(changed, 'file')} {'would change' if check else 'changed'}, {same} as before"
+
+
+def _format_stdin(paths: tuple[Path, ...], *, check: bool) -> int:
+    from bbops.edit.authoring.folder import find_root  # noqa: PLC0415 - pydantic
+    from bbops.edit.authoring.formatting import format_file  # noqa: PLC0415
+
+    if len(paths) > 1:
+        raise BbopsError(f"--stdin is one file, got {len(paths)} paths")
+    here = paths[0].resolve() if paths else Path("stdin.yaml").resolve()
+    root = find_root(here.parent)
+    name = here.relative_to(root).as_posix() if root else here.name
+    data = sys.stdin.buffer.read()
+    formatted = format_file(name, data)
+    if formatted.diagnostics:
+        click.echo(render(formatted.diagnostics, "text", color=wants_color(sys.stderr)), err=True)
+        return 1
+    text = formatted.text.encode()
+    if not check:
+        sys.stdout.buffer.write(text)
+    return int(check and text != data)
+
+
+def _by_project(paths: tuple[Path, ...]) -> dict[Path, list[Path]]:
+    """Return the given paths by the project that each lies in.
+
+    Raises:
+        BbopsError: one is not there, or lies in no project.
+    """
+    from bbops.edit.authoring.folder import find_root  # noqa: PLC0415 - pydantic
+
+    found: dict[Path, list[Path]] = {}
+    for path in paths:
+        if not path.exists():
+            raise BbopsError(f"'{path}' does not exist")
+        root = find_root(path)
+        if root is None:
+            hint = "give a project's folder, or files in one"
+            raise BbopsError(f"there is no project.yaml in or above '{path}'", hint=hint)
+        found.setdefault(root, []).append(path.resolve())
+    return found
+
+
+def _format_project(
+    root: Path, chosen: list[Path], *, check: bool
+) -> tuple[list[str], list[Diagnostic], int]:
+    """Return the files that changed, what is wrong with others, and how many stay."""
+    from bbops.edit.authoring.folder import Folder  # noqa: PLC0415 - pydantic
+    from bbops.edit.authoring.formatting import format_file, is_resource  # noqa: PLC0415
+
+    folder = Folder(root)
+    names = [path for path in folder.paths if is_resource(path) and _is_in(root / path, chosen)]
+    changes: dict[str, bytes | None] = {}
+    wrong: list[Diagnostic] = []
+    texts = folder.read(names)
+    for name, data in texts.items():
+        formatted = format_file(name, data)
+        wrong += formatted.diagnostics
+        if not formatted.diagnostics and formatted.text.encode() != data:
+            changes[name] = formatted.text.encode()
+    if changes and not check:
+        folder.apply(changes)
+    return list(changes), wrong, len(texts) - len(changes) - len({one.place.file for one in wrong})
+
+
+def _is_in(path: Path, chosen: list[Path]) -> bool:
+    return any(path.is_relative_to(one) for one in chosen)
+
+
+def _shown(path: Path) -> str:
+    here = Path.cwd().resolve()
+    return path.relative_to(here).as_posix() if path.is_relative_to(here) else str(path)

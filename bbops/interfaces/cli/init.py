@@ -1,0 +1,111 @@
+"""Make a new project: a git repository with accounts and notes.
+
+The template lies in `project-template/`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import click
+
+from bbops.base.assets import asset_folder
+from bbops.base.console import say
+from bbops.base.errors import BbopsError
+from bbops.interfaces.cli._examples import examples
+
+MESSAGE = "Start the project"
+_NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
+_LONGEST_NAME = 63
+_NAME_LINE = re.compile(rb"^name:.*$", re.MULTILINE)
+# What some reader of YAML takes for something else than text.
+_YAML_WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
+
+
+@examples("bbops init my-backend", "bbops init services/shop --name shop")
+@click.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--name", help="The project's name; made from DIR if not given.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was made as JSON.")
+def command(folder: Path, name: str | None, *, as_json: bool) -> None:
+    """Make a project in the new folder DIR: a git repository with accounts and notes.
+
+    It has one commit on the branch main. DIR may exist if it is empty.
+    """
+    require_empty(folder)
+    chosen = slug(folder.resolve().name) if name is None else _checked(name)
+    files = template_files(chosen)
+    from bbops.source.git.store import init  # noqa: PLC0415 - git only where it is needed
+
+    commit = init(folder, files, message=MESSAGE)
+    made = {"path": str(folder.resolve()), "name": chosen, "branch": "main", "commit": commit}
+    say(
+        json.dumps({**made, "files": sorted(files)}, indent=2) if as_json else _next(folder, chosen)
+    )
+
+
+def require_empty(folder: Path) -> None:
+    """Check that a project can be made here.
+
+    Raises:
+        BbopsError: there is something in the way.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise BbopsError(f"'{folder}' is a file, expected a new folder")
+    if folder.is_dir() and any(folder.iterdir()):
+        raise BbopsError(f"folder '{folder}' is not empty", hint="name a new or an empty folder")
+
+
+def template_files(name: str) -> dict[str, bytes]:
+    """Return the files of a new project, with its name in project.yaml."""
+    from bbops.source.tree import FolderTree  # noqa: PLC0415 - pydantic; the checks above answer faster
+
+    tree = FolderTree(asset_folder("project-template"))
+    # In a checkout someone may have run the template itself.
+    entries = [one for one in tree.entries() if one.kind == "file" and one.path != ".env"]
+    texts = tree.read([one.blob for one in entries])
+    files = {str(one.path): texts[one.blob] for one in entries}
+    files["project.yaml"] = rename(files["project.yaml"], name)
+    return files
+
+
+def rename(project_yaml: bytes, name: str) -> bytes:
+    """Return project.yaml with another name; every other line stays as it is."""
+    value = f'"{name}"' if name in _YAML_WORDS else name
+    return _NAME_LINE.sub(b"name: " + value.encode(), project_yaml, count=1)
+
+
+def slug(text: str) -> str:
+    """Return a name a project may have, as near to the text as there is one."""
+    if _NAME.fullmatch(text) and len(text) <= _LONGEST_NAME:
+        return text
+    from anyascii import anyascii  # noqa: PLC0415 - rarely needed
+
+    words = re.findall("[a-z0-9]+", anyascii(text).lower())
+    name = "-".join(words).lstrip("-0123456789")[:_LONGEST_NAME].rstrip("-")
+    return name or "my-backend"
+
+
+def _checked(name: str) -> str:
+    if slug(name) != name:
+        raise BbopsError(
+            f"'{name}' is not a project's name, expected lower-case kebab-case",
+            hint=f"for example '{slug(name)}'",
+        )
+    return name
+
+
+def _next(folder: Path, name: str) -> str:
+    steps = [
+        ("bbops dev", "run it, and see every change as you save it"),
+        ("bbops serve", "run what is committed; a commit on main changes it"),
+        ("edit, then git commit", "functions/notes/create.yaml is a place to begin"),
+    ]
+    widest = max(len(step) for step, _ in steps)
+    lines = [f"  {step.ljust(widest)}  {why}" for step, why in steps]
+    if folder.resolve() != Path.cwd().resolve():
+        lines.insert(0, f"  cd {shlex.quote(str(folder))}")
+    return "\n".join([f"made project '{name}' in '{folder}'", "", "next:", *lines])

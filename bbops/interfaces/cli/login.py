@@ -1,0 +1,92 @@
+"""Sign in at a server, so that commands may ask it."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+import time
+import webbrowser
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from bbops.base.console import say
+from bbops.base.errors import ServerError
+from bbops.interfaces.cli._credentials import store
+from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._server import DEFAULT_SERVER
+
+if TYPE_CHECKING:
+    from bbops.interfaces.answers import Login
+    from bbops.interfaces.client import Remote
+
+SCOPES = ("read", "deploy", "admin", "git")
+
+
+@examples("bbops login", "bbops login https://bbops.example.com --scope deploy --scope git")
+@click.command()
+@click.argument(
+    "url", required=False, envvar="BBOPS_SERVER", default=DEFAULT_SERVER, metavar="[URL]"
+)
+@click.option(
+    "--scope", "scopes", multiple=True, type=click.Choice(SCOPES), default=("deploy",),
+    show_default=True, help="What the token is for; deploy includes read, admin both.",
+)  # fmt: skip
+@click.option("--token", "from_stdin", is_flag=True, help="Read a token from stdin instead.")
+@click.option("--no-browser", is_flag=True, help="Only print the address.")
+@click.option("--json", "as_json", is_flag=True, help="One line of JSON per step.")
+def command(
+    url: str, scopes: tuple[str, ...], *, from_stdin: bool, no_browser: bool, as_json: bool
+) -> None:
+    """Sign in at the server whose control plane is at URL, by default that of this machine.
+
+    A browser opens where you approve it; the token is kept in your own settings folder, and used
+    by 'bbops status' and all the others with '--server URL'. A machine without a browser takes a
+    token from the account page: 'bbops login URL --token < file'.
+    """
+    from bbops.interfaces.client import Remote  # noqa: PLC0415 - httpx: 100 ms
+
+    url = url.rstrip("/")
+    if from_stdin:
+        token = sys.stdin.read(1_000).strip()
+        with Remote(url, token) as remote:
+            email = remote.whoami().email
+    else:
+        with Remote(url) as remote:
+            begun = remote.begin_login(platform.node()[:100], list(scopes))
+            _tell(begun, as_json=as_json, opens=None if no_browser else webbrowser.open)
+            token, email = _wait(remote, begun)
+    path = store(url, token, email)
+    if as_json:
+        say(json.dumps({"event": "signed in", "server": url, "email": email}))
+    else:
+        say(f"signed in at {url} as {email}; the token is in '{path}'")
+
+
+def _tell(login: Login, *, as_json: bool, opens: Callable[[str], bool] | None) -> None:
+    if as_json:
+        say(json.dumps({"event": "approve", "url": login.url, "code": login.code}))
+    else:
+        say(f"approve this in a browser, if it shows the code {login.code}:\n\n    {login.url}\n")
+    sys.stdout.flush()
+    if opens is not None and sys.stdout.isatty():
+        opens(login.url)
+
+
+def _wait(remote: Remote, login: Login) -> tuple[str, str]:
+    """Return token and address once somebody has approved it.
+
+    Raises:
+        ServerError: they did not, or nobody did in time.
+    """
+    while True:
+        outcome = remote.poll_login(login.device)
+        if outcome.status == "approved":
+            return outcome.token, outcome.email
+        if outcome.status == "denied":
+            raise ServerError("the sign-in was refused in the browser")
+        if outcome.status == "expired":
+            raise ServerError("nobody approved it in time", hint="begin again: bbops login")
+        time.sleep(login.interval_seconds)

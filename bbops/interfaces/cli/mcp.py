@@ -1,0 +1,182 @@
+"""Connect coding agents: tell them where a server is, see whether it answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import click
+
+from bbops.base.console import say
+from bbops.base.render import printable
+from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._family import Family
+from bbops.interfaces.cli._history import find_here
+from bbops.interfaces.cli._server import as_json_option, of_server, open_remote
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bbops.interfaces.mcp.installing.steps import Step
+
+NAME = "bbops"
+of_clients = click.option(
+    "--client", "names", multiple=True, metavar="NAME",
+    help="A client, such as claude-code or cursor; those that are used here when left out.",
+)  # fmt: skip
+of_workspace = click.option(
+    "--path", "workspace", default=".", metavar="DIR",
+    type=click.Path(exists=True, file_okay=False, path_type=Path), help="The workspace.",
+)  # fmt: skip
+does = click.option("--yes", is_flag=True, help="Change the files; without it they are only named.")
+
+
+@examples("bbops mcp init", "bbops mcp status")
+@click.group(cls=Family)
+def command() -> None:
+    """Connect coding agents to a server, over the Model Context Protocol.
+
+    No file ever holds a token: a client signs its person in, in the browser, when it first asks.
+    """
+
+
+@examples("bbops mcp init", "bbops mcp init --client claude-code --yes")
+@command.command("init")
+@of_clients
+@of_server
+@of_workspace
+@click.option(
+    "--name", default=NAME, show_default=True, help="What clients call the server."
+)  # fmt: skip
+@does
+@as_json_option
+def init(
+    names: tuple[str, ...], server: str, workspace: Path, name: str, *, yes: bool, as_json: bool
+) -> None:
+    """Tell the clients of a workspace where a server is.
+
+    Without --yes nothing is written: what is printed are the steps, for an agent to carry out.
+    """
+    from bbops.base.addresses import check_address  # noqa: PLC0415 - not for the help
+
+    url = f"{check_address(server)}/mcp"
+    _install(workspace, names, url, name, yes=yes, as_json=as_json, is_bound=False)
+
+
+@examples("bbops mcp connect shop")
+@command.command("connect")
+@click.argument("project")
+@of_clients
+@of_server
+@of_workspace
+@does
+@as_json_option
+def connect(
+    project: str, names: tuple[str, ...], server: str, workspace: Path, *, yes: bool, as_json: bool
+) -> None:
+    """Bind a workspace to PROJECT: its agents get the tools of that project alone.
+
+    Only files of the workspace are changed. The address comes from the server.
+    """
+    from bbops.interfaces.answers import McpAddress  # noqa: PLC0415
+
+    with open_remote(server) as remote:
+        found = remote.of_project(project, "GET", "mcp", McpAddress)
+    name = f"bbops-{quote(project, safe='')}"[:40].lower().replace("_", "-")
+    _install(workspace, names, found.mcp_url, name, yes=yes, as_json=as_json, is_bound=True)
+
+
+@examples("bbops mcp status", "bbops mcp status --client cursor")
+@command.command("status")
+@of_clients
+@of_workspace
+@click.option("--name", default=NAME, show_default=True, help="What clients call the server.")
+@as_json_option
+def status(names: tuple[str, ...], workspace: Path, name: str, *, as_json: bool) -> None:
+    """Show which clients know the server, and whether it answers."""
+    from bbops.interfaces.mcp.installing.looking import look  # noqa: PLC0415 - httpx: 100 ms
+
+    found = look(workspace, names, name)
+    if as_json:
+        say(json.dumps(found, indent=2))
+        return
+    for one in found["clients"]:
+        state = one.get("wrong", "not configured")
+        if one["configured"]:
+            reached = one["reached"]
+            state = f"{one['url']}  {_tell_reached(reached)}"
+        say(f"{one['client']:<12} {printable(state)}")
+    if not found["clients"]:
+        say("no client seems to be used here; 'bbops mcp init --client NAME' begins with one")
+
+
+@examples("bbops mcp serve --stdio")
+@command.command("serve")
+@click.option("--stdio", is_flag=True, required=True, help="Over standard input and output.")
+@click.option("--live", default="", metavar="BRANCH", help="The live branch; main if not given.")
+@click.option(
+    "--path", "folder", default=".", type=click.Path(path_type=Path), metavar="DIR",
+    help="The project; the current folder if not given.",
+)  # fmt: skip
+def serve(folder: Path, live: str, *, stdio: bool) -> None:
+    """Let an agent work on the project of a checkout, without a server.
+
+    A client starts it by itself: give it the command 'bbops mcp serve --stdio'. Drafts are local
+    branches. The files here stay as they are, unless their branch is the draft that is committed
+    to, and none of them has changes.
+    """
+    del stdio
+    from bbops.interfaces.mcp.local import open_checkout  # noqa: PLC0415 - not for the help
+
+    here = find_here(folder, cannot="there is nothing to work on")
+    place = open_checkout(here.store, here.under, live)
+    from bbops.interfaces.mcp.stdio import serve as speak  # noqa: PLC0415 - the SDK: 0.6 s
+
+    try:
+        speak(place)
+    finally:
+        place.close()
+
+
+def _tell_reached(reached: dict[str, str]) -> str:
+    if not reached["reachable"]:
+        return f"cannot be reached: {printable(reached.get('reason', ''))}"
+    if "protocolVersion" not in reached:
+        return "answers who is signed in"
+    return f"answers, MCP {reached['protocolVersion']}"
+
+
+def _install(
+    workspace: Path, names: Sequence[str], url: str, name: str, *, yes: bool, as_json: bool,
+    is_bound: bool,
+) -> None:  # fmt: skip
+    from bbops.interfaces.mcp.installing import steps as installing  # noqa: PLC0415 - tomlkit: 50 ms
+    from bbops.interfaces.mcp.installing.guide import make_guide  # noqa: PLC0415
+    from bbops.interfaces.mcp.skills import read_skills  # noqa: PLC0415
+
+    clients = installing.choose(names, workspace)
+    folder = next(iter(clients.values())).skills
+    skills = {one.path: one.text for one in read_skills().values()}
+    steps = installing.plan(
+        workspace, clients, url, name=installing.check_name(name), files=skills,
+        guide=make_guide(name, folder), in_workspace_only=is_bound,
+    )  # fmt: skip
+    if yes:
+        steps = installing.carry_out(workspace, steps)
+    if as_json:
+        told = {"mcpUrl": url, "clients": [*clients], "steps": installing.as_json(steps)}
+        say(json.dumps(told | {"next": _next(steps, name, yes=yes)}, indent=2))
+        return
+    for one in steps:
+        word = "done" if one.done else "you " if one.kind == "ask_user" else "todo"
+        say(f"{word}  {printable(one.title)}" + (f"  ({one.path})" if one.path else ""))
+    say(_next(steps, name, yes=yes))
+
+
+def _next(steps: Sequence[Step], name: str, *, yes: bool) -> str:
+    if not yes and any(not one.done and one.kind != "ask_user" for one in steps):
+        return "nothing was written; the same with --yes changes these files"
+    how = "bbops mcp status" + (f" --name {name}" if name != NAME else "")
+    return f"restart the client, and sign in when it asks; '{how}' shows how it is"

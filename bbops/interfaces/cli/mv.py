@@ -1,0 +1,42 @@
+"""Rename a resource or a column, and rewrite what names it.
+
+A table or column gets `renamedFrom`, so that its rows and values stay.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bbops.interfaces.cli._change import as_json_option, finish, open_change, path_option
+from bbops.interfaces.cli._examples import examples
+
+_CURE = "--force renames it all the same, and you mend these afterwards"
+
+
+@examples("bbops mv functions/notes/list functions/notes/all", "bbops mv tables/notes tables/memos")
+@click.command()
+@click.argument("old")
+@click.argument("new")
+@click.option("--force", is_flag=True, help="Rename it although the project would have errors.")
+@path_option
+@as_json_option
+def command(old: str, new: str, folder: Path, *, force: bool, as_json: bool) -> None:
+    """Rename the resource OLD to NEW, and rewrite every reference to it.
+
+    Both are named like 'functions/notes/create'. OLD may be a folder such as 'functions/notes', or
+    a column such as 'tables/notes.title': its values stay, by 'renamedFrom', and what functions
+    say of it is yours to change. Nothing is changed where the project would have new errors;
+    nothing is committed.
+    """
+    change = open_change(folder)
+    from bbops.edit.authoring.columns import parse_column, rename_column  # noqa: PLC0415
+    from bbops.edit.authoring.moving import move  # noqa: PLC0415 - after the cheap answers
+    from bbops.edit.authoring.naming import parse_name  # noqa: PLC0415
+
+    if column := parse_column(old, new):
+        rename_column(change, *column)
+    else:
+        move(change, parse_name(old), parse_name(new))
+    finish(change, force=force, as_json=as_json, cure=_CURE)

@@ -1,0 +1,207 @@
+"""Say what a change will do: contract breaks, loosened access, lost data, routes.
+
+Exits with 0 when nothing changes, with 2 when something does, with 1 when it cannot be said.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from bbops.base.console import say, wants_color
+from bbops.base.diagnostics import has_errors
+from bbops.base.errors import BbopsError, GitError, ProjectError
+from bbops.interfaces.cli._comparing import CHANGES, Comparing
+from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._history import Here, find_here, read_own_versions
+from bbops.interfaces.cli._server import of_server, open_remote
+from bbops.interfaces.cli.validate import require_project
+
+if TYPE_CHECKING:
+    from bbops.build.check import Cache
+    from bbops.language.project import Project
+    from bbops.review.plan.document import Document
+    from bbops.source.git.store import Store
+    from bbops.source.tree import Tree
+
+MAIN = "main"
+_MOST_BYTES = 16 << 20
+_FORMS = ("text", "markdown", "json")
+_VERSION = re.compile(r"v[0-9]{1,9}").fullmatch
+
+
+_Ask = Callable[["Project"], bytes | Mapping[str, Any]]
+"""What is known of the live data, for a project in its place: as `bbops db plan --json` says it."""
+
+
+@examples("bbops plan", "bbops plan v1..v2 --format markdown")
+@click.command(cls=Comparing)
+@click.argument("revisions", metavar="[A..B]", default="")
+@click.option(
+    "--against", metavar="REV", default="",
+    help="What this folder is compared with; the branch main if not given.",
+)  # fmt: skip
+@click.option(
+    "--path", "folder", default=".", type=click.Path(path_type=Path), metavar="DIR",
+    help="The project; the current folder if not given.",
+)  # fmt: skip
+@click.option(
+    "--rows", metavar="FILE", type=click.File("rb"),
+    help="What 'bbops db plan --json' printed; '-' reads it from a pipe.",
+)  # fmt: skip
+@click.option(
+    "--live", is_flag=True, help="Ask the running server which rows are touched, and values miss."
+)
+@click.option(
+    "--project", metavar="NAME", default="",
+    help="What the server calls the project; as it calls itself if not given.",
+)  # fmt: skip
+@of_server
+@click.option(
+    "form", "--format", type=click.Choice(_FORMS), default="text", show_default=True,
+    help="How to print the plan.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+def command(
+    revisions: str, against: str, folder: Path, rows: IO[bytes] | None, project: str, server: str,
+    form: str, *, live: bool, as_json: bool,
+) -> int:  # fmt: skip
+    """Say what the change of this folder, or from commit A to B, will do.
+
+    The folder is compared with the branch main as it is committed here (without one, with
+    origin/main); on main itself, with what is committed. A and B are branches, tags or commits:
+    'bbops plan v1..v2'. Nothing is checked out, and nothing changes.
+
+    It says which clients break, where access is loosened, what becomes of data and routes, and what
+    a review takes by the rules of the old project. Which rows are touched, and which values of env
+    are missing, is known to the server alone: --live asks it, and shows it tables and names of
+    variables, nothing else. Beside its state folder, 'bbops db plan --json | bbops plan --rows -'.
+
+    Exits with 0 when nothing changes, with 2 when something does, and with 1 when it cannot be
+    said: a project has errors, a revision is unknown.
+    """
+    base, head = _trees(folder, revisions, against, project)
+    if rows is not None and live:
+        raise BbopsError("'--live' asks for what '--rows' gives", hint="say one of them")
+    ask = None
+    if rows is not None:
+        ask = _reading(rows)
+    elif live:
+        ask = _asking(server, project)
+    document = _document(base, head, ask)
+    say(_rendered(document, "json" if as_json else form))
+    return CHANGES if document.changes else 0
+
+
+def _rendered(document: Document, form: str) -> str:
+    if form == "json":
+        from bbops.review.plan.document import encode  # noqa: PLC0415 - only for this
+
+        return json.dumps(encode(document), indent=2, ensure_ascii=False)
+    if form == "markdown":
+        from bbops.review.plan.render.markdown import render_markdown  # noqa: PLC0415 - only for this
+
+        return render_markdown(document).rstrip("\n")
+    from bbops.review.plan.render.text import render_text  # noqa: PLC0415 - only for this
+
+    return render_text(document, color=wants_color(sys.stdout))
+
+
+def _document(base: Tree, head: Tree, ask: _Ask | None) -> Document:
+    from bbops.build.check import Cache  # noqa: PLC0415 - after --help
+    from bbops.review.plan.document import describe  # noqa: PLC0415
+    from bbops.review.plan.plan import plan  # noqa: PLC0415
+
+    cache = Cache()
+    before, after = _project(base, cache, base), _project(head, cache, base)
+    if ask is None:
+        return describe(plan(before, after), base, head)
+    from bbops.review.plan.live import complete, read_answer  # noqa: PLC0415 - only for this
+
+    answer = read_answer(ask(after))
+    found = plan(before, after, values=answer.env)
+    return describe(complete(found, answer), base, head)
+
+
+def _reading(rows: IO[bytes]) -> _Ask:
+    return lambda _: rows.read(_MOST_BYTES)
+
+
+def _asking(server: str, name: str) -> _Ask:
+    def ask(project: Project) -> bytes | Mapping[str, Any]:
+        from bbops.review.plan.asking import read_question  # noqa: PLC0415 - only for this
+
+        question = read_question(project)
+        with open_remote(server) as remote:
+            called = name or remote.likely_project(project.settings.model.name)
+            return remote.weigh(called, question.tables, question.env)
+
+    return ask
+
+
+def _project(tree: Tree, cache: Cache, base: Tree) -> Project:
+    """Return the project of a tree, which changes what `base` holds.
+
+    Raises:
+        ProjectError: it has mistakes.
+    """
+    from bbops.build.check import validate  # noqa: PLC0415 - after --help
+
+    project, found = validate(tree, cache, base=base)
+    if project is None or has_errors(found):
+        from bbops.review.plan.render.words import revision  # noqa: PLC0415 - only for this
+
+        click.echo(f"{revision(tree.revision)} has mistakes, so nothing can be compared:", err=True)
+        raise ProjectError(found)
+    return project
+
+
+# ---- what is compared
+def _trees(folder: Path, revisions: str, against: str, project: str) -> tuple[Tree, Tree]:
+    from bbops.source.tree import FolderTree  # noqa: PLC0415 - after --help
+
+    base, dots, head = revisions.partition("..")
+    if revisions and (not dots or against or not base or not head or head.startswith(".")):
+        hint = f"bbops plan --against {revisions}" if not dots else "bbops plan A..B"
+        raise BbopsError(f"expected two revisions 'A..B', got '{revisions}'", hint=hint)
+    if not revisions:
+        require_project(folder)
+    here = find_here(
+        folder, cannot="there is nothing to compare it with",
+        cure="'git init', then commit what is there now",
+    )  # fmt: skip
+    if revisions:
+        return _tree(here, base, project), _tree(here, head, project)
+    return _tree(here, against or _main(here.store), project), FolderTree(folder)
+
+
+def _main(store: Store) -> str:
+    names = (MAIN, f"origin/{MAIN}")
+    return next((name for name in names if store.find_commit(name)), MAIN)
+
+
+def _tree(here: Here, revision: str, project: str) -> Tree:
+    from bbops.source.git.tree import GitTree  # noqa: PLC0415 - after --help
+
+    store, version = here.store, _find_version(here, revision, project)
+    commit = version or store.resolve(revision) or store.find_commit(revision)
+    if commit is None:
+        raise GitError(
+            f"there is no branch, tag or commit '{revision}'",
+            hint="name another: 'bbops plan --against REV' or 'bbops plan A..B'",
+        )
+    return GitTree(store, commit, branch=revision, under=here.under)
+
+
+def _find_version(here: Here, revision: str, project: str) -> str:
+    """Return the commit of a version such as v7; empty for all else, also a tag of that name."""
+    if not _VERSION(revision):
+        return ""
+    known = read_own_versions(here, project)
+    return next((one.commit for one in known if one.short == revision), "")

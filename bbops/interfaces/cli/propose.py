@@ -1,0 +1,108 @@
+"""Propose what is committed here for the live branch of a server."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bbops.base.console import say
+from bbops.base.errors import BbopsError, GitError
+from bbops.base.render import printable
+from bbops.interfaces.cli._credentials import find_token
+from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._server import of_server, open_remote
+
+if TYPE_CHECKING:
+    from bbops.source.git.command import Answer
+
+PUSH_SECONDS = 300.0
+_NUMBER = re.compile(r"(?:opened|updated) proposal #(\d+)")
+_REMOTE = "remote: "
+_READY = {None: "", True: "yes", False: "no"}
+
+
+@examples("bbops propose", 'bbops propose --title "New prices" --reviewer bob@example.com')
+@click.command()
+@click.option("--title", default="", help="By default the first line of the commit.")
+@click.option("-m", "--message", default="", metavar="TEXT", help="What to say about it.")
+@click.option("--topic", default="", help="Its name among yours; by default the branch's.")
+@click.option("--target", default="", metavar="BRANCH", help="By default the live branch.")
+@click.option("--ready/--not-ready", default=None, help="Whether it may be merged.")
+@click.option(
+    "--reviewer", "reviewers", multiple=True, metavar="EMAIL", help="Ask them for a review.",
+)  # fmt: skip
+@click.option("--force", is_flag=True, help="Replace what you have proposed by another history.")
+@click.option("--project", metavar="NAME", help="The project, where a server has several.")
+@of_server
+@click.option("--json", "as_json", is_flag=True, help="Print the proposal as JSON.")
+def command(
+    title: str, message: str, topic: str, target: str, project: str | None, server: str, *,
+    ready: bool | None, reviewers: tuple[str, ...], force: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Propose what is committed in this folder's branch for the live branch of a server.
+
+    It is pushed, checked, previewed and planned; a second time with the same topic updates it. The
+    token needs the scope 'git', too: bbops login --scope deploy --scope git.
+    """
+    from bbops.source.git.place import find_repository, read_head  # noqa: PLC0415 - after --help
+
+    place = find_repository(Path())
+    with open_remote(server) as remote:
+        name = project or remote.only_project()
+        onto = target or remote.status(name).branch
+        topic = topic or read_head(place)
+        if topic in {"", onto}:
+            raise BbopsError(
+                f"a proposal for '{onto}' needs a topic of its own",
+                hint="say --topic NAME, or commit on another branch",
+            )
+        options = {"title": title, "description": message, "force": "yes" if force else "",
+                   "ready": _READY[ready], "reviewers": ",".join(reviewers)}  # fmt: skip
+        given = [part for key, value in options.items() if value
+                 for part in ("--push-option", f"{key}={value}")]  # fmt: skip
+        url = f"{server.rstrip('/')}/git/{name}.git"
+        lines = _push(url, [*given, url, f"HEAD:refs/for/{onto}/{topic}"], find_token(server))
+        number = next((int(found[1]) for one in lines if (found := _NUMBER.match(one))), 0)
+        if as_json:
+            from msgspec import to_builtins  # noqa: PLC0415 - only for this
+
+            say(json.dumps(to_builtins(remote.proposal(name, number))))
+            return
+    for line in lines:
+        say(printable(line))
+
+
+def _push(url: str, arguments: Sequence[str], token: str) -> list[str]:
+    """Push, and return what the server printed.
+
+    Raises:
+        GitError: it was refused; what was printed is its message.
+    """
+    from bbops.source.git.command import failure, run  # noqa: PLC0415 - after --help
+    from bbops.source.git.environment import Limits  # noqa: PLC0415
+    from bbops.source.git.place import find_repository  # noqa: PLC0415
+
+    header = {"http.extraHeader": f"Authorization: Bearer {token}"} if token else {}
+    answer = run(
+        find_repository(Path()), ("push", *arguments), scheme=url.partition(":")[0],
+        settings=header, limits=Limits(seconds=PUSH_SECONDS),
+    )  # fmt: skip
+    lines = _told(answer)
+    if answer.status or answer.ended:
+        if lines:
+            raise GitError("\n".join(lines))
+        raise failure(answer, ("push",), hint="bbops login --scope deploy --scope git")
+    return lines
+
+
+def _told(answer: Answer) -> list[str]:
+    every = answer.complaint.splitlines()
+    rejected = [line.partition("] ")[2] for line in every if line.startswith(" ! [")]
+    return [one.removeprefix(_REMOTE).rstrip() for one in every if one.startswith(_REMOTE)] + [
+        one.partition(" (")[2].rstrip(")") for one in rejected if "hook declined" not in one
+    ]

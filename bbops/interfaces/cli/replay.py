@@ -1,0 +1,128 @@
+"""Ask a draft what was asked of the live API, and tell which answers would change."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bbops.base.console import say
+from bbops.base.errors import ServerError
+from bbops.base.render import printable
+from bbops.interfaces.cli._comparing import CHANGES, NOTHING_KEPT, Comparing
+from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._server import as_json_option, named_project, of_server, open_remote
+
+if TYPE_CHECKING:
+    from bbops.interfaces.client import Remote
+    from bbops.review.replay.comparing import Difference
+    from bbops.review.replay.recorded import Recorded
+
+
+@examples(
+    "bbops replay --against new-prices",
+    "bbops replay shop --against new-prices --endpoint notes/list",
+)
+@click.command(cls=Comparing)
+@named_project
+@of_server
+@click.option("--against", metavar="BRANCH", help="The draft of this branch; else the live API.")
+@click.option("--endpoint", metavar="NAME", help="Only requests of this endpoint.")
+@click.option(
+    "--limit", default=100, show_default=True, type=click.IntRange(1, 1_000),
+    help="How many, the newest.",
+)  # fmt: skip
+@click.option(
+    "headers", "--header", "-H", multiple=True, metavar="NAME:VALUE",
+    help="Send this too, such as an authorization for requests that were signed in.",
+)  # fmt: skip
+@click.option("--writes", is_flag=True, help="Also POST, PUT, PATCH and DELETE; only of a draft.")
+@as_json_option
+def command(
+    name: str | None, server: str, against: str | None,
+    headers: tuple[str, ...], *, writes: bool, as_json: bool, **filters: Any,
+) -> int:  # fmt: skip
+    """Ask again what was asked of the project NAME, and show which answers would change.
+
+    What was asked is kept of endpoints with 'history: full'. Values that were kept without their
+    secret count as equal. Exits with 0 when nothing changes, with 2 when something does, and with 1
+    when that cannot be said.
+    """
+    if writes and not against:
+        raise click.UsageError("--writes asks a draft only: name it with --against")
+    given = dict(map(_read_header, headers))
+    from bbops.review.replay.recorded import choose  # noqa: PLC0415 - after the cheap answers
+    from bbops.review.replay.sending import replay  # noqa: PLC0415
+
+    with open_remote(server) as remote:
+        project = name or remote.only_project()
+        recorded = [
+            *choose(remote.requests(project, details=True, **filters), given, writes=writes)
+        ]
+        url, entrance = _way(remote, project, against)
+        asked = list(replay(url, recorded, entrance))
+    _tell(recorded, asked, as_json=as_json)
+    return CHANGES if any(differences for _, differences in asked) else 0
+
+
+def _read_header(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition(":")
+    if not sign or not name.strip():
+        raise click.BadParameter(f"expected NAME:VALUE, got '{text}'")
+    return name.strip().lower(), value.strip()
+
+
+def _way(remote: Remote, project: str, branch: str | None) -> tuple[str, dict[str, str]]:
+    """Return the address of what is asked, and the headers that let in."""
+    if branch is not None:
+        made = remote.open_draft(project, remote.draft(project, branch).slug, 1)
+        return made.url, {"x-draft-token": made.token}
+    url = remote.status(project).url
+    if not url:
+        raise ServerError(f"project '{project}' has no address yet")
+    return url, {}
+
+
+def _tell(
+    recorded: list[Recorded], asked: list[tuple[Recorded, list[Difference]]], *, as_json: bool
+) -> None:
+    if as_json:
+        say(json.dumps(as_json_value(recorded, asked)))
+        return
+    if not recorded:
+        say("\n".join(NOTHING_KEPT))
+        return
+    for one, differences in asked:
+        if differences:
+            say(f"{one.method:<6} {printable(one.target)}")
+        for different in differences:
+            say(
+                "    "
+                + printable(f"{different.at or 'body'}: {different.before} → {different.now}")
+            )
+    changed = sum(bool(differences) for _, differences in asked)
+    say(f"{changed} of {len(asked)} answers would change")
+    for obstacle, count in Counter(one.obstacle for one in recorded if one.obstacle).items():
+        say(f"{count} not asked: {obstacle}")
+
+
+def as_json_value(
+    recorded: list[Recorded], asked: list[tuple[Recorded, list[Difference]]]
+) -> dict[str, Any]:
+    """Return what was found as values of JSON."""
+    return {
+        "asked": [
+            {
+                "method": one.method, "target": one.target, "status": one.status,
+                "differences": [different._asdict() for different in differences],
+            }
+            for one, differences in asked
+        ],
+        "changed": sum(bool(differences) for _, differences in asked),
+        "notAsked": [
+            {"method": one.method, "target": one.target, "reason": one.obstacle}
+            for one in recorded if one.obstacle
+        ],
+    }  # fmt: skip

@@ -1,0 +1,99 @@
+"""List the requests a server answered, or follow them as they come."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from bbops.base.console import say
+from bbops.base.render import printable
+from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._server import named_project, of_server, open_remote
+from bbops.runtime.values.durations import seconds
+from bbops.runtime.values.failures import FlowError
+from bbops.runtime.values.times import parse_datetime
+
+FOLLOW_SECONDS = 0.5
+
+
+@examples("bbops requests --status 5xx", "bbops requests shop --follow")
+@click.command()
+@named_project
+@of_server
+@click.option("--status", metavar="N", help="Only this status, or a class such as 5xx.")
+@click.option("--method", help="Only this method.")
+@click.option("--path", help="Only this path.")
+@click.option("--endpoint", metavar="NAME", help="Only this endpoint.")
+@click.option("--text", help="Only those in which this text stands.")
+@click.option("--since", metavar="TIME", help="Not before: 2026-03-05T10:00, or 10m ago.")
+@click.option("--until", metavar="TIME", help="Not after, likewise.")
+@click.option("--slower-than", type=float, metavar="MS", help="Only those that took longer.")
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 1_000),
+              help="How many, the newest.")  # fmt: skip
+@click.option("--details", is_flag=True, help="With input and output, where they are kept.")
+@click.option("--follow", "-f", is_flag=True, help="Wait for more, until Ctrl-C.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per request.")
+def command(name: str | None, server: str, *, follow: bool, as_json: bool, **filters: Any) -> None:
+    """List the newest requests of the project NAME, by default the only one.
+
+    Each line is the time, the answer's status, the milliseconds it took, and the route; a failure
+    names its file and line. Inputs and outputs are kept of endpoints with 'history: full', without
+    their secrets.
+    """
+    for name_of_time in ("since", "until"):
+        filters[name_of_time] = read_moment(filters[name_of_time])
+    with open_remote(server) as remote:
+        project = name or remote.only_project()
+        after = 0
+        while True:
+            for one in remote.requests(project, after=after, **filters):
+                after = one["id"]
+                say(json.dumps(one) if as_json else "\n".join(lines(one)))
+            if not follow:
+                if not after and not as_json:
+                    say("no request that fits is remembered")
+                return
+            time.sleep(FOLLOW_SECONDS)
+
+
+def read_moment(text: str | None) -> float | None:
+    """Return a time in seconds since 1970: one of ISO 8601, or a duration ago.
+
+    Raises:
+        BadParameter: it is neither.
+    """
+    if text is None:
+        return None
+    try:
+        return time.time() - seconds(text)  # noqa: TID251 - the user's own clock
+    except FlowError:
+        moment = parse_datetime(text)
+    if moment is None:
+        raise click.BadParameter(f"expected a time such as 2026-03-05T10:00 or 10m, got '{text}'")
+    return moment.timestamp()
+
+
+def lines(one: dict[str, Any]) -> Iterator[str]:
+    """Yield a request as text, with the calls that led to a failure, and what was exchanged."""
+    yield line(one)
+    yield from (f"    called by {printable(step)}" for step in one["steps"][-2::-1])
+    exchange = one.get("exchange") or {}
+    query = "&".join("=".join(pair) for pair in exchange.get("query", ()))
+    for title, text in (("?", query), (">", exchange.get("input")), ("<", exchange.get("output"))):
+        if text:
+            yield f"    {title} {printable(text)}"
+
+
+def line(one: dict[str, Any]) -> str:
+    """Return a request as one line of text, a failure on a second one."""
+    colour = {2: "green", 3: "cyan", 4: "yellow"}.get(one["status"] // 100, "red")
+    status = click.style(str(one["status"]), fg=colour)
+    took = f"{one['milliseconds']:8.1f} ms"
+    text = f"{one['at'][11:23]}  {status}  {took}  {one['method']:<6} {printable(one['path'])}"
+    if one["failure"]:
+        text += f"\n    {printable(one['step'])}: {printable(one['failure'])} [{one['request']}]"
+    return text

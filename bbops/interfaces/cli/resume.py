@@ -1,0 +1,37 @@
+"""Let the newest commit go live again, after 'bbops suspend'."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from bbops.base.console import say
+from bbops.base.render import printable
+from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._server import as_json_option, named_project, of_server, open_remote
+
+
+@examples("bbops resume", "bbops resume shop")
+@click.command()
+@named_project
+@click.option(
+    "--despite-freeze", is_flag=True,
+    help="Also let the newest commit through a freeze, once; the audit log says who did.",
+)  # fmt: skip
+@of_server
+@as_json_option
+def command(name: str | None, server: str, *, despite_freeze: bool, as_json: bool) -> None:
+    """Let the newest commit of the project NAME, by default the only one, go live again."""
+    with open_remote(server) as remote:
+        project = name or remote.only_project()
+        was_suspended = remote.resume(project)
+        exempted = remote.exempt(project) if despite_freeze else ""
+    if as_json:
+        told = {"project": project, "was_suspended": was_suspended, "exempted": exempted}
+        say(json.dumps(told))
+        return
+    word = "go on" if was_suspended else "were not suspended"
+    say(f"publications of {printable(project)} {word}")
+    if exempted:
+        say(f"{printable(exempted)} goes live in spite of the freeze")

@@ -1,0 +1,38 @@
+"""Remove a resource that nothing names any more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bbops.base.render import plural
+from bbops.interfaces.cli._change import as_json_option, finish, open_change, path_option
+from bbops.interfaces.cli._examples import examples
+
+
+@examples("bbops rm endpoints/notes/delete", "bbops rm functions/notes/list --force")
+@click.command()
+@click.argument("name")
+@click.option("--force", is_flag=True, help="Remove it although something names it.")
+@path_option
+@as_json_option
+def command(name: str, folder: Path, *, force: bool, as_json: bool) -> int:
+    """Remove the resource NAME, such as 'endpoints/notes/create'.
+
+    Refused with exit code 1 while another file names it. Nothing is committed.
+    """
+    change = open_change(folder)
+    from bbops.edit.authoring.moving import remove  # noqa: PLC0415 - after the cheap answers
+    from bbops.edit.authoring.naming import parse_name  # noqa: PLC0415
+
+    found = remove(change, parse_name(name))
+    if found and not force:
+        places = "\n    ".join(map(str, found))
+        click.echo(
+            f"'{name}' is still named in {plural(len(found), 'place')}:\n    {places}", err=True
+        )
+        click.echo("nothing was changed; --force removes it all the same", err=True)
+        return 1
+    finish(change, force=force, as_json=as_json)
+    return 0

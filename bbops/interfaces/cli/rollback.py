@@ -1,0 +1,170 @@
+"""Go back to a version: a commit that restores it, or some of its resources."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bbops.base.console import say
+from bbops.base.errors import BbopsError, GitError, ServerError
+from bbops.base.render import printable
+from bbops.interfaces.cli import plan
+from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._history import Here, find_here, path_option, read_own_versions
+from bbops.interfaces.cli._server import of_server, open_remote
+
+if TYPE_CHECKING:
+    from bbops.interfaces.answers import RolledBack
+    from bbops.interfaces.client import Remote
+
+WAIT_SECONDS = 120.0
+_LOOK_SECONDS = 0.1
+
+
+@examples("bbops rollback v3 --dry-run", "bbops rollback v3 --now")
+@click.command()
+@click.argument("version")
+@click.option(
+    "--only", multiple=True, metavar="RESOURCE",
+    help="Only this one, such as endpoints/orders/list; may be given several times.",
+)  # fmt: skip
+@click.option("--propose", is_flag=True, help="Have the server open a proposal that does it.")
+@click.option("--now", is_flag=True, help="Have the server do it at once; for maintainers.")
+@click.option(
+    "--project", metavar="NAME",
+    help="The project, where there are several.",
+)  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Say what it would do, and do nothing.")
+@path_option
+@of_server
+@click.option("--json", "as_json", is_flag=True, help="Print the commit as JSON.")
+@click.pass_context
+def command(
+    context: click.Context, version: str, only: tuple[str, ...], project: str | None,
+    folder: Path, server: str, *, propose: bool, now: bool, dry_run: bool, as_json: bool,
+) -> int:  # fmt: skip
+    """Go back to VERSION, such as v3: what was then comes back as a commit on top of today's.
+
+    It is made on the branch that is checked out here; push or propose it like any other. The server
+    makes it without a clone: with --propose as a proposal, with --now on the live branch itself,
+    without a review, if the commit would go live and loosens no rule of review; the audit log says
+    who did. History only grows, so going forward again is another rollback.
+
+    It says first what that changes. Tables follow as with any commit: a column that was dropped
+    comes back with its values while they are only hidden, a new one is hidden with its values; what
+    'bbops db narrow' has deleted, or a backup alone holds, does not come back.
+    """
+    if now and propose:
+        raise BbopsError("'--now' is without a proposal", hint="leave out --now or --propose")
+    if (now or propose) and not dry_run:
+        ask = _at_once if now else _propose
+        with open_remote(server) as remote:
+            return ask(remote, project or remote.only_project(), version, only, as_json)
+    commit, branch = _make(find_here(folder), version, only, project or "", keeps=not dry_run)
+    if as_json:
+        say(json.dumps({"commit": commit, "branch": branch, "made": not dry_run}))
+        return 0
+    before = f"{commit}^"
+    context.invoke(
+        plan.command, revisions=f"{before}..{commit}", against="", folder=folder, rows=None,
+        form="text", as_json=False,
+    )  # fmt: skip
+    if dry_run:
+        say("\nnothing was changed: --dry-run")
+    else:
+        say(f"\nmade commit {commit[:12]} on branch '{printable(branch)}'; {_cure(folder, before)}")
+    return 0
+
+
+def _cure(folder: Path, before: str) -> str:
+    """Return what brings the commit to a server, by the rules that it is judged by there."""
+    from bbops.build.check import validate  # noqa: PLC0415 - after --help
+    from bbops.source.git.tree import GitTree  # noqa: PLC0415
+
+    here = find_here(folder)
+    base = here.store.find_commit(before) or ""
+    tree = GitTree(here.store, base, branch="", under=here.under)
+    project, _ = validate(tree, base=tree)
+    if project and project.settings.model.review.main == "proposals":
+        return "propose it: 'bbops propose --topic rollback'"
+    return "push or propose it"
+
+
+def _make(
+    here: Here, version: str, only: tuple[str, ...], project: str, *, keeps: bool
+) -> tuple[str, str]:
+    """Write the commit, and move the branch that is checked out to it."""
+    from bbops.source.git.place import read_head  # noqa: PLC0415 - after --help
+    from bbops.source.git.restoring import describe_restoring, restore_tree  # noqa: PLC0415
+    from bbops.source.git.series import find_version  # noqa: PLC0415
+    from bbops.source.git.writing import make_commit, move_branch  # noqa: PLC0415
+
+    place = here.store.place
+    branch, head = read_head(place), here.store.find_commit("HEAD")
+    if not branch or head is None:
+        raise GitError("no branch is checked out", hint="'git checkout main' first")
+    found = find_version(read_own_versions(here, project), version)
+    tree = restore_tree(place, head, found, under=here.under, only=only)
+    commit = make_commit(place, tree, [head], describe_restoring(found, only), here.store.who())
+    if keeps:
+        move_branch(place, branch, head, commit, f"roll back to {found.short}")
+    return commit, branch
+
+
+def _propose(
+    remote: Remote, project: str, version: str, only: tuple[str, ...], as_json: bool
+) -> int:
+    done = remote.roll_back(project, version, list(only), now=False)
+    if as_json:
+        say(json.dumps(_as_dict(done)))
+    else:
+        say(f"proposal #{done.proposal} goes back to {done.version}: {done.page}")
+    return 0
+
+
+def _at_once(
+    remote: Remote, project: str, version: str, only: tuple[str, ...], as_json: bool
+) -> int:
+    done = remote.roll_back(project, version, list(only), now=True)
+    release = _wait(remote, project, done.commit)
+    if as_json:
+        say(json.dumps({**_as_dict(done), "release": release}))
+    else:
+        say(f"live: {release}, which is {done.version} again, as commit {done.commit[:12]}")
+    return 0
+
+
+def _as_dict(done: RolledBack) -> dict[str, Any]:
+    from msgspec import to_builtins  # noqa: PLC0415 - only for this
+
+    found: dict[str, Any] = to_builtins(done)
+    return found
+
+
+def _wait(remote: Remote, project: str, commit: str) -> str:
+    """Return the release once the commit is live.
+
+    Raises:
+        BbopsError: it is not going to be, by itself; says why.
+    """
+    until = time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < until:
+        status = remote.status(project)
+        is_tried = (status.attempted_revision or "").endswith(commit)
+        if (status.applied_revision or "").endswith(commit) or (is_tried and status.is_settled):
+            return status.release or ""
+        stalled = next((one for one in status.conditions if one.type == "Stalled"), None)
+        if stalled and stalled.status and is_tried:
+            raise BbopsError(
+                f"the commit is on the branch, but not live: {stalled.message}",
+                hint="'bbops status' says more",
+            )
+        time.sleep(_LOOK_SECONDS)
+    raise ServerError(
+        f"commit {commit[:12]} is on the branch, but not live after {WAIT_SECONDS:g} s",
+        hint="'bbops status' says how far it is",
+    )

@@ -1,0 +1,60 @@
+"""Set keys of a resource; comments stay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import click
+
+from bbops.base.errors import BbopsError
+from bbops.interfaces.cli._change import as_json_option, finish, open_change, path_option
+from bbops.interfaces.cli._examples import examples
+
+
+@examples(
+    "bbops set endpoints/notes/list docsVisibility=hidden",
+    "bbops set channels/notes-v1 cors.maxAge=600",
+)
+@click.command()
+@click.argument("name")
+@click.argument("pairs", metavar="KEY=VALUE…", nargs=-1)
+@click.option("unset", "--unset", multiple=True, metavar="KEY", help="Take a key away.")
+@path_option
+@as_json_option
+def command(
+    name: str, pairs: tuple[str, ...], folder: Path, unset: tuple[str, ...], *, as_json: bool
+) -> None:
+    """Set keys of the resource NAME, such as 'endpoints/notes/create docsVisibility=hidden'.
+
+    VALUE is YAML on one line; a key below another is written 'cors.maxAge'. Settings are named
+    'project'. Nothing is changed where the project would have new errors.
+    """
+    if not pairs and not unset:
+        raise BbopsError("nothing to set", hint="for example: docsVisibility=hidden")
+    change = open_change(folder)
+    from bbops.edit.authoring.moving import missing  # noqa: PLC0415 - after the cheap answers
+    from bbops.edit.authoring.naming import parse_name  # noqa: PLC0415
+    from bbops.edit.authoring.setting import set_key, unset_key  # noqa: PLC0415
+
+    resource = parse_name(name)
+    if not change.exists(resource):
+        raise missing(change, resource)
+    for key, value in split_pairs(pairs):
+        set_key(change, resource, key, value)
+    for key in unset:
+        unset_key(change, resource, key)
+    finish(change, as_json=as_json)
+
+
+def split_pairs(pairs: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield key and value of each `key=value`.
+
+    Raises:
+        BbopsError: one has no `=`.
+    """
+    for pair in pairs:
+        key, sign, value = pair.partition("=")
+        if not sign or not key:
+            raise BbopsError(f"expected KEY=VALUE, got '{pair}'")
+        yield key, value

@@ -1,0 +1,110 @@
+"""Run the tests of a project, without a server.
+
+Exits with 1 when a case fails.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from bbops.base.console import say, wants_color
+from bbops.base.diagnostics import has_errors
+from bbops.base.errors import BbopsError, ProjectError
+from bbops.base.render import render
+from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli.validate import require_project
+
+_LOOK_SECONDS = 0.3
+
+
+@examples("bbops test", "bbops test 'notes/*' --junit report.xml")
+@click.command()
+@click.argument("pattern", metavar="[PATTERN]", default="")
+@click.option(
+    "--path", "folder", default=".", type=click.Path(path_type=Path), metavar="DIR",
+    help="The project; the current folder if not given.",
+)  # fmt: skip
+@click.option("--watch", is_flag=True, help="Run again whenever a file changes.")
+@click.option(
+    "--junit", metavar="FILE", type=click.Path(path_type=Path), help="Write JUnit XML as well."
+)
+@click.option(
+    "--database-url", metavar="URL", default="",
+    help="Run the cases on PostgreSQL, in schemas that are thrown away; without it on SQLite.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print the cases as JSON.")
+def command(
+    pattern: str, folder: Path, *, watch: bool, junit: Path | None, database_url: str, as_json: bool
+) -> int:  # fmt: skip
+    """Run the tests in tests/**.yaml: those whose name holds PATTERN, or all.
+
+    Each case runs on a fresh database, with a clock that stands and ids that are counted; nothing
+    is sent anywhere, mocks answer. A case is called <file>::<case>; PATTERN may hold '*'. Exits
+    with 0 when all pass, with 1 when one fails or the project has errors, with 2 when no case has
+    such a name.
+    """
+    require_project(folder)
+
+    def once() -> int:
+        return _run(folder, pattern, junit=junit, url=database_url, as_json=as_json)
+
+    return _repeat(folder, once) if watch else once()
+
+
+def _run(folder: Path, pattern: str, *, junit: Path | None, url: str, as_json: bool) -> int:
+    from bbops.build.compile.here import build_here  # noqa: PLC0415 - after the cheap answers
+    from bbops.build.testing import report  # noqa: PLC0415
+    from bbops.build.testing.running import Runner, choose  # noqa: PLC0415
+
+    built = build_here(folder, database="postgres" if url else "sqlite")
+    if built.project is None or has_errors(built.diagnostics):
+        raise ProjectError(built.diagnostics)
+    chosen = choose(built.project, pattern)
+    if pattern and not chosen:
+        raise BbopsError(f"no case has a name with '{pattern}'", hint="'bbops test' runs all")
+    outcomes = []
+    with Runner(built, url) as runner:
+        for one in chosen:
+            outcome = asyncio.run(runner.run(one))
+            outcomes.append(outcome)
+            if outcome.wrong and not as_json:
+                say(_painted(report.describe(outcome)))
+    if junit is not None:
+        report.write_junit(junit, outcomes)
+    if as_json:
+        say(report.as_json(outcomes))
+    elif not outcomes:
+        say("there are no tests; see docs/language/test.md")
+    else:
+        say("\n".join([*report.by_file(outcomes), report.summarize(outcomes)]))
+    return int(any(one.wrong for one in outcomes))
+
+
+def _painted(text: str) -> str:
+    head, _, rest = text.partition("\n")
+    return f"{click.style(head, fg='red', bold=True)}\n{rest}"
+
+
+def _repeat(folder: Path, once: Callable[[], int]) -> int:
+    """Run again after each change, until it is interrupted."""
+    from bbops.source.tree import FolderTree  # noqa: PLC0415
+
+    tree, seen = FolderTree(folder), None
+    while True:
+        now = [(one.path, one.blob) for one in tree.entries()]
+        if now != seen:
+            seen = now
+            try:
+                once()
+            except ProjectError as error:
+                say(render(error.diagnostics, "text", color=wants_color(sys.stdout)))
+            except BbopsError as error:
+                say(f"error: {error.message}")
+            say("watching for changes; Ctrl-C ends it")
+        time.sleep(_LOOK_SECONDS)

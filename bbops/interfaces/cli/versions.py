@@ -1,0 +1,43 @@
+"""List what went live: the versions of a project, which are tags of its repository."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from bbops.base.console import say
+from bbops.base.render import printable
+from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._history import find_here, path_option, project_option, read_own_versions
+
+_FACTS = ("Author", "Proposal", "Plan")
+
+
+@examples("bbops versions", "bbops versions --limit 5")
+@click.command()
+@path_option
+@project_option
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1), help="How many.")
+@click.option("--json", "as_json", is_flag=True, help="Print all that is known, as JSON.")
+def command(folder: Path, project: str, limit: int, *, as_json: bool) -> None:
+    """List what went live, the newest first.
+
+    A server tags each commit that it has published, as bbops/PROJECT/v1 and so on; in a clone,
+    'git fetch --tags' brings the newest. 'bbops diff v1 v2' says what changed, 'bbops rollback v1'
+    goes back.
+    """
+    found = read_own_versions(find_here(folder), project)[:limit]
+    if as_json:
+        say(json.dumps([{**asdict(one), "facts": dict(one.facts)} for one in found], indent=2))
+        return
+    for one in found:
+        name = click.style(f"{one.short:<6}", bold=True)
+        say(f"{name} {one.at[:16].replace('T', ' ')}  {one.commit[:12]}  {printable(one.subject)}")
+        told = [f"{key.lower()} {one.facts[key]}" for key in _FACTS if one.facts.get(key)]
+        if told:
+            say(f"       {click.style(printable(' · '.join(told)), dim=True)}")
+    if not found:
+        say("nothing went live yet; 'bbops serve' publishes the branch main, and tags it")

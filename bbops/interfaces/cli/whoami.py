@@ -1,0 +1,33 @@
+"""Show who you are signed in as."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from bbops.base.console import say
+from bbops.base.render import printable
+from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._server import of_server, open_remote
+
+
+@examples("bbops whoami", "bbops whoami --server https://bbops.example.com")
+@click.command()
+@of_server
+@click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
+def command(server: str, *, as_json: bool) -> None:
+    """Show who you are signed in as at a server, and what you may do there."""
+    with open_remote(server) as remote:
+        one = remote.whoami()
+    if as_json:
+        import msgspec  # noqa: PLC0415 - only for this
+
+        say(json.dumps(msgspec.to_builtins(one), indent=2))
+        return
+    say(f"{printable(one.email)} by {one.how}")
+    say(f"  role      {one.role or 'none in the workspace'}")
+    for name, role in one.projects.items():
+        say(f"  {printable(name)}: {role}")
+    if one.scopes:
+        say(f"  scopes    {', '.join(one.scopes)}")

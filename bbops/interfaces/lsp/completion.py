@@ -1,0 +1,215 @@
+"""What may be typed at the cursor: keys, words, names of other files, parts of expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from lsprotocol import types as lsp
+
+from bbops.interfaces.lsp.folder import Folder, kind_of
+from bbops.interfaces.lsp.names import fields_of, known, known_of_relations, named_at
+from bbops.interfaces.lsp.repair import WORD, Repaired, expression_in, repair
+from bbops.interfaces.lsp.scopes import Here, look
+from bbops.interfaces.lsp.slots import Slot, fields, node_at, slot_at, step_model
+from bbops.interfaces.lsp.text import Lines
+from bbops.interfaces.lsp.words import about_key, about_model, signature, summary, written
+from bbops.language.addons._base import step_keys
+from bbops.language.expressions.nodes import Filter, Literal, Member
+from bbops.language.expressions.related import RELATED
+from bbops.language.expressions.types import Type, fits
+from bbops.language.project import Project
+from bbops.language.steps._base import Step, step_kinds
+from bbops.runtime.values.filters import FILTERS, FUNCTIONS
+
+Kind = lsp.CompletionItemKind
+TRIGGERS = [".", "|", "{", " ", "'", "/", ":", "-"]
+_KEYWORDS = ("true", "false", "null", "and", "or", "not", "in", "if", "else")
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One thing to type: `insert` where it is more than its label."""
+
+    label: str
+    kind: Kind
+    detail: str = ""
+    doc: str = ""
+    insert: str = ""
+
+
+def complete(folder: Folder, path: str, lines: Lines, offset: int) -> list[lsp.CompletionItem]:
+    """Return what may stand at an offset of a file, the likeliest first."""
+    what, project, at = kind_of(path), folder.current(), repair(lines, offset)
+    if what is None or project is None or at is None:
+        return []
+    kind, name, model = what
+    slot = slot_at(model, at.document.root, at.spot.path)
+    expression = None
+    if isinstance(at.spot.value, str) and not at.spot.is_key:
+        expression = expression_in(at.spot.value, is_bare=slot.is_bare)
+    start = at.start
+    if expression is not None and (slot.is_bare or "${" in at.spot.value):
+        here = look(project, kind, name, at, expression)
+        offers = list(_in_expression(here)) if here else []
+    elif at.spot.is_key or (at.spot.value == WORD and _begins_map(at, slot)):
+        offers = list(_keys(project, kind, name, model, at, slot))
+    else:
+        start = _start_of_value(at)
+        offers = list(_values(project, kind, name, at, slot))
+    place = lines.range(start, offset)
+    return [_item(one, place, rank) for rank, one in enumerate(offers)]
+
+
+def _begins_map(at: Repaired, slot: Slot) -> bool:
+    """Return whether the word alone on its line may become the first key of a map."""
+    mark = at.spot.mark
+    before = at.document.source[mark.start - mark.column + 1 : mark.start]
+    return (slot.is_step or slot.model is not None) and ":" not in before
+
+
+def _item(offer: Offer, place: lsp.Range, rank: int) -> lsp.CompletionItem:
+    return lsp.CompletionItem(
+        label=offer.label,
+        kind=offer.kind,
+        detail=offer.detail or None,
+        documentation=lsp.MarkupContent(lsp.MarkupKind.Markdown, offer.doc) if offer.doc else None,
+        sort_text=f"{rank:04}",
+        text_edit=lsp.TextEdit(place, offer.insert or offer.label),
+    )
+
+
+# ---- keys
+def _keys(
+    project: Project, kind: str, name: str, model: Any, at: Repaired, slot: Slot
+) -> Iterator[Offer]:
+    root = at.document.root
+    if at.spot.is_key:
+        path = at.spot.path[:-1]
+        slot, around = slot_at(model, root, path), node_at(root, path)
+    else:
+        path, around = at.spot.path, {}
+    given = {key for key in around if key != WORD} if isinstance(around, dict) else set()
+    has_colon = at.document.source[at.spot.mark.end :].lstrip(" ")[:1] == ":"
+    has_colon = has_colon and at.spot.value == WORD
+    after = "" if at.spot.is_key and has_colon and not _is_new(at) else ": "
+    named = named_at(kind, name, root, (*path, WORD), is_key=True)
+    for label, detail in known(project, named).items() if named else ():
+        if label not in given:
+            yield Offer(label, Kind.Field, detail, insert=label + after)
+    if slot.is_step:
+        yield from _step_keys(around, given, after)
+    elif slot.model is not None:
+        yield from _model_keys(slot.model, given, after)
+
+
+def _is_new(at: Repaired) -> bool:
+    """Return whether the colon behind the stand-in came with it."""
+    return at.document.source[at.spot.mark.end :].startswith((":\n", ": 0")) or (
+        at.spot.mark.end + 1 == len(at.document.source)
+    )  # fmt: skip
+
+
+def _model_keys(model: Any, given: set[str], after: str) -> Iterator[Offer]:
+    for key, field in fields(model).items():
+        if key not in given:
+            text = about_key(model, key)
+            detail = written(field, key).replace("`", "")
+            yield Offer(key, Kind.Property, detail, text, insert=key + after)
+
+
+def _step_keys(node: Any, given: set[str], after: str) -> Iterator[Offer]:
+    kind = step_model(node)
+    if kind is not None:
+        yield from _model_keys(kind, given, after)
+        return
+    for key, step in step_kinds().items():
+        yield Offer(key, Kind.Function, step.title, about_model(step), insert=key + after)
+    for key in step_keys():
+        yield Offer(key, Kind.Function, "addon", insert=key + after)
+    yield from _model_keys(Step, given, after)
+
+
+# ---- values
+def _start_of_value(at: Repaired) -> int:
+    """Return where the text that the cursor is in begins, for names with '/', '-' or '.'."""
+    before = at.spot.value.index(WORD) if isinstance(at.spot.value, str) else 0
+    return at.start - before
+
+
+def _values(project: Project, kind: str, name: str, at: Repaired, slot: Slot) -> Iterator[Offer]:
+    for option in slot.options:
+        yield Offer(option, Kind.EnumMember)
+    root, path = at.document.root, at.spot.path
+    named = named_at(kind, name, root, path, is_key=False)
+    if named is None:
+        return
+    is_order = "orderBy" in path
+    of = Kind.Field if named.group in {"columns", "references"} else Kind.Reference
+    options = known(project, named) | (known_of_relations(project, named) if is_order else {})
+    for label, detail in options.items():
+        yield Offer(label, of, detail if of is Kind.Field else named.group, detail)
+        if is_order:
+            yield Offer(f"{label}.desc", of, detail)
+
+
+# ---- expressions
+def _in_expression(here: Here) -> Iterator[Offer]:
+    node = here.node
+    if isinstance(node, Filter) and node.name == WORD:
+        yield from _filters(here.of)
+    elif isinstance(node, Filter):
+        yield from _named_fields(node, here.of)
+    elif isinstance(node, Member):
+        is_vars = getattr(node.of, "name", "") == "vars" and not isinstance(node.of, Member)
+        found = here.variables if is_vars else fields_of(here.of)
+        yield from _typed(found, Kind.Variable if is_vars else Kind.Field)
+    else:
+        yield from _typed(here.columns, Kind.Field)
+        yield from _of_related(here.many)
+        yield from _typed(here.roots, Kind.Variable)
+        yield Offer("vars", Kind.Variable, "results of steps, and variables")
+        for name, function in FUNCTIONS.items():
+            yield Offer(
+                name,
+                Kind.Function,
+                signature(name),
+                summary(function),
+                _called(name, function.most),
+            )
+        for word in _KEYWORDS:
+            yield Offer(word, Kind.Keyword)
+
+
+def _of_related(relations: Collection[str]) -> Iterator[Offer]:
+    for name in relations:
+        yield Offer(name, Kind.Reference, "rows that refer to this one")
+    for name, least in RELATED.items() if relations else ():
+        takes = "relation" if least == 1 else "relation, column"
+        yield Offer(name, Kind.Function, f"{name}({takes}, condition?)", insert=f"{name}(")
+
+
+def _called(name: str, most: int) -> str:
+    return f"{name}(" if most else f"{name}()"
+
+
+def _typed(names: Any, kind: Kind) -> Iterator[Offer]:
+    for name, of in names.items():
+        yield Offer(name, kind, f"{of} (private)" if of.private else str(of))
+
+
+def _filters(of: Type | None) -> Iterator[Offer]:
+    for name, one in FILTERS.items():
+        if of is None or any(fits(of, kind) for kind in one.takes.split()):
+            insert = f"{name}(" if one.least else name
+            yield Offer(name, Kind.Method, signature(name), summary(one), insert)
+
+
+def _named_fields(node: Filter, of: Type | None) -> Iterator[Offer]:
+    if node.name not in {"pick", "omit", "pluck", "has", "sort"}:
+        return
+    given = {one.value for one in node.args if isinstance(one, Literal)}
+    whole = of.item if of is not None and of.kind == "list" else of
+    rest = {name: one for name, one in fields_of(whole).items() if name not in given}
+    yield from _typed(rest, Kind.Field)

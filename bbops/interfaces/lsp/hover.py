@@ -1,0 +1,124 @@
+"""What an editor shows of the thing under the mouse: its type, its meaning, an example."""
+
+from __future__ import annotations
+
+from lsprotocol import types as lsp
+
+from bbops.interfaces.lsp.folder import Folder
+from bbops.interfaces.lsp.names import describe, known, resources
+from bbops.interfaces.lsp.pointed import Pointed, point
+from bbops.interfaces.lsp.slots import fields, node_at, slot_at, step_model
+from bbops.interfaces.lsp.spots import start_of
+from bbops.interfaces.lsp.text import Lines
+from bbops.interfaces.lsp.words import about_key, signature, summary, written
+from bbops.language.expressions.nodes import Call, Filter, Literal, Member, Name, Node
+from bbops.language.expressions.types import Type
+from bbops.runtime.values.filters import FILTERS, FUNCTIONS
+
+_MOST_FIELDS = 30
+
+
+def explain(folder: Folder, path: str, lines: Lines, offset: int) -> lsp.Hover | None:
+    """Return what is known of the thing at an offset of a file; None for nothing."""
+    at = point(folder, path, lines, offset)
+    if at is None:
+        return None
+    text = _expression(at) if at.node is not None else _name(at) or _key(at)
+    if not text:
+        return None
+    start, end = at.spot.mark.start, at.spot.mark.end
+    if at.node is not None:
+        first, last = _extent(at.node)
+        start = start_of(at.document, lines, at.spot.mark, first)
+        end = start_of(at.document, lines, at.spot.mark, last)
+    content = lsp.MarkupContent(lsp.MarkupKind.Markdown, text)
+    return lsp.Hover(content, lines.range(start, end))
+
+
+def _extent(node: Node) -> tuple[int, int]:
+    """Return the part of a node that is its own."""
+    if isinstance(node, Filter):
+        return node.name_start, node.name_start + len(node.name)
+    return node.start, node.end
+
+
+# ---- expressions
+def _expression(at: Pointed) -> str:
+    node = at.node
+    if isinstance(node, Filter) and node.name in FILTERS:
+        is_name = node.name_start <= at.offset <= node.name_start + len(node.name)
+        doc = _documented(signature(node.name), summary(FILTERS[node.name])) if is_name else ""
+        return doc or _typed("", at.type_of(node))
+    if isinstance(node, Call) and node.name in FUNCTIONS:
+        return _documented(signature(node.name), summary(FUNCTIONS[node.name]))
+    if isinstance(node, Literal) or node is None:
+        return ""
+    name = node.name if isinstance(node, Name | Member) else ""
+    column = at.column()
+    return "\n\n".join(filter(None, [_typed(name, at.type_of(node)), _column(at, column)]))
+
+
+def _documented(head: str, text: str) -> str:
+    return f"```\n{head}\n```\n{text}"
+
+
+def _typed(name: str, of: Type | None) -> str:
+    """Return a type in a code block, a map with its fields."""
+    if of is None or of.is_never:
+        return ""
+    head = f"{name}: {of}" if name else str(of)
+    if of.what and of.what != name:
+        head += f"  ({of.what})"
+    whole = of.item if of.kind == "list" and of.item is not None else of
+    lines = [f"  {key}: {one}{_private(one)}" for key, one in (whole.fields or {}).items()]
+    if len(lines) > _MOST_FIELDS:
+        lines = [*lines[:_MOST_FIELDS], "  …"]
+    return "\n".join(["```", head + _private(of), *lines, "```"])
+
+
+def _private(of: Type) -> str:
+    return "  (private)" if of.private else ""
+
+
+# ---- names and keys
+def _column(at: Pointed, column: tuple[str, str] | None) -> str:
+    if column is None or column[0] not in at.project.tables:
+        return ""
+    table, name = column
+    found = at.project.tables[table].model.columns.get(name)
+    if found is None:
+        return ""
+    said = found.model_dump(by_alias=True, exclude_defaults=True, exclude={"description"})
+    text = ", ".join(f"{key}: {_yaml(value)}" for key, value in said.items())
+    return "\n\n".join(filter(None, [f"`{table}.{name}` — {text}", found.description]))
+
+
+def _yaml(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _name(at: Pointed) -> str:
+    if at.named is None:
+        return ""
+    if column := at.column():
+        return _column(at, column)
+    if at.named.group == "fields":
+        taken = known(at.project, at.named).get(str(at.spot.value))
+        return f"```\n{at.spot.value}: {taken}\n```" if taken else ""
+    found = resources(at.project, at.named.group).get(str(at.spot.value))
+    return f"`{found.file}`\n\n{describe(found)}" if found is not None else ""
+
+
+def _key(at: Pointed) -> str:
+    """Return what the key means at which the cursor stands, or whose value it stands in."""
+    path = at.spot.path
+    while path and isinstance(path[-1], int):
+        path = path[:-1]
+    if not path:
+        return ""
+    root, key = at.document.root, str(path[-1])
+    slot, around = slot_at(at.model, root, path[:-1]), node_at(root, path[:-1])
+    model = step_model(around) if slot.is_step else slot.model
+    if model is None or key not in fields(model) or slot.is_value:
+        return ""
+    return f"`{key}`: {written(fields(model)[key], key)}\n\n{about_key(model, key)}"

@@ -1,0 +1,77 @@
+"""What expressions outside functions may read: conditions of triggers, topics, tables and tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bbops.build.check._before import left_by_chain
+from bbops.build.check._surroundings import signed_in
+from bbops.build.check._ways import rows_of
+from bbops.build.check.flows import check_flow
+from bbops.interfaces.lsp.slots import Path, node_at
+from bbops.language.expressions import types as t
+from bbops.language.expressions.known import Known
+from bbops.language.expressions.scope import Scope
+from bbops.language.expressions.types import Type
+from bbops.language.project import Project
+from bbops.language.resources.trigger import DatabaseTrigger
+
+
+def scope_outside(
+    project: Project, folder: str, name: str, root: Any, path: Path
+) -> Scope | None:  # fmt: skip
+    """Return what an expression at a place of a file may read; None where there is none.
+
+    Args:
+        root: what the file says now; it may be half written.
+    """
+    if folder == "tables" and path[0] == "checks":
+        table = project.sql_tables.get(name)
+        return _scope({}, table.column_types if table else {}, name)
+    if folder in {"triggers", "agents"} and path[-1] == "where":
+        return _of_rows(project, node_at(root, path[:-1]))
+    if folder == "realtime" and path[-1] in {"subscribe", "publish"}:
+        return _of_topic(project, root)
+    if folder == "tests" and "check" in path:
+        headers = t.map_of({}, "headers", rest=t.TEXT.or_null())
+        return _scope({"result": t.ANY, "status": t.INTEGER, "headers": headers})
+    return _scope({"env": _env(project)}) if folder in {"", "addons"} else None
+
+
+def _of_rows(project: Project, around: Any) -> Scope | None:
+    table = project.sql_tables.get(str(around.get("table")))
+    if table is None:
+        return None
+    operation = around.get("operation") or ["update"]
+    try:
+        trigger = DatabaseTrigger.model_validate({"table": table.name, "operation": operation})
+    except ValueError:
+        return _scope({}, table.column_types, table.name)
+    return _scope(rows_of(project, trigger).fields or {}, table.column_types, table.name)
+
+
+def _of_topic(project: Project, root: Any) -> Scope:
+    names = [part[1:] for part in str(root.get("topic", "")).split("/") if part.startswith(":")]
+    roots = {"params": t.map_of(dict.fromkeys(names, t.TEXT), "params")}
+    if root.get("authentication") == "JWT":
+        roots["auth"] = signed_in(project)
+    given = root.get("middleware")
+    chain = tuple(map(str, given)) if isinstance(given, list) else ()
+    scope = _scope(roots)
+    scope.known = left_by_chain(project, chain, lambda one: _left_by(project, one))
+    return scope
+
+
+def _left_by(project: Project, middleware: str) -> Known | None:
+    return check_flow(project, middleware).left
+
+
+def _env(project: Project) -> Type:
+    return t.map_of(dict.fromkeys(project.settings.model.env, t.TEXT), "env")
+
+
+def _scope(
+    roots: Mapping[str, Type], columns: Mapping[str, Type] | None = None, table: str = ""
+) -> Scope:
+    return Scope(roots, lambda *_: None, columns=columns, table=table)

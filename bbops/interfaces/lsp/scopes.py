@@ -1,0 +1,106 @@
+"""What an expression may read at the cursor: the names there, and the types of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+from bbops.build.check.flows import Flows, check_flow
+from bbops.interfaces.lsp.mend import mend
+from bbops.interfaces.lsp.outside import scope_outside
+from bbops.interfaces.lsp.repair import WORD, Repaired, Whole, is_here
+from bbops.interfaces.lsp.slots import node_at
+from bbops.language.expressions import types as t
+from bbops.language.expressions.infer import Inference
+from bbops.language.expressions.nodes import Filter, Node
+from bbops.language.expressions.scope import SIGNED_IN, Scope
+from bbops.language.expressions.syntax import parse
+from bbops.language.expressions.types import Type
+from bbops.language.project import Project, Resource
+from bbops.language.resources.function import Function
+from bbops.source.tree import BlobId, FilePath
+from bbops.source.yaml.document import Text
+
+
+@dataclass(slots=True)
+class Here:
+    """What is known at the cursor.
+
+    Attributes:
+        node: what the stand-in became.
+        roots: names that may stand bare, but for `vars`.
+        variables: what `vars.` may be followed by.
+        columns: the columns that may stand bare.
+        many: relations to many rows, of which `exists` and its like may be asked.
+        of: the type in front of the stand-in's `.` or `|`.
+    """
+
+    node: Node
+    roots: Mapping[str, Type] = field(default_factory=dict)
+    variables: Mapping[str, Type] = field(default_factory=dict)
+    columns: Mapping[str, Type] = field(default_factory=dict)
+    many: Collection[str] = ()
+    of: Type | None = None
+
+    @classmethod
+    def seen(cls, node: Node, scope: Scope) -> Here:
+        """Return what a scope knows at a node."""
+        signed = {name: scope.roots[name] for name in SIGNED_IN if name in scope.roots}
+        roots = {name: of for name, of in scope.roots.items() if name not in SIGNED_IN}
+        inner = getattr(node, "of", None)
+        of = scope.types.get(id(inner)) if inner is not None else None
+        many = scope.related.children if scope.related is not None else ()
+        return cls(node, roots, {**scope.known.vars, **signed}, scope.columns or {}, many, of)
+
+
+def look(project: Project, folder: str, name: str, at: Repaired, whole: Whole) -> Here | None:
+    """Return what is known where the stand-in is; None where nothing is checked."""
+    if folder == "functions":
+        return _in_function(project, name, at, whole)
+    scope = scope_outside(project, folder, name, at.document.root, at.spot.path)
+    if scope is None:
+        return None
+    found: list[Here] = []
+    scope.watch = lambda node, inner: _note(found, node, inner)
+    tree = parse(whole.text)
+    Inference(scope, None, tree).infer(tree)
+    return found[-1] if found else None
+
+
+def _note(found: list[Here], node: Node, scope: Scope) -> None:
+    is_filter = isinstance(node, Filter) and any(map(is_here, node.args))
+    if is_filter or getattr(node, "name", None) == WORD:
+        found.append(Here.seen(node, scope))
+
+
+def _in_function(project: Project, name: str, at: Repaired, whole: Whole) -> Here | None:
+    root, path = at.document.root, at.spot.path
+    text = at.spot.value
+    braced = text if whole.text == text else f"${{ {whole.text} }}"
+    mended = Text(braced if "${" in text else whole.text)
+    mended.mark = at.spot.mark
+    node_at(root, path[:-1])[path[-1]] = mended
+    model = mend(Function, root, path)
+    if model is None:
+        return None
+    file = FilePath(f"functions/{name}.yaml")
+    one = Resource("function", name, file, BlobId(""), model, at.document)
+    found: list[Here] = []
+    flows = _around(project, one)
+    flows.check(name, watch=lambda node, scope: _note(found, node, scope))
+    return found[-1] if found else None
+
+
+def _around(project: Project, one: Resource[Function]) -> Flows:
+    """Return the checks of a project with another text of one function, which is not checked."""
+    for name in project.functions:
+        check_flow(project, name)
+        break
+    known = project.memo.get("flows")
+    memo = {key: value for key, value in project.memo.items() if key != "flows"}
+    functions = {**project.functions, one.name: one}
+    broken = project.broken - {("functions", one.name)}
+    variant = replace(project, functions=functions, broken=broken, memo=memo)
+    if not isinstance(known, Flows):
+        return Flows(variant, {})
+    return Flows(variant, {}, dict(known.done), {one.name: t.ANY, **known.gives})

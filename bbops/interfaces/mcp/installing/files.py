@@ -1,0 +1,122 @@
+"""The files of clients: read with bounds, changed in one place, written whole or not at all."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from bbops.base.disk import replace_file
+from bbops.base.errors import BbopsError
+from bbops.interfaces.mcp.clients._base import Client
+from bbops.interfaces.mcp.installing import jsonc
+from bbops.interfaces.mcp.installing.guide import BEGIN, END
+
+MOST_BYTES: Final = 2_000_000
+_BLOCK: Final = re.compile(f"{BEGIN}.*?{END}\n?", re.DOTALL)
+
+
+def read_content(path: Path) -> str | None:
+    """Return what a file holds; None where there is none.
+
+    Raises:
+        BbopsError: it cannot be read, or is no text.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        reason = (error.strerror or "it failed").lower()
+        raise BbopsError(f"cannot read '{path}': {reason}") from None
+    if len(data) > MOST_BYTES:
+        raise BbopsError(f"'{path}' has more than {MOST_BYTES:,} bytes")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise BbopsError(f"'{path}' is no text in UTF-8") from None
+
+
+def read_entry(client: Client, text: str, name: str) -> Any:
+    """Return a server as it stands in a client's file; None where it does not.
+
+    Raises:
+        BbopsError: the file cannot be understood.
+    """
+    keys = (*client.keys, name)
+    if client.form == "json":
+        return _named(client.file, lambda: jsonc.read(text, keys))
+    try:
+        found: Any = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _no_toml(client.file, error) from None
+    for key in keys:
+        found = found.get(key) if isinstance(found, dict) else None
+    return found
+
+
+def with_entry(form: str, text: str, keys: Sequence[str], entry: Mapping[str, str]) -> str:
+    """Return a file's text with a server in it; all else stays as it was.
+
+    Raises:
+        BbopsError: the file cannot be understood.
+    """
+    if form == "json":
+        return jsonc.write(text, keys, dict(entry))
+    try:
+        document: Any = tomlkit.parse(text)
+        table = document
+        for key in keys[:-1]:
+            if key not in table:
+                table[key] = tomlkit.table(is_super_table=True)
+            table = table[key]
+        made = tomlkit.table()
+        made.update(entry)
+        table[keys[-1]] = made
+        return tomlkit.dumps(document)
+    except (TOMLKitError, TypeError) as error:
+        raise _no_toml("the file", error) from None
+
+
+def with_block(text: str, guide: str) -> str:
+    """Return a Markdown file's text with our part in it, between its marks."""
+    block = f"{BEGIN}\n{guide.strip()}\n{END}\n"
+    if _BLOCK.search(text):
+        return _BLOCK.sub(lambda _: block, text, count=1)
+    return f"{text.rstrip()}\n\n{block}" if text.strip() else block
+
+
+def put(root: Path, path: Path, text: str) -> None:
+    """Write a file below a folder, with the folders it lies in.
+
+    Raises:
+        BbopsError: a link on the way leads elsewhere, or it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_symlink() or not path.parent.resolve().is_relative_to(root.resolve()):
+            raise BbopsError(f"'{path}' leads elsewhere by a link", hint="change it by hand")
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+        replace_file(path, text.encode())
+        path.chmod(mode)
+    except OSError as error:
+        reason = (error.strerror or "it failed").lower()
+        raise BbopsError(f"cannot write '{path}': {reason}") from None
+
+
+def _named(file: str, read: Any) -> Any:
+    try:
+        return read()
+    except BbopsError as error:
+        raise BbopsError(f"'{file}': {error.message}", hint=error.hint) from None
+
+
+def _no_toml(file: str, error: Exception) -> BbopsError:
+    reason = str(error).partition("\n")[0][:200].lower()
+    return BbopsError(f"'{file}' is no TOML: {reason}", hint="put it right by hand, then try again")

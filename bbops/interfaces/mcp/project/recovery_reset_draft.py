@@ -1,0 +1,52 @@
+"""Let a draft be again what is live, or delete it; what it held stays to be brought back."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+from msgspec.structs import replace
+
+from bbops.interfaces.mcp.tool import Call, Gives, Hints, Takes, Tool
+from bbops.interfaces.mcp.words import OwnDraft, ShortRef
+from bbops.interfaces.mcp.work import Work
+from bbops.interfaces.mcp.workplace import Workplace
+
+
+class Resetting(Takes, frozen=True):
+    """Which draft, and what of it."""
+
+    draft: OwnDraft
+    refs: Annotated[list[ShortRef], Meta(max_length=50)] = []
+    delete: bool = False
+    to: Annotated[
+        str, Meta(pattern="^([0-9a-f]{40,64})?$", description="a previousHead, to bring it back")
+    ] = ""
+
+
+class Reset(Gives, frozen=True, kw_only=True):
+    """What the draft holds now, empty when it is gone, and what it held."""
+
+    draft: str
+    head: str
+    previous_head: str
+
+
+RESET = Work("resetting", Resetting, Reset, writes=True)
+
+
+async def run(place: Workplace, taken: Resetting) -> Reset:
+    """Reset, and say how to undo it."""
+    done = await place.work(RESET, taken)
+    if not done.previous_head or done.previous_head == done.head:
+        return done
+    undo = {"draft": done.draft, "to": done.previous_head}
+    return replace(done, next=[Call("recovery_reset_draft", undo, "undo this")])
+
+
+TOOL = Tool(
+    "recovery_reset_draft", "Reset a draft",
+    "Returns a draft, or resources in it, to the live branch; or deletes it. The old head is"
+    " returned, and can be brought back.",
+    Resetting, Reset, run, scope="builder", hints=Hints(destroys=True),
+)  # fmt: skip

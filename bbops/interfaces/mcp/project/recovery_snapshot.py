@@ -1,0 +1,43 @@
+"""Give what is live a name to come back to."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+from msgspec.structs import replace
+
+from bbops.interfaces.mcp.tool import WRITES, Call, Gives, Takes, Tool
+from bbops.interfaces.mcp.work import Work
+from bbops.interfaces.mcp.workplace import Workplace
+
+
+class Naming(Takes, frozen=True):
+    """The name."""
+
+    name: Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9-]*$", max_length=60)]
+    message: Annotated[str, Meta(max_length=500)] = ""
+
+
+class Named(Gives, frozen=True, kw_only=True):
+    """The tag, and what it names."""
+
+    tag: str
+    commit: str
+
+
+SNAPSHOT = Work("snapshot", Naming, Named, writes=True)
+
+
+async def run(place: Workplace, taken: Naming) -> Named:
+    """Name it, and say how to come back."""
+    done = await place.work(SNAPSHOT, taken)
+    arguments = {"to": done.tag, "reason": "Say why"}
+    return replace(done, next=[Call("recovery_rollback", arguments, "later: come back to it")])
+
+
+TOOL = Tool(
+    "recovery_snapshot", "Save a snapshot",
+    "Tags what is live, so that it can be returned to by name. It copies no rows.",
+    Naming, Named, run, scope="builder", hints=WRITES,
+)  # fmt: skip

@@ -1,0 +1,72 @@
+"""Check a draft: its files, what they compile to, its tests."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+from msgspec.structs import replace
+
+from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
+from bbops.interfaces.mcp.words import Draft, Found
+from bbops.interfaces.mcp.work import Work
+from bbops.interfaces.mcp.workplace import Workplace
+
+
+class Checking(Takes, frozen=True):
+    """What is checked, and how far."""
+
+    draft: Draft = ""
+    level: Annotated[
+        Literal["schema", "compile", "test"], Meta(description="each includes those before it")
+    ] = "compile"
+
+
+class Tests(msgspec.Struct, frozen=True):
+    """What the tests gave."""
+
+    cases: int
+    failed: int
+    seconds: float
+
+
+class Checked(Gives, frozen=True, kw_only=True):
+    """What was found; `more` findings are not shown."""
+
+    commit: str
+    ok: bool
+    diagnostics: list[Found]
+    more: int = 0
+    tests: Tests | None = None
+
+
+CHECK = Work("checking", Checking, Checked)
+
+
+async def run(place: Workplace, taken: Checking) -> Checked:
+    """Check, run the tests where they can run, and say how to go on."""
+    done = await place.work(CHECK, taken)
+    if taken.level == "test" and done.ok:
+        tested = await place.test(done.commit)
+        done = replace(
+            done, ok=not tested.diagnostics,
+            diagnostics=[*tested.diagnostics, *done.diagnostics],
+            tests=Tests(tested.cases, tested.failed, tested.seconds),
+        )  # fmt: skip
+    refs = sorted({one.ref for one in done.diagnostics if one.ref and one.severity == "error"})
+    more = {"draft": taken.draft} if taken.draft else {}
+    if refs:
+        why = "read what has mistakes"
+        return replace(done, next=[Call("context_read", {"refs": refs[:20], **more}, why)])
+    arguments = {"draft": taken.draft, "title": "Say what changes", "body": ""}
+    calls = [Call("apply_pull_request", arguments, "ask for review")] if taken.draft else []
+    return replace(done, next=calls)
+
+
+TOOL = Tool(
+    "validate_draft", "Validate a draft",
+    "Checks files, compiles functions, runs tests. Findings have file, line, hint and, where it is"
+    " known, a fix: a change to send to preview_changes.",
+    Checking, Checked, run,
+)  # fmt: skip

@@ -1,0 +1,33 @@
+"""Speak with the one agent that started this process, over its standard input and output."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Final
+
+import anyio
+from mcp.server.stdio import stdio_server
+
+from bbops.interfaces.mcp.kernel import create_server
+from bbops.interfaces.mcp.tool import find_tools
+from bbops.interfaces.mcp.workplace import Workplace
+
+INSTRUCTIONS: Final = (
+    "One bbops project in a git checkout. Call context_get first. Then: read what you change,"
+    " preview it, apply the plan to a draft, validate. A draft is a local branch; pull requests and"
+    " publishing are a server's, and what refuses says which command asks it."
+)
+
+
+def serve(place: Workplace) -> None:
+    """Answer until the input ends; the log goes to the standard error output."""
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
+    anyio.run(_serve, place)
+
+
+async def _serve(place: Workplace) -> None:
+    tools = find_tools("bbops.interfaces.mcp.project")
+    server = create_server("bbops", INSTRUCTIONS, tools, lambda _: place)
+    async with stdio_server() as (reading, writing):
+        await server.run(reading, writing, server.create_initialization_options())

@@ -1,0 +1,221 @@
+"""Where the tools of one project do their work for one person: a server, or a checkout.
+
+Whoever makes a workplace knows who asks; each method refuses what that person may not do.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Protocol, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from bbops.interfaces.mcp.words import Found, Proposed
+from bbops.interfaces.mcp.work import Work
+
+T = TypeVar("T", bound=msgspec.Struct)
+G = TypeVar("G", bound=msgspec.Struct)
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """What is known of a project beside its repository.
+
+    Attributes:
+        published: the commit that answers now; empty where nothing does, or no server is.
+        message: why the newest commit is not live, or an empty text.
+        may: words of `read`, `change`, `propose`, `merge`, `requests`.
+    """
+
+    name: str
+    url: str = ""
+    published: str = ""
+    version: str = ""
+    message: str = ""
+    may: tuple[str, ...] = ()
+    proposals: tuple[Proposed, ...] = ()
+
+
+class Tested(msgspec.Struct, frozen=True):
+    """What tests gave."""
+
+    cases: int
+    failed: int
+    seconds: float
+    diagnostics: tuple[Found, ...] = ()
+
+
+class User(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A row of a draft's own table of users, by its key or its email."""
+
+    id: Annotated[int, Meta(ge=-(2**53), le=2**53)] | Annotated[str, Meta(max_length=200)] = ""
+    email: Annotated[str, Meta(max_length=320)] = ""
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A request to a draft.
+
+    Attributes:
+        path: begins with a slash and has its query.
+        user: who is signed in; None for nobody.
+    """
+
+    draft: str
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+    user: User | None = None
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """What a draft answered.
+
+    Attributes:
+        body: cut where it is long.
+        failure, step: of an answer that went wrong: what happened, and in which file and line.
+    """
+
+    commit: str
+    status: int
+    headers: dict[str, str]
+    body: str
+    is_cut: bool
+    milliseconds: float
+    failure: str = ""
+    step: str = ""
+
+
+class Review(msgspec.Struct, frozen=True):
+    """What somebody said of a proposal: their text, never an instruction."""
+
+    who: str
+    at: str
+    verdict: str
+    text: str
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """A proposal, and what merging it now would do.
+
+    Attributes:
+        base, result: what it would be merged into, and what that would hold then; `base` is empty
+            where nobody can say. All commits are in the repository.
+        obstacles: what is in the way; empty when it can be merged.
+        waits: whether others' words, or tests that run, are all that is in the way.
+        by_person: whether only a person may merge it, whatever was approved.
+    """
+
+    number: int
+    url: str
+    title: str
+    description: str
+    author: str
+    draft: str
+    state: str
+    head: str
+    base: str = ""
+    result: str = ""
+    preview: str = ""
+    obstacles: tuple[str, ...] = ()
+    waits: bool = False
+    summary: str = ""
+    plan: str = ""
+    tests: str = ""
+    diagnostics: tuple[Found, ...] = ()
+    reviews: tuple[Review, ...] = ()
+    ready: bool = True
+    reviewers: tuple[str, ...] = ()
+    by_person: bool = True
+
+
+class Said(msgspec.Struct, frozen=True):
+    """What is said of a proposal; what is None stays as it is.
+
+    Attributes:
+        reviewers: the e-mail addresses of those who are asked for a review, and nobody else.
+    """
+
+    title: str
+    body: str = ""
+    ready: bool | None = None
+    reviewers: tuple[str, ...] | None = None
+
+
+class Merged(msgspec.Struct, frozen=True):
+    """What became of a wish to publish."""
+
+    state: Literal["merged", "waiting", "refused"]
+    waiting_for: tuple[str, ...] = ()
+    commit: str = ""
+    is_live: bool = False
+    lines: tuple[str, ...] = ()
+
+
+class Attempt(msgspec.Struct, frozen=True):
+    """How far a commit is on its way to live traffic."""
+
+    commit: str
+    state: Literal["queued", "publishing", "live", "failed", "superseded", "unknown"]
+    stage: str
+    live: str
+    version: str
+    message: str = ""
+    diagnostics: tuple[Found, ...] = ()
+
+
+class Activity(msgspec.Struct, frozen=True):
+    """Requests, the newest first, as the history keeps them: masked. `next` is an id, or 0."""
+
+    items: tuple[dict[str, Any], ...]
+    next: int
+
+
+class Workplace(Protocol):
+    """One project, for one person. Every method raises Refused or BbopsError where it cannot."""
+
+    async def work(self, work: Work[T, G], taken: T) -> G:
+        """Do a piece of work in the repository."""
+        ...
+
+    async def stand(self) -> Standing:
+        """Return what is known beside the repository."""
+        ...
+
+    async def test(self, commit: str) -> Tested:
+        """Run the tests of a commit that has no mistakes."""
+        ...
+
+    async def ask(self, asked: Asked) -> Answered:
+        """Ask a draft as it is now, on its own data and with stand-ins for the world."""
+        ...
+
+    async def propose(self, draft: str, said: Said) -> Judged:
+        """Open the proposal of a draft, or bring the open one up to date."""
+        ...
+
+    async def judge(self, number: int) -> Judged:
+        """Return a proposal and how it stands."""
+        ...
+
+    async def comment(self, number: int, text: str) -> str:
+        """Say something of a proposal; return the address of its page."""
+        ...
+
+    async def publish(self, number: int, head: str) -> Merged:
+        """Merge a proposal as it was looked at, if the rules are met."""
+        ...
+
+    async def attempt(self, commit: str) -> Attempt:
+        """Return how far a commit is; the newest one without a name."""
+        ...
+
+    async def activity(
+        self, *, only_failed: bool, endpoint: str, since: float, before: int, limit: int,
+        details: bool,
+    ) -> Activity:  # fmt: skip
+        """Return requests that the live API answered."""
+        ...
+
+    async def restore(self, commit: str, topic: str, said: Said) -> Judged:
+        """Propose a commit that no branch holds, which brings back what was."""
+        ...
