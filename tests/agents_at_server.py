@@ -16,15 +16,15 @@ from bbops.interfaces.mcp.tool import Refused, call, find_tool
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.people import NewPerson
 from bbops_server.accounts.rules import Caller, Role
-from bbops_server.binding import bind
-from bbops_server.control.desk import Desk
-from bbops_server.githttp.serving import GitHttp
-from bbops_server.live.plane import Plane
+from bbops_server.control_plane.web.state import Desk
+from bbops_server.git_http.serving import GitHttp
 from bbops_server.mcp.workplace import open_workplace
-from bbops_server.reconciler.following import FollowedFile, Options
-from bbops_server.reconciler.projects import Projects
-from bbops_server.server_file.load import read_file
-from bbops_server.server_file.settings import server_settings
+from bbops_server.process.sockets.binding import bind
+from bbops_server.publish.processes.plane import Plane
+from bbops_server.publish.projects.following import FollowedFile, Options
+from bbops_server.publish.projects.projects import Projects
+from bbops_server.settings.server_file.load import read_file
+from bbops_server.settings.server_file.settings import server_settings
 from tests.checkouts import TOOLS, checked
 from tests.served import wait_for
 

@@ -19,10 +19,10 @@ from bbops.base.errors import ServerError
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.people import NewPerson, Person
 from bbops_server.accounts.rules import Role
-from bbops_server.control.app import create_control
-from bbops_server.control.desk import Desk
-from bbops_server.reconciler.draft_status import DraftStatus
-from bbops_server.reconciler.status import Condition, Publication, ServerStatus, Status, Written
+from bbops_server.control_plane.app import create_control
+from bbops_server.control_plane.web.state import Desk
+from bbops_server.publish.drafts.draft_status import DraftStatus
+from bbops_server.publish.status.status import Condition, Publication, ServerStatus, Status, Written
 from bbops_server.settings import Settings
 
 URL = "http://127.0.0.1:8001"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tests.served import Served
 
-DRAFTS = "bbops_server.data.zygote"
-TESTS = "bbops_server.build.zygote"
+DRAFTS = "bbops_server.data_plane.draft_process.zygote"
+TESTS = "bbops_server.publish.build.zygote"
 
 
 def children(pid: int) -> list[int]:

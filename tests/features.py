@@ -43,14 +43,15 @@ from bbops.review.contract.describe import describe, read_pages
 from bbops.review.contract.export import FORMATS
 from bbops.runtime.vendors import link_addons
 from bbops.source.tree import FolderTree, MemoryTree, Tree
-from bbops_server.build.worker import Builder
-from bbops_server.live import swap
+from bbops_server.data_plane.live import swap
+from bbops_server.publish.build.worker import Builder
 from tests.conftest import BOARD, ROOT, TEMPLATE, sample, with_function
 from tests.docs.examples import function_of, upcoming_files
 from tests.docs.keys import ELSEWHERE, maps
 
 READERS = (
-    "bbops.build.compile", "bbops.review.contract", "bbops.database", "bbops.build.testing", "bbops_server",
+    "bbops.build.compile", "bbops.review.contract", "bbops.database", "bbops.build.testing",
+    "bbops_server",
 )  # fmt: skip
 """Packages that make something of what a project says."""
 LOOKERS = (

@@ -26,7 +26,7 @@ from bbops.source.git.series import Version
 from bbops.source.git.store import Store
 from bbops.source.git.tree import GitTree
 from bbops.source.git.versions import read_versions
-from bbops_server.approvals import read_waiting
+from bbops_server.publish.holds.approvals import read_waiting
 from tests.pushing import BAD
 from tests.reading import Reader
 from tests.served import Served, wait_for

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
-from bbops_server.handover import place
-from bbops_server.handover.words import Word, hear_descriptors, say
+from bbops_server.process.handover import place
+from bbops_server.process.handover.words import Word, hear_descriptors, say
 from tests.conftest import ROOT
 from tests.served import Served, environment, git
 from tests.small_project import hello, write_project

@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bbops.base.errors import BbopsError
-from bbops_server.host.secrets import Secrets
-from bbops_server.live.plane import Plane
-from bbops_server.main import run
-from bbops_server.reconciler.status import Condition, ServerStatus, Status
+from bbops_server.commands._main import run
+from bbops_server.process.host.secrets import Secrets
+from bbops_server.publish.processes.plane import Plane
+from bbops_server.publish.status.status import Condition, ServerStatus, Status
 from bbops_server.settings import Settings
 
 

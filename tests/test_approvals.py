@@ -10,7 +10,7 @@ import pytest
 
 from bbops.base.errors import ServerError
 from bbops.database.migrate import migrate
-from bbops_server.approvals import (
+from bbops_server.publish.holds.approvals import (
     approve,
     close_approval,
     keep_waiting,

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from bbops.build.testing.client import Client, serve
 from bbops.interfaces.cli._group import Commands
 from bbops.source.tree import FolderTree
-from bbops_server.live.forwarded import Proxies
+from bbops_server.data_plane.gateway.forwarded import Proxies
 from tests.asking import Ask, routes, talk, token
 from tests.conftest import ENV, Serving, run
 

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from bbops_server.accounts.rules import Role
-from bbops_server.host.egress import Egress
-from bbops_server.oauth.client import OddClient
-from bbops_server.oauth.documents import read_document
+from bbops_server.mcp.oauth.client import OddClient
+from bbops_server.mcp.oauth.documents import read_document
+from bbops_server.process.host.egress import Egress
 from tests.control import Tried
 from tests.oauth_client import Program
 from tests.published import Site, site

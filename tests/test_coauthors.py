@@ -16,7 +16,7 @@ from bbops_server.accounts import arrivals
 from bbops_server.accounts.arrivals import Arrivals
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.rules import Role
-from bbops_server.forge.local import LocalForge
+from bbops_server.publish.proposals.local import LocalForge
 from tests.proposing import Asking, commit_alone, propose
 from tests.pushing import World
 from tests.served import git

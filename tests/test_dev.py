@@ -19,14 +19,14 @@ from typing import Any
 import pytest
 
 from bbops_server.commands._report import Terminal
-from bbops_server.host.clock import SystemClock
-from bbops_server.host.log import JsonLog
-from bbops_server.host.random import SystemRandom
-from bbops_server.live.directory import Directory
-from bbops_server.live.request_lines import MOST_WAITING, RequestLines
-from bbops_server.live.swap import Live
-from bbops_server.messages import Channel
-from bbops_server.reconciler.events import Answered
+from bbops_server.data_plane.live.directory import Directory
+from bbops_server.data_plane.live.request_lines import MOST_WAITING, RequestLines
+from bbops_server.data_plane.live.swap import Live
+from bbops_server.process.host.clock import SystemClock
+from bbops_server.process.host.log import JsonLog
+from bbops_server.process.host.random import SystemRandom
+from bbops_server.process.messages import Channel
+from bbops_server.publish.status.events import Answered
 from tests.served import ADA, Served, environment, make_project, wait_for
 from tests.small_project import endpoint, write_project
 

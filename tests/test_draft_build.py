@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from bbops.base.errors import BbopsError
-from bbops_server.forks.limits import DRAFT_BUILD_SECONDS, DRAFT_DATABASE_BYTES
-from bbops_server.live.draft_build import DraftBuild, DraftTooLong
+from bbops_server.process.forks.limits import DRAFT_BUILD_SECONDS, DRAFT_DATABASE_BYTES
+from bbops_server.publish.processes.draft_build import DraftBuild, DraftTooLong
 from tests.drafting import branch, enter, find, served
 from tests.served import Served, wait_for
 from tests.small_project import write_project

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from bbops_server.accounts.rules import Role, Scope
-from bbops_server.live.draft_keys import find_mark, make_token, mark_of
+from bbops_server.data_plane.drafts.keys import find_mark, make_token, mark_of
 from tests.pushing import World
 from tests.served import wait_for
 from tests.small_project import hello

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops_server.reconciler.draft_names import choose, host_label, slug_of
+from bbops_server.publish.drafts.draft_names import choose, host_label, slug_of
 
 
 def test_a_plain_word_is_its_own_name_and_others_get_a_mark() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from bbops_server.live.draft_origin import MOST_COOKIES, drop_passwords, keep_passing
+from bbops_server.data_plane.drafts.origin import MOST_COOKIES, drop_passwords, keep_passing
 from tests.hostile_drafts import enter, function, make, push
 from tests.served import Served, wait_for
 from tests.several import Several

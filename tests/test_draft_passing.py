@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from bbops.runtime.http.in_flight import Flights
-from bbops_server.data.draft_answering import Answering
-from bbops_server.forks.limits import MOST_REQUESTS
-from bbops_server.live.draft_keys import make_token
-from bbops_server.live.draft_passing import CutOff, pass_on
-from bbops_server.live.draft_wire import Head, Part, Start, Wire
-from bbops_server.live.drafts import Drafts
-from bbops_server.live.place import DraftPlace
+from bbops_server.data_plane.draft_process.answering import Answering
+from bbops_server.data_plane.drafts.drafts import Drafts
+from bbops_server.data_plane.drafts.keys import make_token
+from bbops_server.data_plane.drafts.passing import CutOff, pass_on
+from bbops_server.data_plane.drafts.wire import Head, Part, Start, Wire
+from bbops_server.data_plane.live.place import DraftPlace
+from bbops_server.process.forks.limits import MOST_REQUESTS
 
 KEY = b"k" * 32
 PLACE = DraftPlace("topic", (), "/~drafts/topic", KEY.hex(), "http://control.example")

@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from bbops_server.forks.limits import SILENCE_SECONDS
+from bbops_server.process.forks.limits import SILENCE_SECONDS
 from tests.draft_processes import (
     cpu_ticks,
     environment,
@@ -31,7 +31,7 @@ from tests.several import Several
 
 pytestmark = pytest.mark.long
 
-DATA = "bbops_server.data "
+DATA = "bbops_server.data_plane "
 SECRET = "a-live-secret-that-no-draft-may-see"
 ECHO = function(
     "input: { text: string }\nsteps:\n  - return: { value: { text: '${ input.text }' } }\n",

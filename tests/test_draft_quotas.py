@@ -16,12 +16,12 @@ import pytest
 from bbops.database.sqlite import quota
 from bbops.database.sqlite.connection import connect
 from bbops.runtime.values.failures import Unavailable
-from bbops_server.data.draft_log import BoundedLog
-from bbops_server.forks.limits import CPU_WINDOW_SECONDS, TRIAL
-from bbops_server.host.run_folders import RunFolders
-from bbops_server.live.draft_usage import Usage, Used, read_folder_bytes, read_used
-from bbops_server.live.draft_wire import MOST_FRAME_BYTES, Head, Part, Start, Wire
-from bbops_server.live.history import History, RestingHistory, find
+from bbops_server.data_plane.draft_process.log import BoundedLog
+from bbops_server.data_plane.drafts.usage import Usage, Used, read_folder_bytes, read_used
+from bbops_server.data_plane.drafts.wire import MOST_FRAME_BYTES, Head, Part, Start, Wire
+from bbops_server.data_plane.live.history import History, RestingHistory, find
+from bbops_server.process.forks.limits import CPU_WINDOW_SECONDS, TRIAL
+from bbops_server.process.host.run_folders import RunFolders
 from tests.served import wait_for
 
 
@@ -148,7 +148,7 @@ def test_only_frames_of_a_known_shape_cross() -> None:
 def test_limits_bind_a_process_for_good(tmp_path: Path) -> None:
     code = (
         "import os, resource\n"
-        "from bbops_server.forks import limits\n"
+        "from bbops_server.process.forks import limits\n"
         "limits.apply(limits.TRIAL)\n"
         "try:\n    x = bytearray(600 << 20)\nexcept MemoryError:\n    print('memory')\n"
         "try:\n    open('x', 'wb').close(); os.truncate('x', 200 << 20)\n"

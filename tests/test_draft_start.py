@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from bbops_server.live.start_page import MOST_ROUTES, Start, render
+from bbops_server.data_plane.pages.start_page import MOST_ROUTES, Start, render
 from tests.hostile_drafts import enter, make, push
 from tests.served import Served, wait_for
 from tests.small_project import hello

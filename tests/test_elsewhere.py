@@ -12,10 +12,10 @@ import pytest
 
 from bbops_server.accounts.people import NewPerson
 from bbops_server.accounts.rules import Role
-from bbops_server.host.secrets import Secrets
-from bbops_server.server_file.load import load
-from bbops_server.server_file.settings import access_settings
+from bbops_server.process.host.secrets import Secrets
 from bbops_server.settings import Access, Provider, Settings
+from bbops_server.settings.server_file.load import load
+from bbops_server.settings.server_file.settings import access_settings
 from tests.control import HASH, Browser, Tried
 from tests.provider import CLIENT, SECRET, TestProvider
 from tests.signing_keys import other_rsa_key

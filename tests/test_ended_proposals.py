@@ -12,7 +12,7 @@ import pytest
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.people import NewPerson
 from bbops_server.accounts.rules import Role
-from bbops_server.forge.local import MOST_DIFF
+from bbops_server.publish.proposals.local import MOST_DIFF
 from tests.served import LIST, Served, git, make_project, wait_for
 
 pytestmark = pytest.mark.long

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bbops_server.reconciler.following import FollowedFile, Options
-from bbops_server.server_file.model import ServerFile
+from bbops_server.publish.projects.following import FollowedFile, Options
+from bbops_server.settings.server_file.model import ServerFile
 
 
 @pytest.mark.parametrize("turns", range(6))

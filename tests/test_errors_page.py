@@ -17,7 +17,10 @@ from tests.conftest import ROOT
 
 LISTED = set(read_codes())
 SOURCES = sorted(
-    [*(ROOT / "bbops").rglob("*.py"), *(ROOT / "server/bbops_server/server_file").rglob("*.py")]
+    [
+        *(ROOT / "bbops").rglob("*.py"),
+        *(ROOT / "server/bbops_server/settings/server_file").rglob("*.py"),
+    ]
 )
 SHOWN = {
     code

@@ -12,7 +12,7 @@ from litestar import get
 from litestar.routes import HTTPRoute
 
 from bbops_server.accounts.rules import RULES, Permission, Role, Scope
-from bbops_server.control.routes import IS_FORM, PERMISSION
+from bbops_server.control_plane.web.routes import IS_FORM, PERMISSION
 from tests.control import Browser, Tried
 
 NOBODYS = {

@@ -12,7 +12,7 @@ from bbops.build.check import validate
 from bbops.edit.authoring.codes import Code, read_codes
 from bbops.interfaces.cli._group import Commands
 from bbops.source.tree import MemoryTree
-from bbops_server.server_file.load import load as load_server
+from bbops_server.settings.server_file.load import load as load_server
 from tests.conftest import FRAGMENTS, ROOT
 from tests.docs.codes import FOLDER, SECTIONS, Shown, index, read_examples
 from tests.unsupported import CODE as NOT_SUPPORTED

@@ -15,7 +15,7 @@ from bbops.build.check import validate
 from bbops.build.testing.client import Client, Reply
 from bbops.runtime.http.file_answers import MOST_TAGGED_BYTES
 from bbops.source.tree import MemoryTree
-from bbops_server.host.run_folders import RunFolder, RunFolders
+from bbops_server.process.host.run_folders import RunFolder, RunFolders
 from tests.conftest import Serving, run, with_function
 from tests.contracts import contract_of
 from tests.served import Served, git

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from bbops_server.freezes import Freeze, Frozen, Once, Weekly, find_frozen
+from bbops_server.settings.freezes import Freeze, Frozen, Once, Weekly, find_frozen
 
 BERLIN = "Europe/Berlin"
 ALL = frozenset(range(7))

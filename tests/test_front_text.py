@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bbops_server.control.front import render_project
-from bbops_server.reconciler.status import StatusBoard
+from bbops_server.control_plane.projects.front import render_project
+from bbops_server.publish.status.status import StatusBoard
 
 
 def test_a_condition_that_does_not_hold_has_no_line() -> None:

@@ -16,8 +16,8 @@ from bbops.build.check import validate
 from bbops.build.check._frontend import LARGEST_BYTES, MOST_FILES
 from bbops.runtime.http.ranges import Range, read_range
 from bbops.source.tree import Entry, MemoryTree
-from bbops_server.build.frontend import find_keeping, find_type
-from bbops_server.live.recent_frontends import note_live, read_recent
+from bbops_server.data_plane.live.recent_frontends import note_live, read_recent
+from bbops_server.publish.build.frontend import find_keeping, find_type
 from tests.conftest import FRAGMENTS
 from tests.raw import send
 from tests.served import Served, git, wait_for

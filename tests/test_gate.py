@@ -12,7 +12,7 @@ import pytest
 from bbops.build.compile.release import build
 from bbops.source.git import store
 from bbops.source.tree import MemoryTree
-from bbops_server.build.trial import Trial
+from bbops_server.publish.build.trial import Trial
 from tests.served import Served, git, wait_for
 from tests.small_project import FILES, hello
 

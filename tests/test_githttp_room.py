@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from bbops_server.githttp import room as rooms
-from bbops_server.githttp.asked import Asked, Refusal
-from bbops_server.githttp.room import MOST_FETCHES, MOST_PUSHES, MOST_WAITING, Room
+from bbops_server.git_http import room as rooms
+from bbops_server.git_http.asked import Asked, Refusal
+from bbops_server.git_http.room import MOST_FETCHES, MOST_PUSHES, MOST_WAITING, Room
 
 PUSH = Asked("shop", "git-receive-pack", is_greeting=False, variables={})
 GREETING = Asked("shop", "git-receive-pack", is_greeting=True, variables={})

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from bbops_server.commands._report import Terminal
-from bbops_server.githttp.asked import Refusal, read_asked
-from bbops_server.githttp.checking import MOST_TOLD, render_found
-from bbops_server.githttp.hooks import SCRIPT, Hooks, Say, Told
-from bbops_server.githttp.refs import Rights, find_complaint, read_updates
-from bbops_server.githttp.unpacking import Unpacking
-from bbops_server.reconciler.events import Serving
+from bbops_server.git_http.asked import Refusal, read_asked
+from bbops_server.git_http.checking import MOST_TOLD, render_found
+from bbops_server.git_http.hooks import SCRIPT, Hooks, Say, Told
+from bbops_server.git_http.refs import Rights, find_complaint, read_updates
+from bbops_server.git_http.unpacking import Unpacking
+from bbops_server.publish.status.events import Serving
 
 NONE, ONE, TWO = "0" * 40, "1" * 40, "2" * 40
 MAY = Rights(live={"main"}, reviewed=(), may_publish=True)

@@ -20,8 +20,8 @@ import pytest
 
 from bbops.source.git.environment import bounded
 from bbops_server.accounts.rules import Role
-from bbops_server.githttp.backend import PUSH_LIMITS
-from bbops_server.reconciler.suspension import Suspension, resume, suspend
+from bbops_server.git_http.backend import PUSH_LIMITS
+from bbops_server.publish.holds.suspension import Suspension, resume, suspend
 from tests.hostile_packs import make_delta_bomb
 from tests.pushing import BAD, Clone, World, make_repository
 from tests.served import Served, git, wait_for

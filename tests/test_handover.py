@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from bbops.base.errors import ServerError
-from bbops_server.handover import offering, place, taking
-from bbops_server.handover.offering import Offer
-from bbops_server.handover.taking import Predecessor
-from bbops_server.handover.words import Handed, hear_descriptors, say
+from bbops_server.process.handover import offering, place, taking
+from bbops_server.process.handover.offering import Offer
+from bbops_server.process.handover.taking import Predecessor
+from bbops_server.process.handover.words import Handed, hear_descriptors, say
 
 
 @contextmanager
@@ -110,8 +110,8 @@ def test_a_predecessor_that_cannot_be_ended_is_not_followed(
 HANGING = """
 import sys, time
 from pathlib import Path
-from bbops_server.handover.place import connect
-from bbops_server.handover.words import hear_descriptors, say
+from bbops_server.process.handover.place import connect
+from bbops_server.process.handover.words import hear_descriptors, say
 end = connect(Path(sys.argv[1]), 5)
 say(end, {"protocol": 1, "do": "take over", "pid": int(sys.argv[2])})
 hear_descriptors(end)

@@ -13,17 +13,17 @@ from click.testing import CliRunner
 
 from bbops.interfaces.cli.hooks import command
 from bbops_server.accounts.rules import Role
-from bbops_server.settings import Settings, Webhook
-from bbops_server.webhooks.deliveries import (
+from bbops_server.process.webhooks.deliveries import (
     MOST_KEPT,
     Deliveries,
     Delivery,
     show_receiver,
     tell_error,
 )
-from bbops_server.webhooks.line import Line
-from bbops_server.webhooks.message import Message
-from bbops_server.webhooks.outbox import Outbox
+from bbops_server.process.webhooks.line import Line
+from bbops_server.process.webhooks.message import Message
+from bbops_server.process.webhooks.outbox import Outbox
+from bbops_server.settings import Settings, Webhook
 from tests.control import Tried, tried
 from tests.served import wait_for
 from tests.test_cli_status import Start, control

@@ -24,8 +24,8 @@ from typing import NamedTuple
 import httpx
 import pytest
 
-from bbops_server.forks.limits import DRAFT, DRAFT_FOLDER_BYTES
-from bbops_server.live.draft_usage import read_folder_bytes
+from bbops_server.data_plane.drafts.usage import read_folder_bytes
+from bbops_server.process.forks.limits import DRAFT, DRAFT_FOLDER_BYTES
 from tests.conftest import ROOT
 from tests.draft_processes import family, forked, memory_mib, own_mib
 from tests.hostile_drafts import COMPUTES, ENDLESS, enter, function, generate, make, push

@@ -13,7 +13,7 @@ import pytest
 from bbops.build.testing.client import Client, serve
 from bbops.runtime.http.uploads import clean_name
 from bbops.source.tree import MemoryTree
-from bbops_server.host.run_folders import RunFolders
+from bbops_server.process.host.run_folders import RunFolders
 from tests.conftest import ENV, Serving, run, sample
 from tests.hostile import FAMILIES, MANY, hostile_texts
 

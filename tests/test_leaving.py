@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import uvloop
 
-from bbops_server.binding import bind
-from bbops_server.serving import Server
+from bbops_server.process.sockets.binding import bind
+from bbops_server.process.sockets.serving import Server
 from tests.raw import HELLO, Answer, answers, head
 
 SLOW = head("GET /slow HTTP/1.1")

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from bbops_server.accounts.rules import GrantScope
-from bbops_server.control.app import create_control
+from bbops_server.control_plane.app import create_control
 from tests import granting
 from tests.agents import HEADERS, message
 from tests.agents_at_server import House

@@ -14,9 +14,9 @@ ACCOUNTS = {"authlib", "sqlalchemy"}
 @pytest.mark.parametrize(
     ("module", "unwanted"),
     [
-        ("bbops_server.data.serve", PROTOCOL | ACCOUNTS),
-        ("bbops_server.build.worker", PROTOCOL | ACCOUNTS),
-        ("bbops_server.control.opening", PROTOCOL),
+        ("bbops_server.data_plane.serve", PROTOCOL | ACCOUNTS),
+        ("bbops_server.publish.build.worker", PROTOCOL | ACCOUNTS),
+        ("bbops_server.control_plane.opening", PROTOCOL),
         ("bbops.interfaces.cli.mcp", PROTOCOL | {"httpx", "tomlkit"}),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from bbops_server.accounts.rules import GrantScope
-from bbops_server.control.app import create_control
+from bbops_server.control_plane.app import create_control
 from bbops_server.mcp.workplace import open_workplace
 from tests.agents_at_server import House
 from tests.granting import give

@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bbops_server.accounts.book import Book
-from bbops_server.oauth.asked import Answer, Sender
-from bbops_server.oauth.consents import SentBack, Unsafe
-from bbops_server.oauth.redirects import allows, is_registrable
-from bbops_server.oauth.server import OAuth
+from bbops_server.mcp.oauth.asked import Answer, Sender
+from bbops_server.mcp.oauth.consents import SentBack, Unsafe
+from bbops_server.mcp.oauth.redirects import allows, is_registrable
+from bbops_server.mcp.oauth.server import OAuth
 from bbops_server.settings import Settings
 from tests.granting import CHALLENGE, REDIRECT, VERIFIER
 

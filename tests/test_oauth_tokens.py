@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from bbops_server.oauth.asked import Sender
+from bbops_server.mcp.oauth.asked import Sender
 from tests.control import Browser, Tried, tried
 from tests.granting import VERIFIER
 from tests.oauth_client import DEVICE, MCP, REDIRECT, Program, ada, agent, agree, back, error

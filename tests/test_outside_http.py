@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from bbops.base.host import HttpRequest, HttpResponse
 from bbops.runtime.values.failures import HttpFailure
-from bbops_server.host.egress import SPECIAL, TRANSLATED, Egress, is_public
-from bbops_server.host.http import MAX_BODY_BYTES, OutsideHttp
+from bbops_server.process.host.egress import SPECIAL, TRANSLATED, Egress, is_public
+from bbops_server.process.host.http import MAX_BODY_BYTES, OutsideHttp
 
 Answer = Callable[[str], bytes]
 HERE = Egress(["127.0.0.1"])

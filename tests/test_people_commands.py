@@ -19,10 +19,10 @@ from bbops.interfaces.cli._group import Commands
 from bbops.interfaces.client import Remote
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.rules import Role, Scope
-from bbops_server.binding import bind
 from bbops_server.commands import users, workspace
-from bbops_server.control.local import write_local_key
-from bbops_server.serving import Server
+from bbops_server.control_plane.sign_in.local import write_local_key
+from bbops_server.process.sockets.binding import bind
+from bbops_server.process.sockets.serving import Server
 from tests.control import PASSWORD, Browser, Tried, tried
 
 __all__ = ["tried"]

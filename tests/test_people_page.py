@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bbops_server.accounts.rules import RULES, Permission
-from bbops_server.server_file.load import load
+from bbops_server.settings.server_file.load import load
 from tests.conftest import ROOT
 from tests.shell import console, squeezed, try_console
 

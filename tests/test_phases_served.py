@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bbops_server.approvals import read_waiting
+from bbops_server.publish.holds.approvals import read_waiting
 from tests.database_commands import Commands
 from tests.migrating import query
 from tests.served import Served, git, wait_for

@@ -18,10 +18,16 @@ from bbops.source.git.proposals import VERDICTS, Proposal, Review, Wish
 from bbops_server.accounts import proposals
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import AccountError
-from bbops_server.forge import kept, trials
-from bbops_server.forge.parts import Part
-from bbops_server.forge.rules import Demands, Eligible, Voices, count_voices, find_obstacles
-from bbops_server.forge.standing import Standing
+from bbops_server.publish.proposals import kept, trials
+from bbops_server.publish.proposals.parts import Part
+from bbops_server.publish.proposals.rules import (
+    Demands,
+    Eligible,
+    Voices,
+    count_voices,
+    find_obstacles,
+)
+from bbops_server.publish.proposals.standing import Standing
 from tests.postgres import DATABASES, place_of
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)

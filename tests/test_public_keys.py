@@ -21,9 +21,9 @@ from bbops.build.testing.running import Runner
 from bbops.runtime.auth.keys import MAKING, make_key, name_key, read_key
 from bbops.runtime.values.failures import FlowError
 from bbops.source.tree import MemoryTree
-from bbops_server.build.smoke import try_release
-from bbops_server.host.secrets import Secrets
-from bbops_server.live.place import Place
+from bbops_server.data_plane.live.place import Place
+from bbops_server.process.host.secrets import Secrets
+from bbops_server.publish.build.smoke import try_release
 from tests.asking import NOW, routes
 from tests.conftest import Files, run
 from tests.signing_keys import ed25519_key, p256_key, p384_key, rsa_key, weak_rsa_key

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bbops_server.control.reference import VERSION, render_prose
-from bbops_server.control.view import VENDOR
+from bbops_server.control_plane.projects.reference import VERSION, render_prose
+from bbops_server.control_plane.web.view import VENDOR
 from tests.browser import DESK, PHONE, find_faults, opened
 from tests.served import Served, git, make_project, wait_for
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from bbops.base.errors import GitError
 from bbops.source.git.address import Address
-from bbops_server.reconciler.remote import LONGEST_PAUSE_SECONDS, RemoteSource, pause_seconds
-from bbops_server.reconciler.status import Stalled
+from bbops_server.publish.sources.remote import LONGEST_PAUSE_SECONDS, RemoteSource, pause_seconds
+from bbops_server.publish.status.status import Stalled
 
 ADDRESS = Address.parse("https://example.org/shop.git")
 

@@ -21,8 +21,8 @@ import pytest
 from bbops.base.errors import ServerError
 from bbops_server.commands._projects import lock_state
 from bbops_server.commands._seat import take_seat
-from bbops_server.handover import place, taking
-from bbops_server.handover.peer import is_same_user
+from bbops_server.process.handover import place, taking
+from bbops_server.process.handover.peer import is_same_user
 from tests.replacing import (
     Clients,
     FakeSuccessor,
@@ -43,7 +43,7 @@ import os, socket, sys
 os.setuid(65534)
 socket.socket(socket.AF_UNIX).connect(sys.argv[1])
 """
-BROKEN = "import sys\nif 'bbops_server.data' in sys.orig_argv: raise SystemExit('broken')\n"
+BROKEN = "import sys\nif 'bbops_server.data_plane' in sys.orig_argv: raise SystemExit('broken')\n"
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def test_one_that_finds_its_port_taken_leaves_the_old_one(served: Served) -> Non
 def test_a_broken_version_leaves_the_old_one(served: Served, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(BROKEN)
     code, said = try_to_replace(served, env={"PYTHONPATH": str(tmp_path)})
-    assert (code, "process 'bbops_server.data' ended" in said) == (2, True), said
+    assert (code, "process 'bbops_server.data_plane' ended" in said) == (2, True), said
     assert_serves(served)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.rules import Scope
-from bbops_server.forge.replaying import MOST_ASKED, sample
+from bbops_server.publish.proposals.replaying import MOST_ASKED, sample
 from tests.proposing import Asking, propose
 from tests.pushing import BAD, World
 from tests.served import wait_for

@@ -14,7 +14,7 @@ import pytest
 
 from bbops.base.errors import BbopsError, DatabaseError, GitError, MigrationRefused, ServerError
 from bbops.source.git.store import commit, init
-from bbops_server.processes import Child
+from bbops_server.process.children import Child
 from tests.small_project import FILES, hello, write_project
 
 Ask = Callable[..., Awaitable[dict[str, Any]]]
@@ -28,7 +28,7 @@ def runner() -> Iterator[asyncio.Runner]:
 
 @pytest.fixture(scope="module")
 def child(runner: asyncio.Runner) -> Iterator[Child]:
-    child = runner.run(Child.start("bbops_server.build", nice=10))
+    child = runner.run(Child.start("bbops_server.publish.build", nice=10))
     yield child
     assert runner.run(child.stop(5)) == 0
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops_server.live.directory import Directory
-from bbops_server.live.forwarded import Proxies
-from bbops_server.live.place import Place
+from bbops_server.data_plane.gateway.forwarded import Proxies
+from bbops_server.data_plane.live.directory import Directory
+from bbops_server.data_plane.live.place import Place
 from tests.test_server_live import Door, run
 
 

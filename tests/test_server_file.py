@@ -11,9 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from bbops_server.freezes import Once, Weekly
-from bbops_server.server_file.load import Read, load, read_file
-from bbops_server.server_file.settings import find_restarts, project_settings, server_settings
 from bbops_server.settings import (
     ATTEMPTED,
     Access,
@@ -21,6 +18,13 @@ from bbops_server.settings import (
     ProjectSettings,
     Settings,
     Webhook,
+)
+from bbops_server.settings.freezes import Once, Weekly
+from bbops_server.settings.server_file.load import Read, load, read_file
+from bbops_server.settings.server_file.settings import (
+    find_restarts,
+    project_settings,
+    server_settings,
 )
 from tests.conftest import ROOT
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from bbops_server.processes import Child, Health, LivingChild
+from bbops_server.process.children import Child, Health, LivingChild
 from tests.raw import LAST, send
 from tests.small_project import endpoint
 from tests.test_server_processes import Running, wait_until_gone
@@ -22,7 +22,7 @@ from tests.test_server_processes import Running, wait_until_gone
 QUICK = Health(word_seconds=0.05, silence_seconds=0.5)
 MODULE = """
 import asyncio, socket, sys, time
-from bbops_server.messages import Channel, answer_all
+from bbops_server.process.messages import Channel, answer_all
 
 kept = []
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bbops_server.live import history
-from bbops_server.live.history import History, find
+from bbops_server.data_plane.live import history
+from bbops_server.data_plane.live.history import History, find
 
 
 def answered(path: str = "/notes", status: int = 200, **change: Any) -> tuple[Any, ...]:

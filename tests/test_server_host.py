@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from bbops_server.host.clock import SystemClock
-from bbops_server.host.log import JsonLog, LogHandler
-from bbops_server.host.random import SystemRandom
+from bbops_server.process.host.clock import SystemClock
+from bbops_server.process.host.log import JsonLog, LogHandler
+from bbops_server.process.host.random import SystemRandom
 
 
 def log_line(level: str, message: Any, data: dict[str, Any]) -> dict[str, Any]:

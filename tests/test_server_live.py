@@ -18,13 +18,13 @@ from bbops.base.errors import ServerError
 from bbops.build.compile.release import build
 from bbops.database.migrate import migrate
 from bbops.source.tree import MemoryTree
-from bbops_server.host.clock import SystemClock
-from bbops_server.host.log import JsonLog
-from bbops_server.host.random import SystemRandom
-from bbops_server.live import swap
-from bbops_server.live.directory import Directory
-from bbops_server.live.gateway import DataPlane
-from bbops_server.live.swap import Live
+from bbops_server.data_plane.gateway.gateway import DataPlane
+from bbops_server.data_plane.live import swap
+from bbops_server.data_plane.live.directory import Directory
+from bbops_server.data_plane.live.swap import Live
+from bbops_server.process.host.clock import SystemClock
+from bbops_server.process.host.log import JsonLog
+from bbops_server.process.host.random import SystemRandom
 from tests.small_project import FILES, hello
 
 ENV = {"GREETING": "hi", "SECRET": "x"}
@@ -281,36 +281,40 @@ def test_an_answer_to_head_has_no_body(tmp_path: Path) -> None:
 
 def test_a_data_process_loads_no_builder_and_no_git() -> None:
     code = (
-        "import sys; import bbops_server.data.serve as s\n"
-        "from bbops_server.live.gateway import DataPlane\n"
+        "import sys; import bbops_server.data_plane.serve as s\n"
+        "from bbops_server.data_plane.gateway.gateway import DataPlane\n"
         "s.Server(DataPlane(None)).config.load()\n"
         "print(*sorted(sys.modules))"
     )
     loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
     unwanted = {
-        "bbops.source.yaml", "bbops.language.resources", "bbops.language.project", "bbops.source.git", "bbops.build.compile",
-        "bbops.language.expressions", "bbops.language.steps", "git", "sqlalchemy", "alembic", "httpx", "ruamel",
-        "cryptography.hazmat.primitives.ciphers.aead", "bbops_server.host.secrets",
-        "bbops_server.reconciler", "bbops_server.control", "mcp", "authlib", "pydantic", "attr",
+        "bbops.source.yaml", "bbops.language.resources", "bbops.language.project",
+        "bbops.source.git", "bbops.build.compile",
+        "bbops.language.expressions", "bbops.language.steps", "git", "sqlalchemy", "alembic",
+        "httpx", "ruamel",
+        "cryptography.hazmat.primitives.ciphers.aead", "bbops_server.process.host.secrets",
+        "bbops_server.publish", "bbops_server.control_plane", "mcp", "authlib", "pydantic",
+        "attr",
     }  # fmt: skip
     assert not unwanted & set(loaded)
 
 
 def test_a_build_process_knows_nothing_of_agents() -> None:
-    code = "import sys, bbops_server.build.worker; print(*sorted(sys.modules))"
+    code = "import sys, bbops_server.publish.build.worker; print(*sorted(sys.modules))"
     loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
-    assert not {"mcp", "authlib", "bbops_server.control"} & set(loaded)
+    assert not {"mcp", "authlib", "bbops_server.control_plane"} & set(loaded)
 
 
 def test_the_parent_loads_no_compiler_and_no_database_driver() -> None:
     code = (
-        "import sys, bbops_server.main, bbops_server.control.app\n"
-        "import bbops_server.reconciler.projects\n"
+        "import sys, bbops_server.commands._main, bbops_server.control_plane.app\n"
+        "import bbops_server.publish.projects.projects\n"
         "print(*sorted(sys.modules))"
     )
     loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
     unwanted = {
-        "git", "alembic", "bbops.build.compile", "bbops.language.steps", "bbops.language.expressions", "mcp", "pydantic",
+        "git", "alembic", "bbops.build.compile", "bbops.language.steps",
+        "bbops.language.expressions", "mcp", "pydantic",
         "httpx",
     }  # fmt: skip
     assert not unwanted & set(loaded)

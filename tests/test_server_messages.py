@@ -14,20 +14,20 @@ from pathlib import Path
 import pytest
 
 from bbops.base.errors import MigrationRefused, ServerError
-from bbops_server.messages import (
+from bbops_server.process.children import Child, ChildGone, LivingChild
+from bbops_server.process.messages import (  # fmt: skip
     MAX_FRAME_BYTES,
     Channel,
     Frame,
     answer_all,
     pack_error,
     unpack_error,
-)  # fmt: skip
-from bbops_server.processes import Child, ChildGone, LivingChild
+)
 
 MODULE = """
 import asyncio, os, socket, sys
 from bbops.base.errors import GitError
-from bbops_server.messages import Channel, answer_all
+from bbops_server.process.messages import Channel, answer_all
 
 async def handle(request):
     if request["do"] == "echo":

@@ -21,8 +21,8 @@ import httpx
 import pytest
 
 from bbops.base.errors import ServerError
-from bbops_server.binding import bind
-from bbops_server.live.plane import Plane
+from bbops_server.process.sockets.binding import bind
+from bbops_server.publish.processes.plane import Plane
 from bbops_server.settings import Settings
 from tests.served import wait_for
 from tests.small_project import hello, write_project

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bbops.base.errors import BbopsError
-from bbops_server.host.secrets import Secrets
+from bbops_server.process.host.secrets import Secrets
 
 
 @pytest.fixture(autouse=True)
@@ -158,7 +158,8 @@ def test_without_any_value_a_required_name_is_missing(store: Secrets) -> None:
 
 def test_processes_that_write_at_once_lose_nothing(store: Secrets, tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from bbops_server.host.secrets import Secrets\n"
+        "import sys; from pathlib import Path\n"
+        "from bbops_server.process.host.secrets import Secrets\n"
         "store = Secrets.open(Path(sys.argv[1]))\n"
         "for n in range(10): store.set(f'{sys.argv[2]}_{n}', 'x')"
     )

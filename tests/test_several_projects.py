@@ -246,7 +246,7 @@ def test_commands_ask_about_one_of_several(serve: Callable[..., Several]) -> Non
 
 def data_pids(served: Several) -> list[int]:
     found = subprocess.run(
-        ["pgrep", "-P", str(served.process.pid), "-f", "bbops_server.data"],
+        ["pgrep", "-P", str(served.process.pid), "-f", "bbops_server.data_plane"],
         capture_output=True, text=True, check=True,
     ).stdout.split()  # fmt: skip
     return [int(pid) for pid in found]

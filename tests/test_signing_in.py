@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.rules import Role
-from bbops_server.control.visit import local_path
+from bbops_server.control_plane.web.visit import local_path
 from bbops_server.settings import Access
 from tests.control import Browser, Tried, fresh, tried
 from tests.signing_in import ADA, BOB, sign_in

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 import uvloop
 
-from bbops_server import descriptors
-from bbops_server.binding import bind
-from bbops_server.connection import Connection
-from bbops_server.serving import Server
+from bbops_server.process.sockets import descriptors
+from bbops_server.process.sockets.binding import bind
+from bbops_server.process.sockets.connection import Connection
+from bbops_server.process.sockets.serving import Server
 from tests.raw import HELLO, answers, head, post
 
 BIG = b"x" * 20_000_000

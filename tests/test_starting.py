@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from bbops.base.errors import ServerError
-from bbops_server.binding import find_sockets
+from bbops_server.process.sockets.binding import find_sockets
 from bbops_server.settings import Settings
 from tests.replacing import make_repository
 from tests.served import Served, environment

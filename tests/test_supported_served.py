@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bbops.source.tree import MemoryTree
-from bbops_server.build.handed import Handed
+from bbops_server.publish.build.handed import Handed
 from tests.conftest import sample
 from tests.proposing import Asking, propose, wait_for_tests, world
 from tests.pushing import World, make_repository

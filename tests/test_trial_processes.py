@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from bbops.source.tree import MemoryTree
-from bbops_server.build.gate import Gate, Run
-from bbops_server.build.handed import Handed
+from bbops_server.publish.build.gate import Gate, Run
+from bbops_server.publish.build.handed import Handed
 from tests.draft_processes import TESTS, command, environment, forked, niceness, parent, started
 from tests.hostile_drafts import COMPUTES, make
 from tests.served import Served, wait_for
@@ -145,10 +145,10 @@ def test_the_build_process_runs_no_test_itself(served: Served) -> None:
         path.write_text(text)
     served.commit("Compute for ever")
     (pid,) = wait_for(lambda: forked(served, TESTS))
-    assert "bbops_server.build.zygote" in command(pid)
+    assert "bbops_server.publish.build.zygote" in command(pid)
     assert niceness(pid) >= 10
     assert SECRET not in environment(pid)
-    (build,) = started(served, "bbops_server.build ")
+    (build,) = started(served, "bbops_server.publish.build ")
     assert parent(pid) != build
     assert served.api.get("/hello").json()["version"] == 1
     (served.repository / "tests/bad.yaml").unlink()

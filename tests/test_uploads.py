@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from bbops.build.testing.client import Client, Reply
 from bbops.runtime.http.uploads import MAX_FILES, clean_name
 from bbops.runtime.values.file_types import content_type
-from bbops_server.host.run_folders import RunFolders
+from bbops_server.process.host.run_folders import RunFolders
 from tests.asking import raw_ask
 from tests.conftest import Files, Serving, run, with_function
 

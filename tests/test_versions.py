@@ -22,8 +22,8 @@ from bbops.source.git.writing import (
     put_files,
     put_folder,
 )
-from bbops_server.reconciler.own_versions import find_own
-from bbops_server.reconciler.status import Publication
+from bbops_server.publish.status.own_versions import find_own
+from bbops_server.publish.status.status import Publication
 
 
 def git(folder: Path, *arguments: str) -> str:

@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 from bbops.base.errors import ServerError
-from bbops_server.webhooks.message import Message, read_secret, sign
-from bbops_server.webhooks.queue import MOST_WAITING, Queue
+from bbops_server.process.webhooks.message import Message, read_secret, sign
+from bbops_server.process.webhooks.queue import MOST_WAITING, Queue
 from tests.pushing import BAD
 from tests.served import Served, environment, git, wait_for
 from tests.several import Several

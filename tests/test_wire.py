@@ -1,4 +1,4 @@
-"""What `bbops_server.wire` writes is what uvicorn itself would have written."""
+"""What `bbops_server.process.sockets.wire` writes is what uvicorn itself would have written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from uvicorn.server import ServerState
 from bbops.build.testing.host import fake_host
 from bbops.runtime.http.responses import Answering, Trace
 from bbops.runtime.values.failures import Failure
-from bbops_server.wire import Corked, Corks, send_whole
+from bbops_server.process.sockets.wire import Corked, Corks, send_whole
 
 Headers = list[tuple[bytes, bytes]]
 DATE = [(b"date", b"Sat, 21 Nov 2026 12:00:00 GMT")]

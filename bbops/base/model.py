@@ -26,8 +26,8 @@ class Model(BaseModel):
 
     Attributes:
         run_by: the module that carries out what it says, where that is not the code beside it.
-            While a version does not have the module, `bbops.build.check` says so where it is written,
-            and every page and list marks it.
+            While a version does not have the module, `bbops.build.check` says so where it is
+            written, and every page and list marks it.
     """
 
     run_by: ClassVar[str] = ""

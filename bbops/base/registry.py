@@ -1,7 +1,7 @@
 """Find the members of an open family: one module per member, in one package.
 
-Dropping a file into `bbops/language/steps/` is the whole registration. A module whose name begins with an
-underscore is not a member; a trailing one keeps clear of Python's words (`if_.py` is `if`).
+Dropping a file into `bbops/language/steps/` is the whole registration. A module whose name begins
+with an underscore is not a member; a trailing one keeps clear of Python's words (`if_.py` is `if`).
 """
 
 from __future__ import annotations

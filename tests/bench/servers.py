@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bbops.database.schema.place import write_place
-from bbops_server.processes import Child
+from bbops_server.process.children import Child
 from tests.bench import processes, project
 from tests.bench.apps import DATABASE
 from tests.bench.databases import Lend, in_postgres, in_sqlite, prepare
@@ -45,7 +45,7 @@ def ours(*, history: bool, lend: Lend = in_sqlite) -> Start:
                 "detailed": False, "history": str(folder / "history.sqlite") if history else "",
             }  # fmt: skip
             with _listen() as listening, processes.pinned(processes.cores()[0]):
-                child = await Child.start("bbops_server.data", fds=(listening.fileno(),))
+                child = await Child.start("bbops_server.data_plane", fds=(listening.fileno(),))
                 port = listening.getsockname()[1]
             try:
                 for request in (link, {"do": "swap", "name": link["name"]}, {"do": "listen"}):

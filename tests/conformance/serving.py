@@ -11,7 +11,7 @@ from typing import Any
 
 import uvicorn
 
-from bbops_server.control.guard import find_reason
+from bbops_server.control_plane.web.guard import find_reason
 from bbops_server.mcp.exchange import exchange
 from bbops_server.mcp.message import (
     MOST_BYTES,

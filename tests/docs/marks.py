@@ -18,7 +18,8 @@ _BLOCK = re.compile(rf"(?<={re.escape(_HEAD)}\n).*\n")
 _MADE = {ROOT / "docs/errors.md"}
 PAGES = sorted(
     {
-        ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "bbops/interfaces/skills").rglob("*.md"),
+        ROOT / "README.md", *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "bbops/interfaces/skills").rglob("*.md"),
         *(ROOT / "project-template/.agents").rglob("*.md"),
     } - _MADE
 )  # fmt: skip

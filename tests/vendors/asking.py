@@ -13,10 +13,10 @@ from bbops.build.testing.client import Client, Reply
 from bbops.build.testing.host import fake_host
 from bbops.runtime.linking.release import link
 from bbops.source.tree import MemoryTree
-from bbops_server.host.clock import SystemClock
-from bbops_server.host.egress import Egress
-from bbops_server.host.http import OutsideHttp
-from bbops_server.host.run_folders import RunFolders
+from bbops_server.process.host.clock import SystemClock
+from bbops_server.process.host.egress import Egress
+from bbops_server.process.host.http import OutsideHttp
+from bbops_server.process.host.run_folders import RunFolders
 from tests.conftest import Files, run, with_function
 
 BOUNDARY = "----b"

@@ -31,7 +31,8 @@ class Contents:
     """What a whole database holds.
 
     `tables` are the project's own with their numbers of rows. `spec_hash` is that of their
-    declaration, see `bbops.database.migrate.migrate`; empty when no project's tables were ever made here.
+    declaration, see `bbops.database.migrate.migrate`; empty when no project's tables were ever
+    made here.
     """
 
     size_bytes: int

@@ -32,7 +32,7 @@ class Progress:
     """What was added for a release that is not live yet: nobody has written to it."""
 
     wanted: str = ""
-    """The declared tables that are on their way, as `bbops.database.migrate.migrate.describe` says them."""
+    """The declared tables that are on their way, as `migrate.describe` says them."""
 
     agreed: Agreed = field(default=frozenset())
     """The losses on that way that somebody has approved: kind, table and what of each change."""

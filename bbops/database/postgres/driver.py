@@ -1,4 +1,4 @@
-"""Run statements on a PostgreSQL server: the door `bbops.base.host.Database`, as `Sqlite` is one."""
+"""Run statements on a PostgreSQL server: a `bbops.base.host.Database`, as `Sqlite` is one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turn what PostgreSQL says into what a flow sees, in the words of `bbops.database.sqlite.violations`.
+"""Turn what PostgreSQL says into what a flow sees, in the words of `sqlite.violations`.
 
 Never a value: PostgreSQL's own words are passed on only where they come from the statement's text.
 """

@@ -1,7 +1,7 @@
 """Tables in PostgreSQL's words, and stored values as its texts.
 
-A stored value is what SQLite keeps (`bbops.database.schema.literals.Stored`): the one form that plans,
-conversions and seed rows speak of, whatever the database.
+A stored value is what SQLite keeps (`bbops.database.schema.literals.Stored`): the one form that
+plans, conversions and seed rows speak of, whatever the database.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def stored_of(text: str, column_type: str) -> Stored:
 
 
 def read_default(expression: str, storage: str) -> str:
-    """Return a default as `bbops.database.schema.literals.literal` writes it, else what is there."""
+    """Return a default as `schema.literals.literal` writes it, else what is there."""
     kind = guess_type(_STORAGE.__getitem__, storage, "text")
     text = _strip(expression)
     if text is None:

@@ -1,4 +1,4 @@
-"""The skills that agents are given: folders with one SKILL.md each, kept in `bbops/interfaces/skills`."""
+"""The skills that agents are given: folders with one SKILL.md each."""
 
 from __future__ import annotations
 

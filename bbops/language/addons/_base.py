@@ -1,7 +1,7 @@
 """What every addon has in common: a declaration, and the step kinds that are made from it.
 
-Dropping a file into `bbops/language/addons/` is the whole registration: its name is the addon's id, and
-the ids of its steps begin with it. What they do is in the file of the same name in
+Dropping a file into `bbops/language/addons/` is the whole registration: its name is the addon's
+id, and the ids of its steps begin with it. What they do is in the file of the same name in
 `bbops/runtime/vendors/`. The steps of an addon that is disabled or absent validate like any
 others; they fail when they run.
 """
@@ -314,7 +314,7 @@ _SPECS = {"text": "string", "any": "json"}
 
 
 def spec_of(of: Type) -> dict[str, Any]:
-    """Return the field spec, as `bbops.runtime.values.shapes` reads it, that gives values of a type."""
+    """Return the field spec that gives values of a type, see `bbops.runtime.values.shapes`."""
     found: dict[str, Any] = {
         "type": _SPECS.get(of.kind, of.kind), "nullable": of.nullable, "optional": of.nullable,
     }  # fmt: skip

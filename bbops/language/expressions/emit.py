@@ -1,8 +1,8 @@
 """Turn a checked expression into a restricted Python AST.
 
 No attribute of a value is ever touched: `.name` becomes an item look-up, operators become bounded
-functions of `bbops.runtime.values.operators`, filters come from one table. Names that the code needs are
-asked of `Names`, which remembers them for the linker.
+functions of `bbops.runtime.values.operators`, filters come from one table. Names that the code
+needs are asked of `Names`, which remembers them for the linker.
 """
 
 from __future__ import annotations

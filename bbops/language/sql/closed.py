@@ -1,6 +1,7 @@
 """What an author's own SQL may not name, whichever database runs it.
 
-SQLite asks about each name as it compiles (see `bbops.database.sqlite.author_sql`). PostgreSQL has rights
+SQLite asks about each name as it compiles (see `bbops.database.sqlite.author_sql`). PostgreSQL has
+rights
 of the role instead, and these words: its catalog, and functions that run SQL out of texts, wait,
 or reach files, other servers and settings.
 """

@@ -1,4 +1,4 @@
-"""What the SQL of the databases differs in; every other module of `bbops.language.sql` asks here."""
+"""What the SQL of the databases differs in; every other module of this package asks here."""
 
 from __future__ import annotations
 

@@ -98,8 +98,8 @@ ANSWERED = (
 """What one line of the request history says; `at` is in seconds of the monotonic clock.
 
 `steps` are all that waited for the one that failed, which is their last, by file and line;
-`exchange` is of endpoints whose history is full, see `bbops.runtime.http.exchanges`. What is empty at
-the end is left out.
+`exchange` is of endpoints whose history is full, see `bbops.runtime.http.exchanges`. What is empty
+at the end is left out.
 """
 
 Answered = tuple[Any, ...]

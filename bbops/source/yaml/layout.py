@@ -1,6 +1,7 @@
 """Read how a file is laid out: its entries in order, with the comments that belong to each.
 
-Values come from `bbops.source.yaml.document`; here they meet their comments, blank lines and raw text.
+Values come from `bbops.source.yaml.document`; here they meet their comments, blank lines and raw
+text.
 """
 
 from __future__ import annotations

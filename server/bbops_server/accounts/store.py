@@ -30,7 +30,7 @@ from bbops_server.accounts.proposal_tables import (
 )
 from bbops_server.accounts.schema import make_schema, open_schema
 from bbops_server.accounts.tables import METADATA, audit, schema_steps
-from bbops_server.host.clock import SystemClock
+from bbops_server.process.host.clock import SystemClock
 
 
 def _first(connection: sa.Connection) -> None:

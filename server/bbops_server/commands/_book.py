@@ -13,7 +13,7 @@ import click
 
 from bbops.base.errors import ServerError
 from bbops_server.commands._projects import read_note, require_project, state_of
-from bbops_server.host.files import CONTROL_FILE
+from bbops_server.process.host.files import CONTROL_FILE
 
 if TYPE_CHECKING:
     from bbops_server.accounts.book import Book
@@ -68,7 +68,7 @@ def find_person(book: Book, email: str) -> Person:
 def read_password(*, generate: bool) -> tuple[str, bool]:
     """Return a password: typed twice, the whole of a pipe, or a new one, and whether it is new."""
     if generate:
-        from bbops_server.host.random import SystemRandom  # noqa: PLC0415 - only for this
+        from bbops_server.process.host.random import SystemRandom  # noqa: PLC0415 - only for this
 
         return SystemRandom().token(20), True
     if sys.stdin.isatty():

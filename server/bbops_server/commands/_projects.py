@@ -13,7 +13,7 @@ import click
 from bbops.base.errors import ServerError
 from bbops.database.schema.place import Place, PostgresPlace
 from bbops_server.commands._options import require_platform
-from bbops_server.host.files import PLACE_FILE, note_holder
+from bbops_server.process.host.files import PLACE_FILE, note_holder
 
 where_state = click.option(
     "--state", type=click.Path(path_type=Path), metavar="DIR",
@@ -147,7 +147,7 @@ def declared() -> tuple[str, ...]:
     """Return the projects that a server.yaml of this folder names; they may not be served yet."""
     if not Path("server.yaml").is_file():
         return ()
-    from bbops_server.server_file.load import read_file  # noqa: PLC0415 - after --help
+    from bbops_server.settings.server_file.load import read_file  # noqa: PLC0415 - after --help
 
     file = read_file(Path("server.yaml")).file
     return tuple(file.projects) if file else ()

@@ -11,7 +11,7 @@ import click
 
 from bbops.base.console import say, wants_color
 from bbops.base.render import from_json, one_line, plural, printable, render
-from bbops_server.reconciler.events import (
+from bbops_server.publish.status.events import (
     Answered,
     Applied,
     Event,
@@ -20,7 +20,7 @@ from bbops_server.reconciler.events import (
     Refused,
     Serving,
 )
-from bbops_server.reconciler.status import Stalled
+from bbops_server.publish.status.status import Stalled
 
 _KINDS = {
     Serving: "serving", Published: "live", Found: "found", Applied: "applied", Refused: "refused",

@@ -9,19 +9,19 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from bbops.database.schema.place import name_database
+from bbops_server.commands._main import Make, run
 from bbops_server.commands._report import Terminal, print_json
 from bbops_server.commands._seat import take_seat
-from bbops_server.host.secrets import Secrets
-from bbops_server.live.plane import Plane
-from bbops_server.main import Make, run
-from bbops_server.reconciler.events import Answered, Serving, Tell
+from bbops_server.process.host.secrets import Secrets
+from bbops_server.publish.processes.plane import Plane
+from bbops_server.publish.status.events import Answered, Serving, Tell
 from bbops_server.settings import ProjectSettings, Settings
 
 if TYPE_CHECKING:
-    from bbops_server.reconciler.following import FollowedSettings, Options
-    from bbops_server.reconciler.projects import Projects
-    from bbops_server.reconciler.sources import Source
-    from bbops_server.server_file.model import ServerFile
+    from bbops_server.publish.projects.following import FollowedSettings, Options
+    from bbops_server.publish.projects.projects import Projects
+    from bbops_server.publish.sources.sources import Source
+    from bbops_server.settings.server_file.model import ServerFile
 
 
 def run_project(
@@ -53,9 +53,9 @@ def run_project(
     tell: Tell = print_json if as_json else Terminal(mode=settings.mode, tips=tips)
 
     def load() -> Make:
-        from bbops_server.reconciler.attempt import Workshop  # noqa: PLC0415 - see above
-        from bbops_server.reconciler.projects import Projects  # noqa: PLC0415
-        from bbops_server.webhooks.outbox import Outbox  # noqa: PLC0415
+        from bbops_server.process.webhooks.outbox import Outbox  # noqa: PLC0415
+        from bbops_server.publish.projects.projects import Projects  # noqa: PLC0415
+        from bbops_server.publish.sources.attempt import Workshop  # noqa: PLC0415 - see above
 
         def make(plane: Plane) -> Projects:
             async def work(projects: Projects) -> None:
@@ -90,7 +90,7 @@ async def _tell_answered(answered: asyncio.Queue[Answered], projects: Projects) 
 
 
 def _followed(file: ServerFile, options: Options, plane: Plane) -> FollowedSettings:
-    from bbops_server.reconciler.following import FollowedSettings  # noqa: PLC0415 - few need it
+    from bbops_server.publish.projects.following import FollowedSettings  # noqa: PLC0415 - few need it
 
     return FollowedSettings(options, file, plane)
 
@@ -103,9 +103,9 @@ def run_file(
     tell: Tell = print_json if as_json else Terminal(mode=settings.mode)
 
     def load() -> Make:
-        from bbops_server.reconciler.following import FollowedFile  # noqa: PLC0415 - see above
-        from bbops_server.reconciler.projects import Projects  # noqa: PLC0415
-        from bbops_server.webhooks.outbox import Outbox  # noqa: PLC0415
+        from bbops_server.process.webhooks.outbox import Outbox  # noqa: PLC0415
+        from bbops_server.publish.projects.following import FollowedFile  # noqa: PLC0415 - see above
+        from bbops_server.publish.projects.projects import Projects  # noqa: PLC0415
 
         def make(plane: Plane) -> Projects:
             followed = FollowedFile(options, file, plane)

@@ -10,10 +10,10 @@ from typing import Final
 
 from bbops.base.errors import ServerError
 from bbops_server.commands._projects import hold_state, lock_state, read_holder
-from bbops_server.handover import place
-from bbops_server.handover.peer import end_process, has_open
-from bbops_server.handover.seat import Seat
-from bbops_server.handover.taking import Gone, Predecessor, Silent
+from bbops_server.process.handover import place
+from bbops_server.process.handover.peer import end_process, has_open
+from bbops_server.process.handover.seat import Seat
+from bbops_server.process.handover.taking import Gone, Predecessor, Silent
 
 HELD: Final = (
     "stop it (process {process}), or take its place with 'bbops serve --replace',"

@@ -12,9 +12,9 @@ from click.core import ParameterSource
 from bbops.base.errors import ProjectError
 
 if TYPE_CHECKING:
-    from bbops_server.reconciler.following import Options
-    from bbops_server.server_file.model import ServerFile
+    from bbops_server.publish.projects.following import Options
     from bbops_server.settings import Settings
+    from bbops_server.settings.server_file.model import ServerFile
 
     Followed = tuple[ServerFile, Options]
 
@@ -42,16 +42,16 @@ def make_settings(
 
     if file is None:  # models are not imported without one: the first answer would wait for them
         return Settings(state, **own), None
-    from bbops_server.reconciler.following import Options  # noqa: PLC0415
-    from bbops_server.server_file.settings import server_settings  # noqa: PLC0415
+    from bbops_server.publish.projects.following import Options  # noqa: PLC0415
+    from bbops_server.settings.server_file.settings import server_settings  # noqa: PLC0415
 
     read = _read(file)
     return server_settings(read, state, own), (read, Options(file.absolute(), poll_seconds, own))
 
 
 def _read(path: Path) -> ServerFile:
-    from bbops_server.server_file.load import read_file  # noqa: PLC0415
-    from bbops_server.server_file.model import LoneFile  # noqa: PLC0415
+    from bbops_server.settings.server_file.load import read_file  # noqa: PLC0415
+    from bbops_server.settings.server_file.model import LoneFile  # noqa: PLC0415
 
     read = read_file(path, form=LoneFile)
     if read.file is None:

@@ -161,8 +161,8 @@ def approve_migration(plan: str, project: str | None, state: Path | None, *, as_
     it, as data.sqlite.before-HASH. The word counts once; who gave it, and what it cost, stands in
     approvals.json of the state folder.
     """
-    from bbops_server.approvals import approve  # noqa: PLC0415 - after --help
-    from bbops_server.host.clock import SystemClock  # noqa: PLC0415 - after --help
+    from bbops_server.process.host.clock import SystemClock  # noqa: PLC0415 - after --help
+    from bbops_server.publish.holds.approvals import approve  # noqa: PLC0415 - after --help
 
     place_of(project, state)  # which is there
     folder = folder_of(state_of(state), project)
@@ -199,7 +199,7 @@ def narrow_data(project: str | None, state: Path | None, *, dry_run: bool, as_js
     kept_in = f"{place}.before-{keep}" if isinstance(place, Path) else f"_before_{keep}_…"
     kept = not dry_run and any(one.rows for one in found)
     if found and not dry_run:
-        from bbops_server.approvals import look_again  # noqa: PLC0415 - after --help
+        from bbops_server.publish.holds.approvals import look_again  # noqa: PLC0415 - after --help
 
         look_again(folder_of(state_of(state), project))
     if as_json:
@@ -262,7 +262,7 @@ def user() -> str:
 
 def stamp() -> str:
     """Return the time for a file's name, in UTC."""
-    from bbops_server.host.clock import SystemClock  # noqa: PLC0415 - after --help
+    from bbops_server.process.host.clock import SystemClock  # noqa: PLC0415 - after --help
 
     now: datetime = SystemClock().now()
     return f"{now:%Y%m%dT%H%M%SZ}"

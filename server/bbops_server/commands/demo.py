@@ -40,7 +40,7 @@ def command(
         return
     make_project(folder)
     from bbops_server.commands._run import run_project  # noqa: PLC0415
-    from bbops_server.reconciler.sources import BranchSource  # noqa: PLC0415
+    from bbops_server.publish.sources.sources import BranchSource  # noqa: PLC0415
     from bbops_server.settings import ProjectSettings, Settings  # noqa: PLC0415
 
     settings = Settings(

@@ -13,7 +13,7 @@ from bbops_server.commands._options import address_options, require_platform, st
 from bbops_server.commands._settings import given_options, make_settings, settings_option
 
 if TYPE_CHECKING:
-    from bbops_server.server_file.model import ServerFile
+    from bbops_server.settings.server_file.model import ServerFile
 
 _OF_SERVER = ("host", "port", "control_port")
 _NOT_HERE = {
@@ -48,7 +48,7 @@ def command(
             hint="go to a project's folder, or make one with 'bbops init DIR'",
         )
     from bbops_server.commands._run import run_project  # noqa: PLC0415 - after --help
-    from bbops_server.reconciler.sources import FolderSource  # noqa: PLC0415
+    from bbops_server.publish.sources.sources import FolderSource  # noqa: PLC0415
     from bbops_server.settings import ProjectSettings  # noqa: PLC0415
 
     given = given_options(context)

@@ -49,7 +49,7 @@ def set_value(
     of_server: bool, drafts: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Set NAME; without VALUE it is asked for, or read from a pipe, so no shell remembers it."""
-    from bbops_server.host.secrets import Secrets  # noqa: PLC0415 - after --help
+    from bbops_server.process.host.secrets import Secrets  # noqa: PLC0415 - after --help
 
     if not name.isascii() or not name.replace("_", "").isalnum() or name != name.upper():
         raise ServerError(f"'{name}' is no name of an env variable", hint="such as JWT_SECRET")
@@ -80,7 +80,7 @@ def ask(name: str) -> str:
 @click.option("--json", "as_json", is_flag=True, help="A JSON object of the names.")
 def list_values(project: str | None, state: Path | None, *, drafts: bool, as_json: bool) -> None:
     """List the names that have a value; values are never shown."""
-    from bbops_server.host.secrets import Secrets  # noqa: PLC0415 - after --help
+    from bbops_server.process.host.secrets import Secrets  # noqa: PLC0415 - after --help
 
     require_project(state)
     where = folder_of(state_of(state), project) / ("drafts" if drafts else "")

@@ -97,8 +97,8 @@ def command(
     from bbops.source.git.address import Address, require_branch  # noqa: PLC0415 - after --help
     from bbops.source.git.store import require_git  # noqa: PLC0415 - as all below; --help needs no git
     from bbops_server.commands._run import run_project  # noqa: PLC0415
-    from bbops_server.reconciler.remote import RemoteSource  # noqa: PLC0415
-    from bbops_server.reconciler.sources import BranchSource, Source  # noqa: PLC0415
+    from bbops_server.publish.sources.remote import RemoteSource  # noqa: PLC0415
+    from bbops_server.publish.sources.sources import BranchSource, Source  # noqa: PLC0415
     from bbops_server.settings import ProjectSettings  # noqa: PLC0415
 
     require_git()
@@ -156,9 +156,9 @@ def serve_file(
     """
     from bbops.database.schema.place import read_url  # noqa: PLC0415 - after --help
     from bbops_server.commands._run import run_file  # noqa: PLC0415 - after --help
-    from bbops_server.reconciler.following import Options  # noqa: PLC0415
-    from bbops_server.server_file.load import read_file  # noqa: PLC0415
-    from bbops_server.server_file.settings import server_settings  # noqa: PLC0415
+    from bbops_server.publish.projects.following import Options  # noqa: PLC0415
+    from bbops_server.settings.server_file.load import read_file  # noqa: PLC0415
+    from bbops_server.settings.server_file.settings import server_settings  # noqa: PLC0415
 
     given = given_options(context)
     for name in _OF_PROJECT:

@@ -12,8 +12,8 @@ from bbops_server.accounts.book import Book
 from bbops_server.accounts.grants import Granted
 from bbops_server.accounts.rules import NOBODY, Caller, Permission, may
 from bbops_server.mcp.asking import ask
-from bbops_server.reconciler.asked import StatusSource
-from bbops_server.reconciler.status import Status
+from bbops_server.publish.projects.asked import StatusSource
+from bbops_server.publish.status.status import Status
 from bbops_server.settings import Settings
 
 Note = Callable[[str, str], Awaitable[None]]

@@ -12,17 +12,17 @@ from bbops_server.accounts.book import Book
 from bbops_server.accounts.features import read_features_off
 from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.rules import RULES, Caller, Permission, may, role_in
-from bbops_server.forge.proposing import Proposing
-from bbops_server.githttp.asked import Refusal
-from bbops_server.githttp.reach import Asking
-from bbops_server.githttp.repository import Repository, find_repository
-from bbops_server.githttp.serving import GitHttp
+from bbops_server.git_http.asked import Refusal
+from bbops_server.git_http.reach import Asking
+from bbops_server.git_http.repository import Repository, find_repository
+from bbops_server.git_http.serving import GitHttp
 from bbops_server.mcp.asking import ask
 from bbops_server.mcp.taking_turns import OneAtATime
-from bbops_server.reconciler.asked import StatusSource
-from bbops_server.reconciler.loop import Reconciler
-from bbops_server.reconciler.remote import RemoteSource
-from bbops_server.reconciler.sources import BranchSource
+from bbops_server.publish.projects.asked import StatusSource
+from bbops_server.publish.proposals.proposing import Proposing
+from bbops_server.publish.sources.remote import RemoteSource
+from bbops_server.publish.sources.sources import BranchSource
+from bbops_server.publish.stages.loop import Reconciler
 from bbops_server.settings import Settings
 
 P = ParamSpec("P")
@@ -45,7 +45,7 @@ class Counting(Protocol):
 
 
 class Around(Protocol):
-    """What the control plane has on its desk; a `bbops_server.control.desk.Desk` is one."""
+    """What the control plane has on its desk, see `bbops_server.control_plane.web.state`."""
 
     status: StatusSource
     book: Book

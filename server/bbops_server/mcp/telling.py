@@ -10,9 +10,9 @@ from bbops.interfaces.mcp.words import Found, Proposed
 from bbops.interfaces.mcp.workplace import Attempt, Judged, Review
 from bbops.source.git.proposals import Proposal
 from bbops.source.git.revisions import commit_of
-from bbops_server.forge.parts import Part
-from bbops_server.forge.standing import Standing
-from bbops_server.reconciler.status import Publication, StatusBoard
+from bbops_server.publish.proposals.parts import Part
+from bbops_server.publish.proposals.standing import Standing
+from bbops_server.publish.status.status import Publication, StatusBoard
 
 MOST_FOUND: Final = 40
 _LONGEST: Final = 2_000

@@ -34,19 +34,19 @@ from bbops.source.git.address import is_branch
 from bbops.source.git.proposals import Wish
 from bbops.source.git.revisions import commit_of
 from bbops_server.accounts.rules import Caller, Permission
-from bbops_server.forge.trials import TEST_SECONDS, Trial
-from bbops_server.githttp.publishing import Waiting
-from bbops_server.githttp.seen import show_to
-from bbops_server.live.draft_keys import make_token
-from bbops_server.live.history import find
+from bbops_server.data_plane.drafts.keys import make_token
+from bbops_server.data_plane.live.history import find
+from bbops_server.git_http.publishing import Waiting
+from bbops_server.git_http.seen import show_to
 from bbops_server.mcp.asking import ask
 from bbops_server.mcp.served import WORDS, Around, Served
 from bbops_server.mcp.telling import tell_attempt, tell_found, tell_judged, tell_proposed
-from bbops_server.reconciler.asked import DraftSource
-from bbops_server.reconciler.draft_names import draft_name
-from bbops_server.reconciler.draft_status import DraftStatus
-from bbops_server.reconciler.sources import BranchSource
-from bbops_server.reconciler.waking import wake
+from bbops_server.publish.drafts.draft_names import draft_name
+from bbops_server.publish.drafts.draft_status import DraftStatus
+from bbops_server.publish.projects.asked import DraftSource
+from bbops_server.publish.projects.waking import wake
+from bbops_server.publish.proposals.trials import TEST_SECONDS, Trial
+from bbops_server.publish.sources.sources import BranchSource
 
 T = TypeVar("T", bound=msgspec.Struct)
 G = TypeVar("G", bound=msgspec.Struct)

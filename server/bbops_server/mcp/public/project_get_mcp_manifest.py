@@ -7,9 +7,9 @@ import msgspec
 from bbops.interfaces.mcp.tool import Call, Gives, Tool
 from bbops_server.accounts.rules import GrantScope
 from bbops_server.mcp.lobby import Lobby
+from bbops_server.mcp.oauth.endpoints import METADATA
 from bbops_server.mcp.public._takes import Chosen
 from bbops_server.mcp.tables import PROJECT, PROTOCOLS, tools_of
-from bbops_server.oauth.endpoints import METADATA
 
 
 class SignIn(msgspec.Struct, frozen=True, rename="camel"):

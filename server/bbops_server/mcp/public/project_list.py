@@ -8,7 +8,7 @@ from bbops.interfaces.mcp.tool import Call, Gives, Tool
 from bbops_server.accounts.rules import role_in
 from bbops_server.mcp.lobby import Lobby
 from bbops_server.mcp.public._takes import Nothing
-from bbops_server.reconciler.status import Status
+from bbops_server.publish.status.status import Status
 
 
 class Line(msgspec.Struct, frozen=True, rename="camel"):

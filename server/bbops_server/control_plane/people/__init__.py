@@ -1,0 +1,1 @@
+"""Pages about members and the workspace."""

@@ -1,0 +1,107 @@
+"""The page of people: members, their roles, invitations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from litestar import Response
+from litestar.exceptions import NotFoundException
+from litestar.params import FromPath, FromQuery
+
+from bbops_server.accounts.errors import AccountError
+from bbops_server.accounts.people import Person
+from bbops_server.accounts.rules import Permission, Role
+from bbops_server.control_plane.web.routes import form, page
+from bbops_server.control_plane.web.visit import Here, Visit
+
+_DONE = {
+    "role": "The role is changed.", "withdrawn": "The invitation is withdrawn.",
+    "disabled": "The account is changed.",
+}  # fmt: skip
+
+
+async def _show(visit: Visit, status: int = 200, **more: Any) -> Response[Any]:
+    book = visit.book
+    roles = await visit.desk.ask(book.members.roles_of_all)
+    people = await visit.desk.ask(book.people.list)
+    context = {
+        "people": [(one, *roles.get(one.id, (None, {}))) for one in people],
+        "invitations": await visit.desk.ask(book.invitations.list),
+        "roles": tuple(Role), "projects": [one.name for one in visit.desk.status.projects()],
+        "link": "", "said": "",
+    }  # fmt: skip
+    return visit.page("people", status, **context | more)
+
+
+@page("/people", Permission.READ_PEOPLE)
+async def show_people(visit: Here, done: FromQuery[str] = "") -> Response[Any]:
+    """Show who is a member, and who is invited."""
+    return await _show(visit, said=_DONE.get(done, ""))
+
+
+@form("/people/invite", Permission.MANAGE_PEOPLE)
+async def invite(visit: Here) -> Response[Any]:
+    """Invite somebody; the link is shown this once, and sent by whoever invites."""
+    email, project = await visit.field("email"), await visit.field("project")
+    try:
+        role = _read_role(await visit.field("role"))
+        key, made = await visit.desk.ask(
+            visit.book.invitations.make, email, role or Role.VIEWER,
+            invited_by=visit.caller.email, project=project,
+        )  # fmt: skip
+    except AccountError as error:
+        return await _show(visit, 400, error=error)
+    await visit.note("invite", object=f"{made.email} as {made.role} {made.project}".strip())
+    return await _show(visit, 201, link=visit.desk.link(f"/signup?invitation={key}"))
+
+
+@form("/people/invitations/{key:str}/withdraw", Permission.MANAGE_PEOPLE)
+async def withdraw(visit: Here, key: FromPath[str]) -> Response[Any]:
+    """Take an invitation back."""
+    if await visit.desk.ask(visit.book.invitations.withdraw, key):
+        await visit.note("withdraw invitation", object=key)
+    return visit.go("/people?done=withdrawn")
+
+
+@form("/people/{key:str}/role", Permission.MANAGE_PEOPLE)
+async def change_role(visit: Here, key: FromPath[str]) -> Response[Any]:
+    """Give somebody a role in the workspace or one project, or take it away."""
+    person, project = await _find(visit, key), await visit.field("project")
+    try:
+        role = _read_role(await visit.field("role"))
+        await visit.desk.ask(visit.book.members.set_role, person.id, role, project)
+    except AccountError as error:
+        return await _show(visit, 400, error=error)
+    where = f" in {project}" if project else ""
+    await visit.note("change role", object=f"{person.email}: {role or 'none'}{where}")
+    return visit.go("/people?done=role")
+
+
+@form("/people/{key:str}/disable", Permission.MANAGE_PEOPLE)
+async def disable(visit: Here, key: FromPath[str]) -> Response[Any]:
+    """Keep somebody out, or let them in again."""
+    person, disabled = await _find(visit, key), await visit.field("disabled") == "yes"
+    try:
+        await visit.desk.ask(visit.book.people.disable, person.id, disabled=disabled)
+    except AccountError as error:
+        return await _show(visit, 400, error=error)
+    await visit.note("disable" if disabled else "enable", object=person.email)
+    return visit.go("/people?done=disabled")
+
+
+async def _find(visit: Visit, key: str) -> Person:
+    person = await visit.desk.ask(visit.book.people.get, key)
+    if person is None:
+        raise NotFoundException("there is no such person")
+    return person
+
+
+def _read_role(text: str) -> Role | None:
+    if text in {"", "none"}:
+        return None
+    if text not in tuple(Role):
+        raise AccountError(f"there is no role '{text}'", hint=f"there is {', '.join(Role)}")
+    return Role(text)
+
+
+ROUTES = (show_people, invite, withdraw, change_role, disable)

@@ -1,0 +1,62 @@
+"""What a project publishes to those who call it: OpenAPI, JSON or Markdown."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from litestar import Response
+from litestar.exceptions import NotFoundException
+from litestar.params import FromPath, QueryParameter
+
+from bbops.base.errors import BbopsError
+from bbops_server.accounts.rules import Permission
+from bbops_server.control_plane.web.refusals import refuse
+from bbops_server.control_plane.web.routes import read
+from bbops_server.control_plane.web.visit import Here, Visit
+from bbops_server.publish.status.status import Written
+
+Form = Annotated[Literal["openapi", "json", "markdown"], QueryParameter(name="format")]
+
+
+@read("/api/projects/{name:str}/contract", Permission.READ_PROJECT)
+async def read_contract(
+    visit: Here, name: FromPath[str], form: Form = "openapi"
+) -> Response[Any]:  # fmt: skip
+    """The contract of what is live, in a format."""
+    return _answer(await find_live(visit, name, form))
+
+
+@read("/api/projects/{name:str}/drafts/{slug:str}/contract", Permission.READ_PROJECT)
+async def read_draft_contract(
+    visit: Here, name: FromPath[str], slug: FromPath[str], form: Form = "openapi"
+) -> Response[Any]:
+    """The contract of the newest commit of a draft, in a format."""
+    drafts = visit.desk.status.drafts(name)
+    if drafts is None:
+        raise NotFoundException(f"there is no project '{name}'")
+    draft = drafts.find(slug)
+    if draft is None:
+        raise NotFoundException(f"project '{name}' has no draft '{slug}'")
+    try:
+        return _answer(await drafts.contract(draft.slug, form))
+    except BbopsError as error:
+        raise refuse(error) from None
+
+
+async def find_live(visit: Visit, name: str, form: str) -> Written:
+    """Return the contract of what is live; what cannot be had is refused."""
+    try:
+        found = await visit.desk.status.contract(name, form)
+    except BbopsError as error:
+        raise refuse(error) from None
+    if found is None:
+        raise NotFoundException(f"there is no project '{name}'")
+    return found
+
+
+def _answer(found: Written) -> Response[Any]:
+    headers = {"etag": f'"{found.digest}"'}
+    return Response(found.text.encode(), media_type=found.content_type, headers=headers)
+
+
+ROUTES = (read_contract, read_draft_contract)

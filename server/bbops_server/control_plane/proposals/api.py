@@ -1,0 +1,202 @@
+"""The API of proposals: what `bbops proposals` asks."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from litestar.params import Body, FromPath, QueryParameter
+
+from bbops.interfaces.answers import Replayed
+from bbops.source.git.proposals import Proposal, State, Verdict
+from bbops_server.accounts.reviewers import MOST_ASKED
+from bbops_server.accounts.rules import Permission
+from bbops_server.control_plane.proposals.replaying import read_kept
+from bbops_server.control_plane.proposals.review import MOST_TEXT, Reviewing
+from bbops_server.control_plane.web.routes import change, read
+from bbops_server.control_plane.web.visit import Here, Visit
+from bbops_server.publish.proposals.parts import Part
+from bbops_server.publish.proposals.standing import Standing
+from bbops_server.publish.proposals.trials import Tests
+
+Text = Annotated[str, msgspec.Meta(max_length=MOST_TEXT)]
+Reviewers = Annotated[
+    list[Annotated[str, msgspec.Meta(max_length=254)]], msgspec.Meta(max_length=MOST_ASKED)
+]
+
+
+class Opening(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A branch whose commit is proposed for the live one."""
+
+    branch: Annotated[str, msgspec.Meta(max_length=200)]
+    title: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    description: Text = ""
+    ready: bool = True
+    reviewers: Reviewers = []
+
+
+class Marks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether it is ready to be merged, and the e-mail addresses of those who are asked.
+
+    What is null stays as it is; `reviewers` are then these and nobody else.
+    """
+
+    ready: bool | None = None
+    reviewers: Reviewers | None = None
+
+
+class Opinion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What somebody says; with `plan`, only of what would be done as they looked at it."""
+
+    verdict: Verdict
+    text: Text = ""
+    plan: str = ""
+
+
+class Merging(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The commit that was looked at, or its first digits; empty where that does not matter."""
+
+    head: str = ""
+
+
+class OtherProject(msgspec.Struct, frozen=True):
+    """What a proposal would do to another project of the repository; each field as in `Detail`.
+
+    `folder` is where the files are that `diagnostics` name.
+    """
+
+    project: str
+    folder: str
+    plan: dict[str, Any] | None
+    text: str
+    diagnostics: list[dict[str, Any]]
+    tests: Tests | None
+
+
+class Detail(msgspec.Struct, frozen=True):
+    """A proposal and how it stands.
+
+    `obstacles` is empty when it can be merged. `digest` names what it would do: an approval is of
+    that alone, and `outdated` are those whose approval was of something else. `tests` run when a
+    change of it is looked at first; null where it has mistakes or conflicts. `diff` is what `git
+    diff` writes of it, at most 256 kB. Of what was merged or closed, all of these say how it stood
+    when it was looked at last before that. `replayed` is what its
+    draft answered otherwise; null where that was not asked of this commit, or is not for whoever
+    reads this. `others` are the other projects of the repository that it changes, `hidden` how many
+    more there are that whoever reads this may not read; then `diff` is of this project alone.
+    """
+
+    proposal: Proposal
+    page: str
+    preview: str
+    summary: str
+    obstacles: tuple[str, ...]
+    conflicts: tuple[str, ...]
+    digest: str
+    approvals: int
+    approved: tuple[str, ...]
+    outdated: tuple[str, ...]
+    diagnostics: list[dict[str, Any]]
+    plan: dict[str, Any] | None
+    text: str
+    tests: Tests | None
+    diff: str = ""
+    replayed: Replayed | None = None
+    others: list[OtherProject] = []
+    hidden: int = 0
+
+
+class Merged(msgspec.Struct, frozen=True):
+    """What became of a merge: what `git push` would print."""
+
+    proposal: Proposal
+    lines: list[str]
+    is_live: bool
+
+
+@read("/api/projects/{name:str}/proposals", Permission.READ_PROJECT)
+async def list_proposals(
+    visit: Here,
+    name: FromPath[str],
+    state_filter: Annotated[State | None, QueryParameter(name="state")] = None,
+) -> list[Proposal]:
+    """The proposals of a project, the newest first."""
+    return list(await Reviewing(visit, name).every(state_filter))
+
+
+@read("/api/projects/{name:str}/proposals/{number:int}", Permission.READ_PROJECT)
+async def read_proposal(visit: Here, name: FromPath[str], number: FromPath[int]) -> Detail:
+    """A proposal: what was said of it, what it would do now, and what is in the way."""
+    reviewing = Reviewing(visit, name)
+    return await describe(visit, reviewing, *await reviewing.look(number))
+
+
+@change("/api/projects/{name:str}/proposals", Permission.PROPOSE, status=201)
+async def open_proposal(
+    visit: Here, name: FromPath[str], data: Annotated[Opening, Body()]
+) -> Proposal:
+    """Propose what a branch of the repository holds."""
+    return await Reviewing(visit, name).open(
+        data.branch, data.title, data.description, ready=data.ready,
+        reviewers=tuple(data.reviewers),
+    )  # fmt: skip
+
+
+@change("/api/projects/{name:str}/proposals/{number:int}/mark", Permission.PROPOSE, status=200)
+async def mark_proposal(
+    visit: Here, name: FromPath[str], number: FromPath[int], data: Annotated[Marks, Body()]
+) -> Proposal:
+    """Say whether a proposal is ready to be merged, and who is asked for a review."""
+    return await Reviewing(visit, name).mark(number, ready=data.ready, reviewers=data.reviewers)
+
+
+@change("/api/projects/{name:str}/proposals/{number:int}/review", Permission.REVIEW, status=201)
+async def review_proposal(
+    visit: Here, name: FromPath[str], number: FromPath[int], data: Annotated[Opinion, Body()]
+) -> Proposal:
+    """Approve a proposal, ask for changes, or comment on it."""
+    return await Reviewing(visit, name).say(number, data.verdict, data.text, data.plan)
+
+
+@change("/api/projects/{name:str}/proposals/{number:int}/merge", Permission.MERGE, status=200)
+async def merge_proposal(
+    visit: Here, name: FromPath[str], number: FromPath[int], data: Annotated[Merging, Body()]
+) -> Merged:
+    """Merge a proposal; answers when it is live, or why it is not."""
+    return Merged(*await Reviewing(visit, name).merge(number, data.head))
+
+
+@change("/api/projects/{name:str}/proposals/{number:int}/close", Permission.REVIEW, status=200)
+async def close_proposal(visit: Here, name: FromPath[str], number: FromPath[int]) -> Proposal:
+    """Close a proposal that is not wanted."""
+    return await Reviewing(visit, name).close(number)
+
+
+async def describe(
+    visit: Visit, reviewing: Reviewing, proposal: Proposal, standing: Standing
+) -> Detail:
+    """Return all that is shown of a proposal."""
+    is_open, desk, name = proposal.state == "open", reviewing.desk, reviewing.name
+    drafts = visit.desk.status.drafts(name)
+    preview = drafts.url_of(desk.preview_branch(proposal.number)) if is_open and drafts else ""
+    return Detail(
+        proposal, desk.page(proposal.number), preview, standing.summary, standing.obstacles,
+        standing.candidate.conflicts if standing.candidate else (), standing.demands.digest,
+        standing.demands.approvals, standing.voices.approved,
+        tuple(one.who for one in standing.voices.outdated),
+        [dict(one) for one in standing.diagnostics],
+        dict(standing.plan) if standing.plan else None, standing.text, standing.tests,
+        await reviewing.compare(standing), await read_kept(visit, name, proposal),
+        [_describe_part(one) for one in standing.others], standing.hidden,
+    )  # fmt: skip
+
+
+def _describe_part(one: Part) -> OtherProject:
+    plan, found = dict(one.plan) if one.plan else None, [dict(each) for each in one.diagnostics]
+    return OtherProject(one.project, one.folder, plan, one.text, found, one.tests)
+
+
+ROUTES = (
+    list_proposals, read_proposal, open_proposal, mark_proposal, review_proposal, merge_proposal,
+    close_proposal,
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Pages by which people come in, and their own account."""

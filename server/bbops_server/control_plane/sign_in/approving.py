@@ -1,0 +1,134 @@
+"""Approve a sign-in of the command line: it asks for a code, somebody signed in agrees to it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
+
+import msgspec
+from litestar import Response
+from litestar.exceptions import HTTPException
+from litestar.params import Body, FromQuery
+
+from bbops_server.accounts.errors import AccountError
+from bbops_server.accounts.logins import LASTS_SECONDS, Login
+from bbops_server.accounts.rules import Permission, Scope
+from bbops_server.accounts.words import tidy_text
+from bbops_server.control_plane.web.routes import change, form, page
+from bbops_server.control_plane.web.visit import Here, Visit, come_again, too_many
+
+POLL_SECONDS = 2
+
+
+class Wish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What another machine asks for; `client` is what it calls itself."""
+
+    client: str = ""
+    scopes: tuple[Scope, ...] = (Scope.DEPLOY,)
+
+
+class Begun(msgspec.Struct, frozen=True):
+    """What to show: `url` for a browser, `code` to compare; `device` is for polling alone."""
+
+    device: str
+    code: str
+    url: str
+    expires_seconds: int = LASTS_SECONDS
+    interval_seconds: int = POLL_SECONDS
+
+
+class Poll(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The key of a login that has begun."""
+
+    device: str
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """How it is with a login; the token is told once."""
+
+    status: Literal["pending", "approved", "denied", "expired"]
+    token: str = ""
+    email: str = ""
+
+
+class Revoked(msgspec.Struct, frozen=True):
+    """Whether there was a token to revoke."""
+
+    revoked: bool
+
+
+@change("/api/login", Permission.BE_ANYBODY, status=201)
+async def begin_login(visit: Here, data: Annotated[Wish, Body()]) -> Begun:
+    """Begin a sign-in of another machine, which somebody approves in a browser."""
+    wait = visit.desk.limits.signup.take(visit.network)
+    if wait:
+        again = {"retry-after": str(wait)}
+        raise HTTPException(too_many(wait).message, status_code=429, headers=again)
+    client = tidy_text(data.client, "name of the client")
+    scopes = tuple(sorted(set(data.scopes), key=list(Scope).index)) or (Scope.READ,)
+    key, login = visit.desk.logins.begin(client, visit.address, scopes)
+    path = quote(f"/approve?code={login.code}", safe="")
+    return Begun(key, login.code, visit.desk.link(f"/signup?return_to={path}"))
+
+
+@change("/api/login/poll", Permission.BE_ANYBODY, status=200)
+async def poll_login(visit: Here, data: Annotated[Poll, Body()]) -> Outcome:
+    """Ask whether a login is approved."""
+    login = visit.desk.logins.take(data.device)
+    if login is None:
+        return Outcome("expired")
+    if login.outcome != "approved":
+        return Outcome(login.outcome)
+    name = f"bbops login on {login.client or login.address}"
+    token, made = await visit.desk.ask(
+        visit.book.tokens.make, login.person, name[:200], login.scopes
+    )
+    scopes = ", ".join(made.scopes)
+    await visit.note("make token", object=f"{made.name} ({scopes})", who=login.email)
+    return Outcome("approved", token, login.email)
+
+
+@change("/api/logout", Permission.KNOW_ONESELF, status=200)
+async def revoke_own_token(visit: Here) -> Revoked:
+    """Revoke the token that this is asked with."""
+    caller = visit.caller
+    if caller.how != "token":
+        return Revoked(revoked=False)
+    await visit.note("revoke token", object=caller.key)
+    return Revoked(await visit.desk.ask(visit.book.tokens.revoke, caller.person, caller.key))
+
+
+@page("/approve", Permission.MANAGE_ONESELF)
+async def show_approval(visit: Here, code: FromQuery[str] = "") -> Response[Any]:
+    """Show what somebody's other machine asks for."""
+    return await _show(visit, code)
+
+
+@form("/approve", Permission.MANAGE_ONESELF)
+async def approve(visit: Here) -> Response[Any]:
+    """Agree to it, or not."""
+    code, decision = await visit.field("code"), await visit.field("decision")
+    login = visit.desk.logins.find(code)
+    if login is None or decision not in {"approve", "deny"}:
+        return await _show(visit, code)
+    caller = visit.caller
+    is_approved = decision == "approve"
+    visit.desk.logins.decide(login, person=caller.person, email=caller.email, approve=is_approved)
+    await visit.note(f"{decision} login", object=login.client or login.address)
+    return visit.page("approved", is_approved=is_approved, what="The terminal")
+
+
+async def _show(visit: Visit, code: str) -> Response[Any]:
+    wait = visit.desk.limits.codes.take(visit.caller.person)
+    if wait:
+        answer = visit.page("approve", 429, login=None, code=code, error=too_many(wait))
+        return come_again(answer, wait)
+    login: Login | None = visit.desk.logins.find(code) if code else None
+    gone = AccountError("no sign-in waits under this code", hint="begin again with 'bbops login'")
+    is_gone = bool(code) and login is None
+    return visit.page(
+        "approve", 404 if is_gone else 200, login=login, code=code, error=gone if is_gone else None
+    )
+
+
+ROUTES = (begin_login, poll_login, revoke_own_token, show_approval, approve)

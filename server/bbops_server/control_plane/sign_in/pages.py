@@ -1,0 +1,179 @@
+"""Pages by which somebody comes in: first set-up, sign-up, sign-in, sign-out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from litestar import Response
+from litestar.params import FromQuery
+
+from bbops.runtime.auth.passwords import hash_password, verify_password
+from bbops_server.accounts.errors import AccountError
+from bbops_server.accounts.people import NewPerson
+from bbops_server.accounts.rules import Permission, Role
+from bbops_server.accounts.words import MOST_PASSWORD, check_password, fold_email
+from bbops_server.control_plane.web.routes import form, page
+from bbops_server.control_plane.web.visit import Here, Visit, come_again, local_path, too_many
+
+_DONE = {"out": "You are signed out.", "password": "Your password is changed; sign in with it."}
+
+
+@page("/setup", Permission.BE_ANYBODY)
+async def show_setup(visit: Here, token: FromQuery[str] = "") -> Response[Any]:
+    """Show the form of the first account, to who has the link that the server printed."""
+    if not await visit.desk.is_setup_key(token):
+        return _no_setup(visit)
+    return visit.page("setup", token=token, email="", name="")
+
+
+@form("/setup", Permission.BE_ANYBODY)
+async def set_up(visit: Here) -> Response[Any]:
+    """Make the first account, an owner's; the link is good for no other."""
+    token, email, name = [await visit.field(one) for one in ("token", "email", "name")]
+    if not await visit.desk.is_setup_key(token):
+        return _no_setup(visit)
+    try:
+        new = await _new_person(visit, is_verified=True, role=Role.OWNER)
+        person = await visit.desk.ask(visit.book.people.add, new, only_first=True)
+    except AccountError as error:
+        return visit.page("setup", 400, error=error, token=token, email=email, name=name)
+    await visit.desk.is_set_up()  # which is remembered beside the database
+    company = await visit.field("company")
+    await visit.desk.ask(visit.book.workspaces.set_profile, "", company)
+    await visit.note("set up", who=person.email)
+    return await visit.sign_in(person, "/", "password")
+
+
+def _no_setup(visit: Visit) -> Response[Any]:
+    error = AccountError(
+        "this set-up link is no longer good",
+        hint="while nobody has an account, 'bbops serve' prints a new one at each start",
+    )
+    return visit.page("message", 403, title="Set up", error=error)
+
+
+@page("/signup", Permission.BE_ANYBODY)
+async def show_signup(
+    visit: Here, invitation: FromQuery[str] = "", return_to: FromQuery[str] = "/"
+) -> Response[Any]:
+    """Show the form of a new account: by invitation, or for anybody where that is open."""
+    if visit.caller.person and not invitation:
+        return visit.go(local_path(return_to))
+    return await _signup(visit, invitation, return_to)
+
+
+async def _signup(
+    visit: Visit, key: str, return_to: str, status: int = 200, **given: Any
+) -> Response[Any]:
+    found = await visit.desk.ask(visit.book.invitations.find, key) if key else None
+    is_open = visit.desk.settings.access.signup == "open" and not key
+    if found is None and not is_open:
+        return visit.page("invited", 403 if key else 200, return_to=local_path(return_to), key=key)
+    context = {"email": found.email if found else "", "name": ""} | given
+    back = local_path(return_to)
+    return visit.page("signup", status, invitation=key, invited=found, return_to=back, **context)
+
+
+@form("/signup", Permission.BE_ANYBODY)
+async def sign_up(visit: Here) -> Response[Any]:
+    """Make an account and sign in."""
+    key, back = await visit.field("invitation"), await visit.field("return_to")
+    given = {name: await visit.field(name) for name in ("email", "name")}
+    wait = visit.desk.limits.signup.take(visit.network)
+    if wait:
+        return come_again(await _signup(visit, key, back, 429, error=too_many(wait), **given), wait)
+    if not key and visit.desk.settings.access.signup != "open":
+        return await _signup(visit, key, back)
+    try:
+        new = await _new_person(visit)
+        if key:
+            person = await visit.desk.ask(visit.book.invitations.accept, key, new)
+        else:
+            person = await visit.desk.ask(visit.book.people.add, new)
+    except AccountError as error:
+        return await _signup(visit, key, back, 400, error=error, **given)
+    await visit.note("sign up", who=person.email, object="invitation" if key else "open")
+    return await visit.sign_in(person, back, "password")
+
+
+async def _new_person(visit: Visit, **more: Any) -> NewPerson:
+    email, password = await visit.field("email"), await visit.field("password")
+    check_password(password, email)
+    name, company = await visit.field("name"), await visit.field("company")
+    return NewPerson(email, name, company, await hash_password(password, visit.desk.rounds), **more)
+
+
+@page("/signin", Permission.BE_ANYBODY)
+async def show_signin(
+    visit: Here, return_to: FromQuery[str] = "/", done: FromQuery[str] = ""
+) -> Response[Any]:
+    """Show the form to sign in."""
+    if visit.caller.person:
+        return visit.go(local_path(return_to))
+    return await _signin(visit, return_to, said=_DONE.get(done, ""))
+
+
+async def _signin(
+    visit: Visit, return_to: str, status: int = 200, *, email: str = "", said: str = "",
+    error: AccountError | None = None,
+) -> Response[Any]:  # fmt: skip
+    return visit.page(
+        "signin", status, email=email, said=said, error=error, return_to=local_path(return_to),
+        is_open=visit.desk.settings.access.signup == "open",
+        is_set_up=await visit.desk.is_set_up(),
+    )  # fmt: skip
+
+
+@form("/signin", Permission.BE_ANYBODY)
+async def sign_in(visit: Here) -> Response[Any]:
+    """Sign in by password. An address nobody has takes as long as a wrong password."""
+    email, password = await visit.field("email"), await visit.field("password")
+    back = await visit.field("return_to")
+    wait = await take_attempt(visit, email)
+    if wait:
+        await visit.note("sign in", object="password", outcome="too many attempts")
+        answer = await _signin(visit, back, 429, email=email, error=too_many(wait))
+        return come_again(answer, wait)
+    person, known = await visit.desk.ask(visit.book.people.get_hash, email)
+    if not await is_right(password, known) or person is None:
+        who = person.email if person else ""
+        await visit.note("sign in", object="password", outcome="refused", who=who)
+        wrong = AccountError("the e-mail address or the password is wrong")
+        return await _signin(visit, back, 401, email=email, error=wrong)
+    visit.desk.limits.account.forget(_key(visit, email))
+    return await visit.sign_in(person, back, "password")
+
+
+async def is_right(password: str, known: str | None) -> bool:
+    """Return whether this is somebody's password; without one it takes as long to say no."""
+    return len(password) <= MOST_PASSWORD and await verify_password(password, known)
+
+
+async def take_attempt(visit: Visit, email: str) -> int:
+    """Count an attempt at a password; return 0, or after how many seconds to come again.
+
+    A browser that the account has signed in with is counted for itself: who tries from elsewhere
+    cannot lock its owner out.
+    """
+    limits, cookie = visit.desk.limits, visit.device_cookie
+    device = await visit.desk.ask(visit.desk.devices.find, cookie, email) if cookie else ""
+    if device:
+        return limits.account.take(f"device {device}")
+    return (
+        limits.address.take(visit.network)
+        or limits.account.take(_key(visit, email))
+        or limits.accounts.take(fold_email(email))
+    )
+
+
+def _key(visit: Visit, email: str) -> str:
+    return f"{fold_email(email)} {visit.network}"
+
+
+@form("/signout", Permission.BE_ANYBODY)
+async def sign_out(visit: Here) -> Response[Any]:
+    """End the session of this browser."""
+    return await visit.sign_out()
+
+
+ROUTES = (show_setup, set_up, show_signup, sign_up, show_signin, sign_in, sign_out)

@@ -1,0 +1,1 @@
+"""What every route of the control plane is made of."""

@@ -1,0 +1,84 @@
+"""Let a request in whose route names a permission that whoever asks has, or say why not."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from litestar import Request
+from litestar.connection import ASGIConnection
+from litestar.exceptions import HTTPException, NotFoundException, PermissionDeniedException
+from litestar.handlers import BaseRouteHandler
+
+from bbops_server.accounts.rules import RULES, Caller, Permission, may, role_in
+from bbops_server.control_plane.web.routes import IS_DOOR, IS_FORM, PERMISSION
+from bbops_server.control_plane.web.visit import AnyRequest, Visit, unauthorized
+
+_READING: Final = frozenset({"GET", "HEAD"})
+
+
+async def require(
+    connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler
+) -> None:
+    """Let a request in whose route names a permission that whoever asks has.
+
+    Raises:
+        NotAuthorizedException: nobody is known.
+        PermissionDeniedException: their role or scope is too small, or CSRF.
+        NotFoundException: of a project that they have no role in: its name is not told.
+    """
+    if connection.scope.get("method") == "OPTIONS":
+        return
+    if IS_DOOR in handler.opt:
+        return
+    permission: Permission | None = handler.opt.get(PERMISSION)
+    if permission is None or not isinstance(connection, Request):
+        raise PermissionDeniedException("this route names no permission")
+    visit = connection.state.visit = Visit(connection, connection.app.state.desk)
+    await visit.identify()
+    project = str(connection.path_params.get("name", ""))
+    is_let_in = visit.may(permission, project)
+    if visit.caller.how == "nobody" and not is_let_in:
+        raise unauthorized("sign in first, or send a token: 'bbops login' makes one")
+    if connection.method not in _READING:
+        await visit.check_csrf(is_form=IS_FORM in handler.opt)
+    if not is_let_in:
+        await _refuse(visit, permission, project)
+
+
+async def demand(visit: Visit, permission: Permission, project: str) -> None:
+    """Let in for what takes more than its route does. Raises as `require`."""
+    if not visit.may(permission, project):
+        await _refuse(visit, permission, project)
+
+
+async def _refuse(visit: Visit, permission: Permission, project: str) -> None:
+    if visit.request.method not in _READING:
+        await visit.note(permission, object=visit.request.url.path, outcome="refused")
+    raise find_refusal(visit.caller, permission, project)
+
+
+def find_refusal(caller: Caller, permission: Permission, project: str) -> HTTPException:
+    """Return why somebody who is known may not do something."""
+    rule = RULES[permission]
+    if rule.where == "project" and role_in(caller, project) is None:
+        return NotFoundException(f"there is no project '{project}'")
+    if caller.how == "token" and rule.scope is None:
+        return PermissionDeniedException("no token may do this; sign in with a browser")
+    if caller.project and caller.project != project:
+        return PermissionDeniedException(f"this token is for project '{caller.project}' alone")
+    if caller.how == "token" and may(_without_token(caller), permission, project):
+        return PermissionDeniedException(
+            f"this token may not {permission}: it takes '{rule.scope}'"
+        )
+    needed = f": it takes the role '{rule.role}'" if rule.role else ""
+    return PermissionDeniedException(f"you may not {permission}{needed}")
+
+
+def _without_token(caller: Caller) -> Caller:
+    return Caller("session", caller.person, role=caller.role, projects=caller.projects)
+
+
+def read_visit(request: AnyRequest) -> Visit:
+    """Return the visit that `require` has opened."""
+    visit: Visit = request.state.visit
+    return visit

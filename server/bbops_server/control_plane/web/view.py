@@ -1,0 +1,50 @@
+"""Render pages: Jinja templates that escape everything."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from litestar.plugins.jinja import JinjaTemplateEngine
+from litestar.template import TemplateConfig
+
+_SIGNS: Final = {"+ ": "add", "- ": "gone", "~ ": "changed", "> ": "changed"}
+_DIFF: Final = {"+": "add", "-": "gone", "d": "head", "@": "soft", "…": "soft"}
+
+PAGES: Final = Path(__file__).parent.parent / "pages"
+VENDOR: Final = Path(__file__).parent.parent / "vendor"
+
+
+def create_template_config() -> TemplateConfig[Any]:
+    """Return how Litestar finds the pages."""
+    environment = Environment(
+        loader=FileSystemLoader(PAGES), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters["moment"] = show_moment
+    environment.filters["plan_lines"] = mark_lines
+    environment.filters["diff_lines"] = mark_diff
+    return TemplateConfig(instance=JinjaTemplateEngine.from_environment(environment))
+
+
+def show_moment(moment: datetime | None) -> str:
+    """Return a time as people read it; the page says that all are UTC."""
+    return "never" if moment is None else f"{moment:%Y-%m-%d %H:%M}"
+
+
+def mark_lines(text: str) -> list[tuple[str, str]]:
+    """Return the lines of a plan's text, each with what it is, for the stylesheet."""
+    return [(_kind_of(line), line) for line in text.splitlines()]
+
+
+def mark_diff(text: str) -> list[tuple[str, str]]:
+    """Return the lines of a difference as `mark_lines` does those of a plan."""
+    return [(_DIFF.get(line[:1], ""), line) for line in text.splitlines()]
+
+
+def _kind_of(line: str) -> str:
+    if line[:1].strip():
+        return "head"
+    return "hint" if line.lstrip().startswith("hint:") else _SIGNS.get(line[2:4], "")

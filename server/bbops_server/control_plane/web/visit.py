@@ -1,0 +1,268 @@
+"""One request to the control plane: who asks, by which cookie or token, and the way to answer.
+
+A session counts only with its page's CSRF token; a token in the Authorization header comes from
+no page, and a request that has one is nobody else's.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from datetime import timedelta
+from ipaddress import ip_address, ip_network
+from typing import Any, Final, TypeVar
+from urllib.parse import quote, urlsplit
+
+from litestar import Request, Response
+from litestar.datastructures import Cookie
+from litestar.di import NamedDependency
+from litestar.exceptions import (
+    NotAuthorizedException,
+    PermissionDeniedException,
+)
+from litestar.params import SkipValidation
+from litestar.response import Redirect, Template
+
+from bbops_server.accounts.errors import AccountError
+from bbops_server.accounts.keys import make_key
+from bbops_server.accounts.people import Person
+from bbops_server.accounts.rules import (
+    LOCAL,
+    NOBODY,
+    Caller,
+    Permission,
+    may,
+)
+from bbops_server.accounts.sessions import LONGEST
+from bbops_server.control_plane.web.guard import is_here
+from bbops_server.control_plane.web.known_devices import LASTS_SECONDS
+from bbops_server.control_plane.web.state import Desk
+
+AnyRequest = Request[Any, Any, Any]
+Answer = TypeVar("Answer", bound=Response[Any])
+CSRF_HEADER: Final = "x-csrf-token"
+_READING: Final = frozenset({"GET", "HEAD"})
+_VISIT_KEY: Final = re.compile(r"bbv_[a-z0-9]{40}")
+_RETURN_TO: Final = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,3000}")
+_VISIT_LASTS: Final = timedelta(hours=12)
+_MOST_FIELD: Final = 4_000
+
+
+class Visit:
+    """Made once for each request, before its handler runs."""
+
+    def __init__(self, request: AnyRequest, desk: Desk) -> None:
+        self.request, self.desk, self.book = request, desk, desk.book
+        desk.proxies.apply(request.scope)
+        self.address = request.client.host if request.client else ""
+        self.caller: Caller = NOBODY
+        self.session_key = ""
+        self.visit_key = request.cookies.get(self.cookie_name("-visit"), "")
+        self._is_new = not _VISIT_KEY.fullmatch(self.visit_key)
+        if self._is_new:
+            self.visit_key = make_key("bbv")
+
+    # ---- who it is
+    @property
+    def is_secure(self) -> bool:
+        """Whether the browser came by https: its host is the one of the address people are told."""
+        url = urlsplit(self.desk.settings.control_url.lower())
+        return url.scheme == "https" and self.request.headers.get("host", "").lower() == url.netloc
+
+    @property
+    def network(self) -> str:
+        """What attempts are counted by: an address, of IPv6 the 64 bits that one house has."""
+        try:
+            is_long = ip_address(self.address).version == 6
+            return str(ip_network(f"{self.address}/64", strict=False)) if is_long else self.address
+        except ValueError:  # a link-local address with its zone, or none at all
+            return self.address
+
+    def cookie_name(self, end: str = "") -> str:
+        """Return the name of the session's cookie; a browser takes `__Host-` by https alone."""
+        return ("__Host-bbops" if self.is_secure else "bbops") + end
+
+    @property
+    def device_cookie(self) -> str:
+        """What this browser keeps of a sign-in before; nothing is known by it yet."""
+        return self.request.cookies.get(self.cookie_name("-device"), "")
+
+    async def identify(self) -> None:
+        """Find out who asks.
+
+        Raises:
+            NotAuthorizedException: by a token that is none, or no longer.
+        """
+        given = self.request.headers.get("authorization")
+        if given is not None:
+            self.caller = await self._find_token(given)
+            return
+        key = self.request.cookies.get(self.cookie_name(), "")
+        found = await self.desk.ask(self.book.sessions.find, key) if key else None
+        if found is not None:
+            self.caller, self.session_key = found, key
+        elif await self._is_this_machine():
+            self.caller = LOCAL
+
+    async def _find_token(self, given: str) -> Caller:
+        scheme, _, key = given.partition(" ")
+        key = key.strip()
+        if scheme.lower() == "bearer" and self.desk.is_local_key(key):
+            return LOCAL
+        if key.startswith("bba_"):
+            raise unauthorized("this token of an agent is good at the MCP server alone")
+        is_key = scheme.lower() == "bearer" and key.startswith("bbp_")
+        found = await self.desk.ask(self.book.tokens.find, key) if is_key else None
+        if found is None:
+            raise unauthorized("this token is unknown, revoked or has expired")
+        return found
+
+    async def _is_this_machine(self) -> bool:
+        """Return whether nobody has an account yet, and nobody elsewhere is meant to ask."""
+        is_meant = self.desk.settings.is_for_this_machine
+        is_near = is_here(self.request.headers.get("host", "")) and (
+            "x-forwarded-for" not in self.request.headers
+        )
+        return is_meant and is_near and not await self.desk.is_set_up()
+
+    # ---- what came with it
+    @property
+    def csrf(self) -> str:
+        """The CSRF token of every form: bound to the session, or to the visit before one."""
+        secret = self.session_key or self.visit_key
+        return hmac.new(secret.encode(), b"csrf", "sha256").hexdigest()
+
+    def seal(self, text: str) -> str:
+        """Return what proves that this session was shown a text: nobody else can make it."""
+        return hmac.new(self.session_key.encode(), f"seal {text}".encode(), "sha256").hexdigest()
+
+    async def check_csrf(self, *, is_form: bool) -> None:
+        """Refuse a change that no page of ours asked for.
+
+        Raises:
+            PermissionDeniedException: its CSRF token is missing or another one.
+        """
+        if self.caller.how in {"token", "grant"} or not (is_form or self.caller.how == "session"):
+            return
+        given = self.request.headers.get(CSRF_HEADER, "") or await self.field("csrf")
+        is_known = bool(self.session_key) or not self._is_new
+        if not (
+            is_known and hmac.compare_digest(given.encode(errors="replace"), self.csrf.encode())
+        ):
+            raise PermissionDeniedException("this form is no longer good; load its page again")
+
+    async def field(self, name: str) -> str:
+        """Return a field of the form that was sent, empty when it has none."""
+        value = (await self.request.form()).get(name, "")
+        return value[:_MOST_FIELD] if isinstance(value, str) else ""
+
+    async def fields(self, name: str) -> list[str]:
+        """Return all that was ticked under one name."""
+        found = (await self.request.form()).getall(name, [])
+        return [one for one in found if isinstance(one, str)][:100]
+
+    @property
+    def user_agent(self) -> str:
+        """What the browser calls itself."""
+        return self.request.headers.get("user-agent", "")
+
+    def may(self, permission: Permission, project: str = "") -> bool:
+        """Return whether whoever asks may do something."""
+        return may(self.caller, permission, project)
+
+    # ---- answers
+    def page(self, name: str, status: int = 200, /, **context: Any) -> Template:
+        """Return a page; it brings the cookie that its forms are bound to."""
+        error = context.pop("error", None)
+        known = {
+            "visit": self, "csrf": self.csrf, "caller": self.caller, "P": Permission,
+            "path": self.request.url.path, "error": error,
+        }  # fmt: skip
+        answer = Template(f"{name}.html", context=known | context, status_code=status)
+        return self.keep(answer)
+
+    def keep(self, answer: Answer) -> Answer:
+        """Return an answer with the cookie that knows this browser again before it signs in."""
+        if self._is_new and not self.session_key:
+            lasts = int(_VISIT_LASTS.total_seconds())
+            answer.set_cookie(self._cookie("-visit", self.visit_key, lasts))
+        return answer
+
+    def go(self, path: str) -> Redirect:
+        """Send the browser to another page of ours."""
+        return Redirect(path, status_code=303)
+
+    async def sign_in(self, person: Person, return_to: str, how: str) -> Redirect:
+        """Begin a new session in the place of one there may be, and go on."""
+        if self.caller.how == "session":
+            await self.desk.ask(self.book.sessions.end, self.caller.person, self.caller.key)
+        key = await self.desk.ask(
+            self.book.sessions.begin, person.id, user_agent=self.user_agent, address=self.address
+        )
+        await self.note("sign in", object=how, who=person.email)
+        answer = self.go(local_path(return_to))
+        answer.set_cookie(self._cookie("", key, int(LONGEST.total_seconds())))
+        device = await self.desk.ask(self.desk.devices.make, person.email)
+        answer.set_cookie(self._cookie("-device", device, LASTS_SECONDS))
+        answer.set_cookie(self._cookie("-visit", "", 0))
+        return answer
+
+    async def sign_out(self) -> Redirect:
+        """End the session, if there is one."""
+        if self.caller.how == "session":
+            await self.desk.ask(self.book.sessions.end, self.caller.person, self.caller.key)
+            await self.note("sign out")
+        answer = self.go("/signin?done=out")
+        answer.set_cookie(self._cookie("", "", 0))
+        return answer
+
+    async def note(
+        self, action: str, object: str = "", outcome: str = "done", *, who: str = ""  # noqa: A002
+    ) -> None:  # fmt: skip
+        """Write into the audit log. Of what nobody known tries, it takes a thousand an hour."""
+        who = who or self.caller.email
+        if not who and self.desk.limits.strangers.take(""):
+            return
+        token = self.caller.key if self.caller.how in {"token", "grant"} else ""
+        await self.desk.ask(
+            self.book.audit.add, action, who=who, token=token, object=object,
+            address=self.address, outcome=outcome,
+        )  # fmt: skip
+
+    def _cookie(self, end: str, value: str, max_age: int) -> Cookie:
+        return Cookie(
+            self.cookie_name(end), value=value, path="/", max_age=max_age, httponly=True,
+            secure=self.is_secure, samesite="lax",
+        )  # fmt: skip
+
+
+Here = NamedDependency[SkipValidation[Visit]]
+"""The type of a handler's parameter `visit`."""
+
+
+def unauthorized(message: str) -> NotAuthorizedException:
+    """Return the 401 that says how to be known."""
+    return NotAuthorizedException(message, headers={"www-authenticate": "Bearer"})
+
+
+def local_path(text: str) -> str:
+    """Return a path of our own to go on to; the front page for anything else."""
+    return text if _RETURN_TO.fullmatch(text) else "/"
+
+
+def signin_path(request: AnyRequest) -> str:
+    """Return where to sign in, and come back from."""
+    query = f"?{request.url.query}" if request.url.query else ""
+    back = request.url.path + query if request.method in _READING else "/"
+    return f"/signin?return_to={quote(local_path(back), safe='')}"
+
+
+def too_many(seconds: int) -> AccountError:
+    """Return what is said to who tries too often."""
+    return AccountError(f"too many attempts; try again in {seconds} s")
+
+
+def come_again(answer: Response[Any], seconds: int) -> Response[Any]:
+    """Return an answer that says when to come again."""
+    answer.headers["retry-after"] = str(seconds)
+    return answer

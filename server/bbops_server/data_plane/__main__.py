@@ -1,0 +1,16 @@
+"""`python -m bbops_server.data_plane CONTROL_FD LISTENING_FD [SHARED_FD LANE LANES]`."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+# First of all: the parent decides when this process ends, also while it is still importing.
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+from bbops_server.data_plane.serve import run  # noqa: E402 - see above
+
+if __name__ == "__main__":
+    control, listening, *shared = map(int, sys.argv[1:])
+    run(control=control, listening=listening, shared=shared)

@@ -1,0 +1,116 @@
+"""Answer the requests that data processes pass on to the process of a draft."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, Final
+
+from bbops.runtime.http.in_flight import SWEEP_SECONDS
+from bbops_server.data_plane.drafts.pages import is_of_frontend
+from bbops_server.data_plane.drafts.wire import Head, Lead, Part, Start, Wire
+from bbops_server.data_plane.live.swap import Live
+
+_ASGI: Final[Any] = {"version": "3.0", "spec_version": "2.3"}
+_NO_RELEASE: Final = b'{"error":{"code":"draftSleeps","message":"this draft is being made"}}'
+_log = logging.getLogger(__name__)
+
+
+class Answering:
+    """The door of the process: each connection is one request."""
+
+    def __init__(self, live: Live) -> None:
+        self._live = live
+        self._server: asyncio.Server | None = None
+        self._under_way: set[asyncio.Task[None]] = set()
+        self._sweeping: asyncio.Task[None] | None = None
+
+    async def start(self, path: str) -> None:
+        """Take connections at a path."""
+        self._server = await asyncio.start_unix_server(self._meet, path, backlog=1_024)
+
+    async def stop(self, grace_seconds: float) -> None:
+        """Take no more, and wait for those under way, at most for the grace."""
+        if self._server is not None:
+            self._server.close()
+        if self._under_way:
+            await asyncio.wait(set(self._under_way), timeout=grace_seconds)
+
+    async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - streams make one
+        self._under_way.add(task)
+        if self._sweeping is None:
+            self._sweeping = asyncio.create_task(self._sweep())
+        wire = Wire(reader, writer)
+        try:
+            await self._answer(wire)
+        except Exception:  # noqa: BLE001 - the next request is another one
+            _log.exception("a request of a draft failed")
+        else:
+            self._under_way.discard(task)
+            await wire.linger()
+        finally:
+            self._under_way.discard(task)
+            wire.close()
+
+    async def _answer(self, wire: Wire) -> None:
+        head, live = await wire.read(), self._live
+        if not isinstance(head, Head):
+            return
+        scope = _scope(head)
+        if live.held is not None:
+            await live.held.wait()
+        if head.leads and is_of_frontend(scope, live):
+            with suppress(ConnectionError):
+                await wire.write(Lead())
+        elif live.release is None:
+            send = _sending(wire)
+            json = (b"content-type", b"application/json")
+            await send({"type": "http.response.start", "status": 503, "headers": [json]})
+            await send({"type": "http.response.body", "body": _NO_RELEASE})
+        else:
+            await live.release(scope, _receiving(wire), _sending(wire))
+
+    async def _sweep(self) -> None:
+        """End what is over its time, while something is under way."""
+        self._live.flights.loop = asyncio.get_running_loop()
+        while self._under_way:
+            await asyncio.sleep(SWEEP_SECONDS)
+            self._live.flights.sweep()
+        self._sweeping = None
+
+
+def _scope(head: Head) -> dict[str, Any]:
+    return {
+        "type": "http", "asgi": _ASGI, "http_version": "1.1", "scheme": head.scheme,
+        "server": None, "client": head.client, "root_path": head.root_path,
+        "method": head.method, "path": head.path, "raw_path": head.raw_path,
+        "query_string": head.query, "headers": head.headers, "state": {},
+    }  # fmt: skip
+
+
+def _receiving(wire: Wire) -> Callable[[], Awaitable[Any]]:
+    async def receive() -> Any:
+        part = await wire.read()
+        if not isinstance(part, Part):
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": part.data, "more_body": part.more}
+
+    return receive
+
+
+def _sending(wire: Wire) -> Callable[[Any], Awaitable[None]]:
+    """Return what writes an answer; to a client that has left, nothing."""
+
+    async def send(message: Any) -> None:
+        with suppress(ConnectionError):
+            if message["type"] == "http.response.start":
+                await wire.write(Start(message["status"], list(message.get("headers", ()))))
+            elif message["type"] == "http.response.body":
+                body, more = message.get("body", b""), bool(message.get("more_body"))
+                await wire.write_body(bytes(body), more=more)
+
+    return send

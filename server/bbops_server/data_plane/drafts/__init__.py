@@ -1,0 +1,1 @@
+"""Drafts, as data processes let people into them."""

@@ -1,0 +1,380 @@
+"""The drafts of a data-plane process: who is let in, and where each one answers.
+
+The code of a draft never runs here: it has a process of its own, which a request is passed on to.
+A draft sleeps until it is asked for: the first request tells the parent, which makes its release,
+its database and its process, and waits for that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+from urllib.parse import parse_qs
+
+import msgspec
+
+from bbops_server.data_plane.drafts import pages as draft_pages
+from bbops_server.data_plane.drafts.cookies import (
+    Headers,
+    only_own,
+    own_names,
+    read_token,
+    token_cookie,
+)
+from bbops_server.data_plane.drafts.keys import Marks, find_mark
+from bbops_server.data_plane.drafts.origin import drop_passwords, guard, keep_passing
+from bbops_server.data_plane.drafts.passing import pass_on
+from bbops_server.data_plane.live.directory import read_host
+from bbops_server.data_plane.live.place import DraftPlace
+from bbops_server.data_plane.pages.frontend import wants_page
+from bbops_server.process.forks.limits import MOST_REQUESTS
+
+MARK: Final = "/~drafts/"
+TOKEN_HEADER: Final = b"x-draft-token"
+WAKING_SECONDS: Final = 25.0
+"""How long a request waits for a draft that sleeps."""
+
+_TELL_AGAIN_SECONDS: Final = 1.0
+_LATE_SECONDS: Final = 3.0
+"""When the parent is told once more of a request: then it looks whether the process hangs."""
+_ENTER: Final = "/~enter"
+_MAX_FORM_BYTES = 4 << 10
+_COOKIE_SECONDS = 12 * 3600
+_FEWEST_STATUS, _MOST_STATUS = 200, 599
+_BUSY_SECONDS: Final = 5
+_GONE: Final = b'{"error":{"code":"draftGone","message":"the branch of this draft is gone"}}'
+"""To what waited for it."""
+
+
+class Draft:
+    """One draft; it sleeps while it has neither a `socket` to ask nor a `refusal`."""
+
+    def __init__(self, place: DraftPlace) -> None:
+        self.place = place
+        self.socket = ""
+        self.refusal: bytes | None = None
+        self.is_busy = False
+        self.in_flight = 0
+        self.told_at = 0.0
+        self.is_ready = asyncio.Event()
+
+    def be(self, socket: str, refusal: bytes | None, *, is_busy: bool) -> None:
+        """Answer from there from now on, or with that."""
+        self.socket, self.refusal, self.is_busy = socket, refusal, is_busy
+        if socket or refusal is not None:
+            self.is_ready.set()
+        else:
+            self.is_ready.clear()
+            self.told_at = 0.0
+
+
+class Asked(NamedTuple):
+    """A request for a draft: `prefix` leads to it, empty on a host of its own."""
+
+    name: str
+    draft: Draft
+    prefix: str
+
+    @property
+    def is_own_host(self) -> bool:
+        """Whether nothing live answers on this host."""
+        return not self.prefix
+
+
+class Drafts:
+    """All drafts of a process, by their host or their prefix."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        """`tell` says to the parent that a draft of this name was asked for."""
+        self._tell = tell
+        self._by_name: dict[str, Draft] = {}
+        self._by_prefix: dict[bytes, list[tuple[str, Draft]]] = {}
+        self._by_host: dict[bytes, tuple[str, Draft]] = {}
+        self._suffix = b""
+        self._members: Mapping[str, frozenset[str]] = {}
+
+    def admit(self, members: Marks) -> None:
+        """Let these people in who have a token, and no others."""
+        self._members = {where: frozenset(marks) for where, marks in members.items()}
+
+    def arrange(self, places: Mapping[str, DraftPlace], hosts: str = "") -> None:
+        """Let these drafts answer, and no others; `hosts` is the wildcard that is for drafts."""
+        for name in self._by_name.keys() - places.keys():
+            self._by_name.pop(name).be("", _GONE, is_busy=False)
+        for name, place in places.items():
+            self._by_name.setdefault(name, Draft(place)).place = place
+        self._by_prefix, self._by_host, self._suffix = {}, {}, hosts[1:].encode()
+        for name, draft in self._by_name.items():
+            self._by_prefix.setdefault(draft.place.prefix.encode(), []).append((name, draft))
+            if draft.place.own_host:
+                self._by_host[draft.place.own_host.encode()] = name, draft
+
+    def find(self, name: str) -> Draft | None:
+        """Return a draft; None when there is none of that name."""
+        return self._by_name.get(name)
+
+    @property
+    def have_hosts(self) -> bool:
+        """Whether drafts answer on hosts of their own: then every request may be for one."""
+        return bool(self._suffix)
+
+    async def answer(self, scope: Any, receive: Any, send: Any) -> bool:
+        """Answer a request for a draft; return False, with nothing sent, when it is for none."""
+        asked = self._find(scope)
+        if asked is None:
+            # what was a draft's host once must not become one of what is live
+            if not self._suffix or not read_host(scope).endswith(self._suffix):
+                return False
+            gone = _say("notFound", "there is no draft at this host")
+            await _send(send, 404, gone, [], is_own_host=True)
+            return True
+        if asked.draft.place.own_host and not asked.is_own_host:
+            await _send(send, 307, b"", [(b"location", _move(asked, scope))])
+            return True
+        draft, cut = asked.draft, len(asked.prefix)  # plain ASCII: as long decoded as it was sent
+        path = scope["path"][cut:] or "/"
+        key, now = bytes.fromhex(draft.place.key), time.time()  # noqa: TID251 - expiry
+        end, opened_by = draft_pages.find_end(path, key, now)
+        mark = _find_mark(scope, draft)
+        if path == _ENTER and scope["method"] == "POST":
+            await self._enter(asked, scope, receive, send)
+        elif end and not asked.is_own_host and self._admits(asked, opened_by):
+            self._use(asked)
+            sending = draft_pages.opening(_marking(asked, scope, send))
+            if _is_preflight(scope):
+                await draft_pages.answer_preflight(sending)
+            else:
+                await self._pass_on(asked, _cut(scope, asked, cut + end), receive, sending)
+        elif mark is None or not self._admits(asked, mark):
+            await self._meet(asked, scope, cut, receive, send)
+        else:
+            self._use(asked)
+            inner, sending = _cut(scope, asked, cut), _marking(asked, scope, send)
+            leads = not asked.is_own_host and wants_page(inner)
+            if await self._pass_on(asked, inner, receive, sending, leads=leads) == "leads":
+                await _send(sending, 303, b"", [(b"location", _address(draft, inner, now, mark))])
+        return True
+
+    def _find(self, scope: Any) -> Asked | None:
+        host = read_host(scope)
+        if found := self._by_host.get(host):
+            return Asked(*found, "")
+        path: bytes = scope.get("raw_path") or scope["path"].encode()
+        at = path.find(MARK.encode())
+        end = path.find(b"/", at + len(MARK))
+        prefix = path if end < 0 else path[:end]
+        for name, draft in self._by_prefix.get(prefix, ()) if at >= 0 else ():
+            if not draft.place.hosts or host.decode("latin-1") in draft.place.hosts:
+                return Asked(name, draft, draft.place.prefix)
+        return None
+
+    def _admits(self, asked: Asked, mark: str | None) -> bool:
+        """Return whether somebody still has a role in the project, or it is the server itself."""
+        project = asked.name.partition(MARK)[0]
+        return not mark or any(mark in self._members.get(one, ()) for one in ("", project))
+
+    async def _enter(self, asked: Asked, scope: Any, receive: Any, send: Any) -> None:
+        """Take the token of a form that the control plane's page sent, and keep it in a cookie."""
+        place, is_own_host = asked.draft.place, asked.is_own_host
+        fields = parse_qs((await _read_body(receive)).decode("latin-1"))
+        token, key = fields.get("token", [""])[0], bytes.fromhex(place.key)
+        mark = find_mark(token, key, time.time())  # noqa: TID251 - expiry
+        if mark is None or not self._admits(asked, mark):
+            await _close(asked, scope, send)
+            return
+        cookie = token_cookie(
+            token, asked.prefix, seconds=_COOKIE_SECONDS, is_secure=place.is_secure
+        )
+        headers = [(b"location", asked.prefix.encode() + b"/"), (b"set-cookie", cookie.encode())]
+        await _send(send, 303, b"", headers, is_own_host=is_own_host)
+
+    async def _meet(self, asked: Asked, scope: Any, cut: int, receive: Any, send: Any) -> None:
+        """Answer who has no token: a browser that asks what it may send never has one.
+
+        That neither wakes a draft nor says what is wrong with it.
+        """
+        draft, sending = asked.draft, _marking(asked, scope, send, is_named=False)
+        if not _is_preflight(scope):
+            await _close(asked, scope, send)
+        elif draft.socket and draft.refusal is None:
+            await self._pass_on(asked, _cut(scope, asked, cut), receive, sending)
+        else:
+            await draft_pages.answer_preflight(draft_pages.opening(sending))
+
+    def _use(self, asked: Asked) -> None:
+        now, draft = time.monotonic(), asked.draft
+        if now - draft.told_at > draft.place.tell_seconds:
+            draft.told_at = now
+            self._tell(asked.name)
+
+    async def _wait(self, asked: Asked) -> None:
+        """Return once the draft can answer, or nobody waits any longer.
+
+        The parent is told again and again: it may have heard before its process had ended.
+        """
+        until = time.monotonic() + WAKING_SECONDS
+        while not asked.draft.is_ready.is_set() and time.monotonic() < until:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_TELL_AGAIN_SECONDS):
+                    await asked.draft.is_ready.wait()
+                    return
+            self._tell(asked.name)
+
+    async def _pass_on(
+        self, asked: Asked, scope: Any, receive: Any, sending: Any, *, leads: bool = False
+    ) -> str:
+        """Let the draft answer, or say why it does not; return `leads` where nothing was sent."""
+        draft = asked.draft
+        await self._wait(asked)
+        if draft.refusal is not None:
+            draft.told_at = 0.0
+            if wants_page(scope):
+                await draft_pages.show_refusal(scope, sending, draft.place, draft.refusal)
+            else:
+                await _send(sending, 503, draft.refusal, [])
+        elif not draft.socket:
+            draft.told_at = 0.0
+            message = "this draft is being made; ask again in a moment"
+            await _send(sending, 503, _say("draftSleeps", message), [(b"retry-after", b"1")])
+        elif draft.is_busy or draft.in_flight >= MOST_REQUESTS:
+            message = "this draft takes more than its share of the server; ask again later"
+            later = (b"retry-after", b"%d" % _BUSY_SECONDS)
+            await _send(sending, 429, _say("draftBusy", message), [later])
+        else:
+            return await self._answer(asked, scope, receive, sending, leads=leads)
+        return "answered"
+
+    async def _answer(
+        self, asked: Asked, scope: Any, receive: Any, sending: Any, *, leads: bool
+    ) -> str:
+        draft, socket = asked.draft, asked.draft.socket
+        draft.in_flight += 1
+        late = asyncio.get_running_loop().call_later(_LATE_SECONDS, self._tell, asked.name)
+        try:
+            outcome = await pass_on(socket, scope, receive, sending, leads=leads)
+        finally:
+            late.cancel()
+            draft.in_flight -= 1
+        if outcome == "absent":
+            if draft.socket == socket:  # its process has just ended, which we were not told yet
+                draft.be("", None, is_busy=False)
+                self._use(asked)
+            return await self._pass_on(asked, scope, receive, sending, leads=leads)
+        if outcome == "gone":
+            message = "the process of this draft ended before it answered: it may use too much"
+            await _send(sending, 502, _say("draftEnded", message), [(b"retry-after", b"1")])
+        return outcome
+
+
+def _cut(scope: Any, asked: Asked, end: int) -> Any:
+    """Return a request as the project sees it: without what leads to the draft, and its token."""
+    headers = only_own(scope["headers"])
+    if not asked.is_own_host:
+        headers = drop_passwords(headers)
+    return {
+        **scope, "path": scope["path"][end:] or "/",
+        "raw_path": (scope.get("raw_path") or b"")[end:] or b"/",
+        "root_path": scope["path"][:end],
+        "headers": [one for one in headers if one[0] != TOKEN_HEADER],
+    }  # fmt: skip
+
+
+def _address(draft: Draft, inner: Any, now: float, mark: str) -> bytes:
+    key, query = bytes.fromhex(draft.place.key), inner["query_string"]
+    path = draft_pages.address_of(key, inner["raw_path"].decode("latin-1"), now, mark)
+    return draft.place.prefix.encode() + path.encode("latin-1") + (b"?" + query if query else b"")
+
+
+def _find_mark(scope: Any, draft: Draft) -> str | None:
+    given = read_token(scope["headers"])
+    for name, value in scope["headers"]:
+        if name == TOKEN_HEADER:
+            given = value.decode("latin-1")
+    return find_mark(given, bytes.fromhex(draft.place.key), time.time())  # noqa: TID251 - expiry
+
+
+def _is_preflight(scope: Any) -> bool:
+    """Return whether a browser asks what it may send: it never sends a token with that."""
+    return scope["method"] == "OPTIONS" and any(
+        name == b"access-control-request-method" for name, _ in scope["headers"]
+    )
+
+
+async def _close(asked: Asked, scope: Any, send: Any) -> None:
+    """Keep out who has no token: people are shown the way in."""
+    if wants_page(scope):
+        await draft_pages.show_way_in(
+            scope, _marking(asked, scope, send, is_named=False), asked.draft.place
+        )
+        return
+    closed = _say("draftClosed", _how_to_enter(asked.draft))
+    await _send(send, 401, closed, [], is_own_host=asked.is_own_host)
+
+
+async def _read_body(receive: Any) -> bytes:
+    data = bytearray()
+    while len(data) <= _MAX_FORM_BYTES:
+        message = await receive()
+        data += message.get("body", b"")
+        if message["type"] == "http.disconnect" or not message.get("more_body"):
+            return bytes(data)
+    return b""
+
+
+def _move(asked: Asked, scope: Any) -> bytes:
+    """Return where a draft with a host of its own answers what was asked on the live host."""
+    path = (scope.get("raw_path") or b"")[len(asked.prefix) :] or b"/"
+    query: bytes = scope["query_string"]
+    return asked.draft.place.url.encode() + path + (b"?" + query if query else b"")
+
+
+def _marking(asked: Asked, scope: Any, send: Any, *, is_named: bool = True) -> Any:
+    """Return a `send` that lets an answer of a draft through: whose it is, and nothing beyond it.
+
+    Informational answers and trailers stay behind. Strangers are not told the branch: `is_named`.
+    """
+    prefix, is_own_host = asked.prefix.encode(), asked.is_own_host
+    branch = asked.draft.place.branch.encode("ascii", "backslashreplace")
+    marks, known = [(b"x-draft", branch)] if is_named else [], own_names(scope["headers"])
+
+    async def sending(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            status = message["status"]
+            if not _FEWEST_STATUS <= status <= _MOST_STATUS:
+                status = 502
+            headers = keep_passing(message.get("headers", ()), prefix, known)
+            await send({
+                "type": "http.response.start", "status": status,
+                "headers": guard([*headers, *marks], is_own_host=is_own_host),
+            })  # fmt: skip
+        elif message["type"] == "http.response.body":
+            await send(message)
+
+    return sending
+
+
+def _how_to_enter(draft: Draft) -> str:
+    return (
+        f"this is a draft: members of the project open it at {draft.place.tells};"
+        f" programs send the header 'x-draft-token', which 'bbops drafts token' makes"
+    )
+
+
+def _say(code: str, message: str) -> bytes:
+    return msgspec.json.encode({"error": {"code": code, "message": message}})
+
+
+async def _send(
+    send: Any, status: int, body: bytes, headers: Headers, *, is_own_host: bool = False
+) -> None:
+    await send({
+        "type": "http.response.start", "status": status,
+        "headers": [
+            (b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)),
+            *guard([(b"cache-control", b"no-store"), *headers], is_own_host=is_own_host),
+        ],
+    })  # fmt: skip
+    await send({"type": "http.response.body", "body": body})

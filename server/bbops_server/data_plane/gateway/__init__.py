@@ -1,0 +1,1 @@
+"""The way in: which project a request is for."""

@@ -1,0 +1,116 @@
+"""The data plane's door: a project's routes go to its live release, `/~…` goes to Litestar.
+
+Project routes never touch Litestar's router, which is quadratic to build and has no backtracking.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from litestar import Response, get
+
+from bbops.runtime.auth.published_keys import PATH as JWKS
+from bbops.runtime.flow.run import code_of
+from bbops_server.data_plane.drafts.drafts import Drafts
+from bbops_server.data_plane.gateway.forwarded import Proxies
+from bbops_server.data_plane.live.directory import Directory
+from bbops_server.data_plane.live.swap import Live
+from bbops_server.data_plane.pages.frontend import CONFIG
+from bbops_server.data_plane.pages.not_ready import answer_not_ready
+from bbops_server.process.application import Application
+from bbops_server.process.sockets.request_bounds import Trouble, find_trouble
+
+_OF_PROJECTS = frozenset((CONFIG, JWKS))
+_JSON = (b"content-type", b"application/json")
+_NO_STORE = (b"cache-control", b"no-store")
+_NO_PROJECT = b'{"error":{"code":"notFound","message":"no project answers here"}}'
+
+Headers = list[tuple[bytes, bytes]]
+
+
+class DataPlane(Application):
+    """An ordinary Litestar application whose `__call__` tries the live releases first.
+
+    `proxies` are those in front of it whose word about a client is taken; None without any.
+    """
+
+    def __init__(self, directory: Directory, drafts: Drafts | None = None) -> None:
+        self._directory, self._drafts = directory, drafts
+        self.proxies: Proxies | None = None
+        super().__init__(
+            [_health, _readiness(directory)], openapi_config=None, logging_config=None, debug=False
+        )
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer one request, or one event of the server's life."""
+        if scope["type"] != "http":
+            await super().__call__(scope, receive, send)
+            return
+        live = self._directory.only
+        trouble = find_trouble(scope)
+        if trouble is not None:
+            await _refuse(scope, send, live, trouble)
+            return
+        if self.proxies is not None:
+            self.proxies.apply(scope)
+        if "/~" in scope["path"] or (self._drafts is not None and self._drafts.have_hosts):
+            if self._drafts is not None and await self._drafts.answer(scope, receive, send):
+                return
+            if scope["path"].startswith("/~") and scope["path"] not in _OF_PROJECTS:
+                await super().__call__(scope, receive, send)
+                return
+        if live is None and (live := self._directory.find(scope)) is None:
+            await _send(scope, send, 404, _NO_PROJECT, [])
+            return
+        if live.held is not None:
+            await live.held.wait()
+        if live.refusal is not None:
+            await _send(scope, send, 503, live.refusal, [_NO_STORE, *_release(live)])
+        elif live.release is None:
+            await answer_not_ready(scope, send)
+        else:
+            await live.release(scope, receive, send)
+
+
+def _readiness(directory: Directory) -> Any:
+    @get("/~ready", sync_to_thread=False)
+    def ready() -> Response[dict[str, Any]]:
+        """Whether every project that was ever live is, and the release of each."""
+        is_ready, releases = directory.readiness()
+        told: dict[str, Any] = {"status": "ready" if is_ready else "notReady"}
+        live = directory.only
+        if live is not None and live.release is not None:
+            told |= {"release": live.release.name, "project": live.project}
+        elif live is None:
+            told["projects"] = releases
+        return Response(told, status_code=200 if is_ready else 503)
+
+    return ready
+
+
+@get("/~health", sync_to_thread=False)
+def _health() -> dict[str, str]:
+    return {"status": "ok"}
+
+
+async def _refuse(scope: Any, send: Any, live: Live | None, trouble: Trouble) -> None:
+    status, message = trouble
+    body = msgspec.json.encode({"error": {"code": code_of(status), "message": message}})
+    # what follows the request cannot be trusted either
+    await _send(scope, send, status, body, [(b"connection", b"close"), *_release(live)])
+
+
+def _release(live: Live | None) -> Headers:
+    if live is None or live.release is None:
+        return []
+    return [(b"x-release", live.release.name.encode())]
+
+
+async def _send(scope: Any, send: Any, status: int, body: bytes, headers: Headers) -> None:
+    length = (b"content-length", b"%d" % len(body))
+    await send({
+        "type": "http.response.start", "status": status, "headers": [_JSON, length, *headers],
+    })  # fmt: skip
+    is_head = scope["method"] == "HEAD"
+    await send({"type": "http.response.body", "body": b"" if is_head else body})

@@ -1,0 +1,1 @@
+"""The live release of each project in a data process."""

@@ -1,0 +1,281 @@
+"""The live release: link beside it, swap in one assignment, let the old one drain."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet
+
+import msgspec
+
+from bbops.base.errors import ServerError
+from bbops.base.host import Clock, Host, Http, Log, Random
+from bbops.database.open import Opened, open_database
+from bbops.database.schema.place import Place
+from bbops.database.sqlite.quota import limit_size
+from bbops.runtime.http.in_flight import Flights
+from bbops.runtime.http.responses import Record
+from bbops.runtime.limits.shared_counters import Lanes
+from bbops.runtime.linking.lasting import Lasting
+from bbops.runtime.linking.release import Release, link_in_slices
+from bbops.runtime.values.failures import Failure
+from bbops_server.data_plane.live.artifact import read_artifact
+from bbops_server.data_plane.live.history import History, RestingHistory
+from bbops_server.data_plane.pages.assets import read_manifest
+from bbops_server.data_plane.pages.frontend import Contents, Frontend
+from bbops_server.data_plane.pages.start_page import Start, StartPage
+from bbops_server.process.host.run_folders import RunFolders
+from bbops_server.process.sockets.wire import send_whole
+from bbops_server.settings import Durability
+
+DRAIN_SECONDS = 30.0
+"""A release with a request older than this is left to the garbage collector."""
+
+NOTE_SECONDS = 60.0
+"""Uses of API keys are written down this often."""
+
+_LAST_NOTE_SECONDS = 1.0
+_LOOK_SECONDS = 0.05
+_HOLD_LOOK_SECONDS = 0.002
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What a draft may keep; of uploads, those of all runs under way."""
+
+    database_bytes: int
+    uploads_bytes: int
+    history_bytes: int
+
+
+class Live:
+    """One project in a data-plane process. Its databases stay open across releases.
+
+    With a `quota` it is a draft's, alone in its process: no timer runs, so its process sweeps.
+    """
+
+    def __init__(
+        self, *, clock: Clock, random: Random, log: Log, lanes: Lanes | None = None,
+        http: Http | None = None, quota: Quota | None = None,
+    ) -> None:  # fmt: skip
+        if quota is not None:
+            limit_size(quota.database_bytes)
+        self._quota = quota
+        self.release: Release | None = None
+        self.project = ""
+        self.refusal: bytes | None = None
+        self.held: asyncio.Event | None = None
+        self._doors, self._http = (clock, random, log), http
+        self._linked: tuple[Release, str] | None = None
+        self._databases: dict[tuple[Place, Durability], Opened] = {}
+        self._lasting, self._contents = Lasting(lanes), Contents()
+        self._sweeping: asyncio.Task[None] | None = None
+        self._noting: asyncio.Task[None] | None = None
+        self._histories: dict[Path, History] = {}
+        self._files: dict[Path, RunFolders] = {}
+        self._drains: set[asyncio.Task[None]] = set()
+        self._old: WeakSet[Release] = WeakSet()
+        self._one_at_a_time = asyncio.Lock()
+
+    async def link(
+        self,
+        artifact: Path,
+        *,
+        name: str,
+        env: Mapping[str, str | None],
+        database: Place,
+        history: Path | None = None,
+        durability: Durability = "normal",
+        detailed: bool = False,
+        frontend: Path | None = None,
+        url: str = "",
+        start: Start | None = None,
+    ) -> None:
+        """Make a release of an artifact and keep it ready for `swap`, in place of one kept before.
+
+        Raises:
+            ServerError: the artifact is gone or damaged, or an env value does not fit.
+            DatabaseError: the database cannot be opened.
+        """
+        if self._sweeping is None and self._quota is None:
+            self._sweeping = asyncio.create_task(self._lasting.flights.keep_sweeping())
+            self._noting = asyncio.create_task(self._keep_noting())
+        async with self._one_at_a_time:
+            data, project = await asyncio.to_thread(read_artifact, artifact)
+            clock, random, log = self._doors
+            self._lasting.scope = str(database)  # two projects may name a channel alike
+            opened = await self._open(database, durability)
+            files = await self._keep_files(history.parent) if history else None
+            host = Host(clock, random, opened, log, http=self._http, files=files)
+            try:
+                remember = self._remember(history) if history else None
+                release = await link_in_slices(
+                    data, name=name, host=host, env=env, detailed=detailed,
+                    lasting=self._lasting, history=remember, send_whole=send_whole,
+                )  # fmt: skip
+            except Failure as failure:
+                raise ServerError(failure.message) from None
+            await release.prepare()
+            if frontend is not None:
+                release.beside = await asyncio.to_thread(self._open_frontend, frontend, name, url)
+            if start is not None:
+                release.beside = StartPage(start, release.routes, release.beside)
+            self._drop_linked()
+            self._linked = release, project
+
+    def _open_frontend(self, path: Path, release: str, url: str) -> Frontend:
+        """Raises: ServerError: it is gone or damaged."""
+        try:
+            manifest = read_manifest(path)
+        except (OSError, msgspec.MsgspecError):
+            raise ServerError(
+                f"frontend '{path}' is gone or damaged", hint="publish the commit again"
+            ) from None
+        return Frontend(manifest, path.parent / "files", self._contents, release, url)
+
+    def swap(self, name: str) -> None:
+        """Let the linked release answer from now on; requests under way end where they began.
+
+        Raises:
+            ServerError: no release of that name is linked.
+        """
+        if self._linked is None or self._linked[0].name != name:
+            raise ServerError(f"release '{name}' is not linked")
+        old = self.release
+        self.release, self.project = self._linked
+        self._linked = self.refusal = None
+        self.go_on()
+        if old is not None:
+            self._old.add(old)
+            task = asyncio.create_task(_drain(old))
+            self._drains.add(task)
+            task.add_done_callback(self._drains.discard)
+
+    async def hold(self, *, seconds: float, drain_seconds: float) -> None:
+        """Let new requests wait, and return once those under way have ended, or are late.
+
+        What waits goes on with the next `swap` or `go_on`, or after so many seconds by itself: then
+        the release that was live goes on.
+        """
+        loop = asyncio.get_running_loop()
+        held = self.held = self.held or asyncio.Event()
+        loop.call_later(seconds, self.go_on, held)
+        until = loop.time() + drain_seconds
+        while self.in_flight and loop.time() < until:  # noqa: ASYNC110 - as in `_drain`
+            await asyncio.sleep(_HOLD_LOOK_SECONDS)
+
+    def go_on(self, held: asyncio.Event | None = None) -> None:
+        """Let what waits go on, if it waits for what was held then."""
+        if self.held is not None and held in {None, self.held}:
+            self.held.set()
+            self.held = None
+
+    def give_up(self) -> None:
+        """Answer what waits that there is no release: nobody is left to say which one it is for."""
+        if self.held is not None:
+            self.release = None
+            self.go_on()
+
+    async def drain(self) -> None:
+        """Return once the releases before have answered their last request, or are late."""
+        if self._drains:
+            await asyncio.wait(self._drains)
+
+    @property
+    def flights(self) -> Flights:
+        """Every request under way."""
+        return self._lasting.flights
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests are under way, of this release and those before."""
+        return sum(one.in_flight for one in (*self._old, *filter(None, [self.release])))
+
+    def refuse(self, diagnostics: Sequence[Mapping[str, Any]]) -> None:
+        """Answer every project route with these diagnostics until the next swap; for `dev`."""
+        self.refusal = tell_mistakes(diagnostics)
+
+    async def retire(self) -> None:
+        """Close once every request under way has ended: no new one comes here."""
+        releases = [*self._old, *filter(None, [self.release])]
+        while any(one.in_flight for one in releases):  # noqa: ASYNC110 - as in `_drain`
+            await asyncio.sleep(_LOOK_SECONDS)
+        self._drop_linked()
+        await self.close()
+        for release in releases:
+            release.close()
+
+    async def close(self) -> None:
+        """Close the databases; nothing is answered after this."""
+        for task in (*self._drains, *filter(None, [self._sweeping, self._noting])):
+            task.cancel()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_NOTE_SECONDS):
+                await self.note_uses()
+        await asyncio.gather(*(database.close() for database in self._databases.values()))
+        for history in self._histories.values():
+            await asyncio.to_thread(history.close)
+        for files in self._files.values():
+            await asyncio.to_thread(files.close)
+
+    async def note_uses(self) -> None:
+        """Write down when API keys were used last here; see `KeyUses`."""
+        if self.release is not None:
+            await self._lasting.key_uses.write_down(self.release.answering.host.database)
+
+    async def _keep_noting(self) -> None:
+        while True:
+            await asyncio.sleep(NOTE_SECONDS)
+            await self.note_uses()
+
+    async def _open(self, place: Place, durability: Durability) -> Opened:
+        key = place, durability
+        if key not in self._databases:
+            self._databases[key] = await open_database(place, durability=durability)
+        return self._databases[key]
+
+    def _remember(self, file: Path) -> Record:
+        """Return what takes the answers of a project whose history is this file."""
+        if file not in self._histories:
+            quota = self._quota
+            made = RestingHistory(file, quota.history_bytes) if quota else History(file)
+            self._histories[file] = made
+        return self._histories[file].remember
+
+    async def _keep_files(self, state: Path) -> RunFolders:
+        """Return where runs keep files; what a process that died has left there is removed."""
+        if state not in self._files:
+            most = self._quota.uploads_bytes if self._quota else None
+            self._files[state] = RunFolders(state / "runs", most)
+            await asyncio.to_thread(self._files[state].sweep)
+        return self._files[state]
+
+    def _drop_linked(self) -> None:
+        if self._linked is not None:
+            self._linked[0].close()
+            self._linked = None
+
+
+async def _drain(release: Release) -> None:
+    loop = asyncio.get_running_loop()
+    until = loop.time() + DRAIN_SECONDS
+    while release.in_flight and loop.time() < until:  # noqa: ASYNC110 - an event costs each request
+        await asyncio.sleep(_LOOK_SECONDS)
+    if not release.in_flight:
+        release.close()
+
+
+def tell_mistakes(diagnostics: Sequence[Mapping[str, Any]]) -> bytes:
+    """Return what is answered instead of a project that has these mistakes."""
+    errors = [one for one in diagnostics if one.get("severity") == "error"]
+    first = next(iter(errors or diagnostics), {})
+    message = "{file}:{line}:{column}: {severity}: {message} [{code}]".format_map(
+        {"file": "project.yaml", "line": 1, "column": 1, "severity": "error",
+         "message": "the project is not valid", "code": "invalid", **first}
+    )  # fmt: skip
+    error = {"code": "projectInvalid", "message": message, "diagnostics": list(diagnostics)}
+    return msgspec.json.encode({"error": error})

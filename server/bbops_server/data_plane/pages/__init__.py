@@ -1,0 +1,1 @@
+"""Files of frontends, and pages where a project has none."""

@@ -1,0 +1,187 @@
+"""Decide about a push before anything has changed: the rules of refs, then the compiler."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Final
+
+from bbops.base.diagnostics import Diagnostic
+from bbops.base.errors import BbopsError
+from bbops.base.render import from_json, printable, render
+from bbops_server.accounts.features import read_features_off
+from bbops_server.git_http.hooks import Say
+from bbops_server.git_http.reach import Asking
+from bbops_server.git_http.refs import (
+    COMPLAINT_OF_CHANGES,
+    Complaint,
+    Rights,
+    Update,
+    complain_of_rewriting,
+    complain_of_size,
+    find_complaint,
+)
+from bbops_server.git_http.repository import Follower, Repository
+from bbops_server.process.children import LivingChild
+from bbops_server.publish.processes.draft_build import DraftBuild
+from bbops_server.publish.sources.record import read_live_commit
+
+CHECK_SECONDS: Final = 60.0
+DRAFT_SECONDS: Final = 15.0
+"""For all drafts of a push together; what is behind them is taken without a check."""
+
+MOST_DRAFTS: Final = 20
+MOST_TOLD: Final = 50
+
+
+class Check:
+    """The check of one push; its objects are in quarantine until it is accepted."""
+
+    def __init__(
+        self, build: LivingChild, repository: Repository, quarantine: str, say: Say
+    ) -> None:
+        self._build, self._repository, self._say = build, repository, say
+        self._quarantine = quarantine
+
+    async def run(self, updates: Sequence[Update], rights: Rights, reach: Asking) -> bool:
+        """Return whether the push is taken, and say why not."""
+        complaints = [found for one in updates if (found := find_complaint(one, rights))]
+        for one in complaints:
+            await self._say(printable(str(one)))
+        if complaints:
+            return False
+        if complaint := await self._find_too_large():
+            await self._say(str(complaint))
+            return False
+        foreign = await self._find_foreign(updates, reach)
+        for why in foreign:
+            await self._say(printable(why))
+        if foreign:
+            return False
+        live = [one for one in updates if one.branch in rights.live]
+        verdicts = [await self._check_live(one) for one in live]
+        if all(verdicts):
+            await self._check_drafts([one for one in updates if _is_draft(one, rights)])
+        return all(verdicts)
+
+    async def _find_too_large(self) -> Complaint | None:
+        """Return why the objects of the push are too many or too large, unpacked."""
+        if not self._quarantine:
+            return None
+        asked = {
+            "do": "sizes", "quarantine": self._quarantine,
+            "repository": str(self._repository.followers[0].source.repository),
+        }  # fmt: skip
+        return complain_of_size(await self._build.ask(asked, timeout_seconds=CHECK_SECONDS))
+
+    async def _find_foreign(self, updates: Sequence[Update], reach: Asking) -> list[str]:
+        """Return why commits are not theirs to push: those that come, and those that go."""
+        found = []
+        for one in updates:
+            commits = filter(None, (one.old, one.new))
+            if why := await reach.find_foreign(*commits, quarantine=self._quarantine):
+                found.append(f"{one.ref}: {why}")
+        return found
+
+    # ---- what would be served
+    async def _check_live(self, update: Update) -> bool:
+        """Refuse what could not be served."""
+        for follower in self._repository.of_branch(update.branch):
+            if await self._is_dirty(follower, update.branch):
+                await self._say(str(COMPLAINT_OF_CHANGES))
+                return False
+            verdict = await self._ask(follower, update, CHECK_SECONDS, self._build)
+            if not verdict["follows"]:
+                await self._say(str(complain_of_rewriting(update)))
+                return False
+            if not verdict["ok"]:
+                await self._say(f"'{update.branch}' of '{follower.name}' would not work:")
+                await self._say(render_found(verdict["diagnostics"], follower.source.path))
+                return False
+            if verdict["removed"]:
+                await self._say(f"'{update.branch}' of '{follower.name}': {verdict['removed']}")
+                return False
+        return True
+
+    async def _is_dirty(self, follower: Follower, branch: str) -> bool:
+        repository = str(follower.source.repository)
+        asked = {"do": "is dirty", "repository": repository, "branch": branch}
+        answer = await self._build.ask(asked, timeout_seconds=CHECK_SECONDS)
+        return bool(answer["is_dirty"])
+
+    # ---- what is a draft
+    async def _check_drafts(self, updates: Sequence[Update]) -> None:
+        """Say what is wrong in drafts, which are taken all the same."""
+        left = list(await self._different(updates[:MOST_DRAFTS]))
+        try:
+            async with asyncio.timeout(DRAFT_SECONDS):
+                while left:
+                    await self._tell_draft(left[0])
+                    left.pop(0)
+        except TimeoutError:
+            names = ", ".join(one.shown for one in left)
+            await self._say(f"not checked within {DRAFT_SECONDS:g} s: {names}")
+            return
+        if len(updates) > MOST_DRAFTS:
+            await self._say(f"{len(updates) - MOST_DRAFTS} more drafts were not checked")
+
+    async def _tell_draft(self, update: Update) -> None:
+        """Say what is wrong, as the process sees it that builds drafts: no other waits for it."""
+        for follower in self._repository.followers:
+            build = follower.reconciler.workshop.plane.awake.build
+            new = Update("", update.new, update.ref)
+            try:
+                verdict = await self._ask(follower, new, DRAFT_SECONDS, build)
+            except BbopsError as error:
+                await self._say(f"{update.shown} of '{follower.name}' was not checked: {error}")
+                continue
+            if not verdict["ok"]:
+                await self._say(f"{update.shown} of '{follower.name}' does not work yet:")
+            if verdict["diagnostics"]:
+                await self._say(render_found(verdict["diagnostics"], follower.source.path))
+
+    async def _different(self, updates: Sequence[Update]) -> Sequence[Update]:
+        """Return one update of each tree."""
+        if len(updates) < 2:
+            return updates
+        asked = {
+            "do": "trees", "repository": str(self._repository.followers[0].source.repository),
+            "quarantine": self._quarantine, "commits": [one.new for one in updates],
+        }  # fmt: skip
+        trees = await self._build.ask(asked, timeout_seconds=CHECK_SECONDS)
+        return list({trees[one.new]: one for one in updates if one.new in trees}.values())
+
+    async def _ask(
+        self, follower: Follower, update: Update, seconds: float, build: LivingChild | DraftBuild
+    ) -> dict[str, Any]:
+        """Let a build process check a commit as it would build it."""
+        at, source = follower.reconciler.workshop, follower.source
+        bounded = follower.reconciler.review.get("max_removed_percent") is not None
+        asked = {
+            "do": "check", "old": update.old, "engine": at.engine,
+            "bounds": bounded and bool(update.old),
+            "live": await asyncio.to_thread(read_live_commit, at),
+            "off": await asyncio.to_thread(read_features_off, at.plane.settings),
+            "source": {
+                "kind": "git", "repository": str(source.repository), "commit": update.new,
+                "branch": update.branch, "path": source.path, "quarantine": self._quarantine,
+            },
+        }  # fmt: skip
+        return await build.ask(asked, timeout_seconds=seconds)
+
+
+def _is_draft(update: Update, rights: Rights) -> bool:
+    return bool(update.shown and update.new) and update.branch not in rights.live
+
+
+def render_found(found: Sequence[dict[str, Any]], folder: str = "") -> str:
+    """Return diagnostics as `bbops validate` prints them, errors first where they are too many."""
+    every = [from_json(one) for one in found]
+    told = every if len(every) <= MOST_TOLD else sorted(every, key=_weight)[:MOST_TOLD]
+    text = render(told, "text", folder=folder)
+    more = len(every) - len(told)
+    return f"{text}, and {more} more that are not shown" if more else text
+
+
+def _weight(one: Diagnostic) -> bool:
+    return one.severity != "error"

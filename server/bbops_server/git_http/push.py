@@ -1,0 +1,158 @@
+"""One push: what its hooks are answered, and what became of each ref."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from bbops.base.errors import BbopsError, GitError
+from bbops.base.render import printable
+from bbops.source.git.proposals import Wish
+from bbops_server.accounts.rules import Caller, Permission
+from bbops_server.git_http.checking import Check
+from bbops_server.git_http.hooks import Say, Told
+from bbops_server.git_http.publishing import Waiting
+from bbops_server.git_http.reach import Asking
+from bbops_server.git_http.refs import Rights, Update, read_target, read_updates
+from bbops_server.git_http.repository import Repository
+from bbops_server.process.children import LivingChild
+from bbops_server.publish.proposals.proposing import Proposing, propose
+
+IsSame = Callable[[], Awaitable[bool]]
+"""Whether somebody may still do what they could when they began."""
+
+QUICK_SECONDS: Final = 2.0
+"""A push waits so long for the tests of a proposal."""
+
+_READY: Final[Mapping[str, bool]] = {"": True, "yes": True, "no": False}
+
+
+class Push:
+    """What somebody pushes to a repository."""
+
+    def __init__(
+        self, build: LivingChild, repository: Repository, caller: Caller, desk: Proposing,
+        is_same: IsSame,
+    ) -> None:  # fmt: skip
+        self._build, self._repository, self._caller, self._desk = build, repository, caller, desk
+        self._is_same = is_same
+        self._asked: tuple[Update, ...] = ()
+        self._done: set[str] = set()
+
+    async def answer(self, told: Told, say: Say) -> bool:
+        """Answer a hook; what it does not know is a no."""
+        updates = read_updates(told.lines)
+        if told.hook == "pre-receive":
+            self._asked = updates
+            if not await self._is_same():  # a body may take minutes to arrive
+                await say("your account, token or role has changed meanwhile; push again")
+                return False
+            reach = Asking(self._build, self._repository, self._caller, Permission.PUSH_DRAFT)
+            check = Check(self._build, self._repository, told.quarantine, say)
+            rights = self._repository.rights(self._caller)
+            if not await check.run(updates, rights, reach):
+                return False
+            await self._note_arrivals(updates, rights, told.quarantine)
+            return True
+        if told.hook == "proc-receive":
+            await self._propose(updates, _read_options(told.options), say)
+            return True
+        if told.hook == "post-receive":
+            self._done |= {one.ref for one in updates}
+            await self._publish(updates, say)
+            return True
+        return False
+
+    def outcomes(self) -> Iterator[tuple[str, str]]:
+        """Yield each change that was asked for, and what became of it."""
+        for one in self._asked:
+            yield str(one), "done" if one.ref in self._done else "refused"
+
+    async def _note_arrivals(
+        self, updates: Sequence[Update], rights: Rights, quarantine: str
+    ) -> None:
+        """Remember whose commits these are, whoever proposes them to a branch that is live."""
+        only = rights.live if len(rights.live) == 1 else ()  # nobody proposes what it holds
+        tips = [one.new for one in updates if one.new and one.branch not in only]
+        if tips:
+            await asyncio.to_thread(
+                self._desk.forge.note_arrivals, tips, self._caller.email,
+                Path(quarantine) if quarantine else None,
+            )  # fmt: skip
+
+    # ---- what becomes a proposal
+    async def _propose(
+        self, updates: Sequence[Update], options: Mapping[str, str], say: Say
+    ) -> None:
+        """Open or update a proposal for each ref; git reads what is said as its report."""
+        for one in updates:
+            target, topic = read_target(one.ref, {self._repository.main_branch}) or ("", "")
+            try:
+                wish = Wish(
+                    one.new, target, topic or options.get("topic", ""), self._caller.email,
+                    options.get("title", ""), options.get("description", ""),
+                    _read_ready(options),
+                    _read_people(options["reviewers"]) if "reviewers" in options else None,
+                )  # fmt: skip
+                await self._propose_one(one.ref, wish, say, is_forced="force" in options)
+            except BbopsError as error:
+                said = f"{error.message}; {error.hint}" if error.hint else error.message
+                await say(f"ng {one.ref} {' '.join(printable(said).split())}")
+
+    async def _propose_one(self, ref: str, wish: Wish, say: Say, *, is_forced: bool) -> None:
+        made, old = await asyncio.to_thread(propose, self._desk.forge, wish, is_forced=is_forced)
+        self._done.add(ref)
+        await say(f"ok {ref}\noption refname refs/pull/{made.number}/head")
+        before = old or "0" * len(made.head)
+        await say(f"option old-oid {before}\noption new-oid {made.head}")
+        if is_forced:
+            await say("option forced-update")
+
+    # ---- what is in the repository
+    async def _publish(self, updates: Sequence[Update], say: Say) -> None:
+        waiting = []
+        for one in updates:
+            followers = self._repository.of_branch(one.branch)
+            waiting += [Waiting(each.reconciler, one.new, say) for each in followers]
+            if one.number is not None:
+                await self._tell_proposal(one, one.number, say)
+            elif one.branch and one.new and not followers:
+                await self._tell_previews(one.branch, say)
+        await asyncio.gather(*(one.run() for one in waiting))
+
+    async def _tell_previews(self, branch: str, say: Say) -> None:
+        for drafts in self._repository.drafts:
+            drafts.hurry()
+            await say(f"draft '{printable(branch)}': {drafts.url_of(branch)}")
+
+    async def _tell_proposal(self, update: Update, number: int, say: Say) -> None:
+        verb = "updated" if update.old else "opened"
+        await say(f"{verb} proposal #{number}: {self._desk.page(number)}")
+        await self._tell_previews(self._desk.preview_branch(number), say)
+        self._desk.prepare_preview(number)
+        found, standing = await self._desk.look(number, wait_seconds=QUICK_SECONDS)
+        await say(f"{printable(found.title)}: {standing.summary}")
+        for one in standing.obstacles:
+            await say(f"    {printable(one)}")
+        tests = standing.tests
+        if tests and tests.state != "running" and tests.summary not in standing.obstacles:
+            await say(printable(tests.summary))
+
+
+def _read_ready(options: Mapping[str, str]) -> bool | None:
+    """Return what `ready` says, None without it. Raises: GitError: it says neither yes nor no."""
+    said = options.get("ready")
+    if said is None or said in _READY:
+        return None if said is None else _READY[said]
+    raise GitError(f"'ready={said[:20]}' says neither yes nor no", hint="say -o ready=no")
+
+
+def _read_people(text: str) -> tuple[str, ...]:
+    return tuple(text.replace(",", " ").split())
+
+
+def _read_options(options: Sequence[str]) -> dict[str, str]:
+    """Read `git push -o title=Words -o force`."""
+    return {name: value for name, _, value in (one.partition("=") for one in options)}

@@ -1,0 +1,155 @@
+"""Serve the repositories of the projects to git: the way from a request to its answer."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from bbops.source.git.environment import scrubbed_environment
+from bbops_server.accounts.proposals import Proposals
+from bbops_server.accounts.rules import Caller
+from bbops_server.git_http.asked import Asked
+from bbops_server.git_http.backend import (
+    FETCH_LIMITS,
+    MAX_BODY_BYTES,
+    MAX_WANTED_BYTES,
+    PUSH_LIMITS,
+    TOO_LARGE,
+    Exchange,
+    Line,
+)
+from bbops_server.git_http.hooks import Hooks
+from bbops_server.git_http.push import IsSame, Push
+from bbops_server.git_http.repository import Projects, Repository
+from bbops_server.git_http.room import Room
+from bbops_server.git_http.unpacking import Unpacking
+from bbops_server.process.children import LivingChild
+from bbops_server.publish.proposals.parts import Parts, Served
+from bbops_server.publish.proposals.proposing import Proposing
+from bbops_server.publish.proposals.standing import Bench
+from bbops_server.publish.proposals.trials import Trials
+
+if TYPE_CHECKING:
+    from bbops_server.publish.proposals.local import Happened
+
+SETTINGS: Final = (
+    ("http.receivepack", "true"), ("http.uploadpack", "true"), ("http.getanyfile", "false"),
+    ("transfer.fsckObjects", "true"), ("uploadpack.allowFilter", "true"),
+    # a working copy has more refs, such as what its owner has stashed
+    ("transfer.hideRefs", "refs"), ("transfer.hideRefs", "!refs/heads"),
+    ("transfer.hideRefs", "!refs/tags"), ("transfer.hideRefs", "!refs/pull"),
+    ("transfer.hideRefs", "!refs/for"), ("receive.procReceiveRefs", "refs/for"),
+    ("receive.denyCurrentBranch", "updateInstead"), ("receive.maxInputSize", str(MAX_BODY_BYTES)),
+    ("receive.autogc", "false"), ("receive.advertisePushOptions", "true"),
+    ("pack.threads", "2"), ("pack.windowMemory", "64m"), ("core.bigFileThreshold", "32m"),
+    ("core.packedGitWindowSize", "32m"), ("core.packedGitLimit", "256m"),
+)  # fmt: skip
+"""Of git for these requests alone."""
+
+
+class GitHttp:
+    """Answers git clients; who they are, and whether they may, was found out before."""
+
+    def __init__(
+        self, build: LivingChild, projects: Projects, folder: Path, records: Proposals
+    ) -> None:
+        """`folder` is for the hooks."""
+        self.projects, self.build, self._records = projects, build, records
+        self._hooks, self._room, self.trials = Hooks(folder), Room(), Trials(build)
+        self._running: set[asyncio.Task[None]] = set()
+
+    async def answer(
+        self, asked: Asked, repository: Repository, caller: Caller, line: Line, is_same: IsSame
+    ) -> Push | None:
+        """Answer a request; return what was pushed, if that was it.
+
+        Args:
+            is_same: whether whoever asks may still do what they could, once all has arrived.
+
+        Raises:
+            Refusal: nothing was answered yet.
+        """
+        if int(asked.variables.get("CONTENT_LENGTH", 0)) > MAX_BODY_BYTES:
+            raise TOO_LARGE
+        person = caller.person or caller.how
+        async with self._room.take(asked, person), AsyncExitStack() as open_until:
+            push, more, limits = None, {}, FETCH_LIMITS
+            if asked.is_push and not asked.is_greeting:
+                await self._hooks.open()
+                limits = PUSH_LIMITS
+                desk = self.proposing(repository)
+                push = Push(self.build, repository, caller, desk, is_same)
+                more = open_until.enter_context(self._hooks.answering(push.answer))
+            environment = self._environment(repository, caller) | asked.variables | more
+            most = MAX_BODY_BYTES if push else MAX_WANTED_BYTES
+            unpacking = Unpacking(most) if asked.is_packed else None
+            await self._run(Exchange(line, environment, limits, unpacking))
+            return push
+
+    def proposing(self, repository: Repository) -> Proposing:
+        """Return the desk of a project's proposals."""
+        from bbops_server.publish.proposals.local import LocalForge  # noqa: PLC0415 - GitPython: 75 ms
+
+        every = [Served(one.name, one.reconciler.workshop, one.source)
+                 for one in repository.followers]  # fmt: skip
+        mine = next(one for one in every if one.name == repository.name)
+        others = [one for one in every
+                  if one is not mine and one.source.branch == mine.source.branch]  # fmt: skip
+        loop = asyncio.get_running_loop()
+
+        def tell(happened: Happened) -> None:
+            loop.call_soon_threadsafe(inform, happened)
+
+        def inform(happened: Happened) -> None:
+            told = _describe(happened) | {"page": desk.page(happened.proposal.number)}
+            self.projects.inform(repository.main, happened.event, told)
+
+        forge = LocalForge(
+            repository.place, mine.name, self._records, tell, sorted(repository.reviewed)
+        )
+        bench = Bench(Parts(self.build, self.trials), forge, mine, others)
+        drafts = self.projects.drafts(mine.name)
+        desk = Proposing(
+            forge, bench, lambda path: mine.at.plane.settings.control_url + path, drafts
+        )
+        return desk
+
+    async def stop(self) -> None:
+        """End what is under way; a push is taken wholly or not."""
+        for task in self._running:
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+        await self.trials.stop()
+        await self._hooks.close()
+
+    async def _run(self, exchange: Exchange) -> None:
+        """Run it in a task of its own, which `stop` can end."""
+        task = asyncio.create_task(exchange.run())
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        try:
+            await task
+        except asyncio.CancelledError:
+            if not task.cancelled():  # `stop` has not ended it, who asked has
+                raise
+
+    def _environment(self, repository: Repository, caller: Caller) -> dict[str, str]:
+        who = caller.email or "bbops"
+        return scrubbed_environment([*SETTINGS, self._hooks.setting]) | {
+            "GIT_PROJECT_ROOT": str(repository.folder), "GIT_HTTP_EXPORT_ALL": "1",
+            "GIT_COMMITTER_NAME": caller.name or who, "GIT_COMMITTER_EMAIL": who,
+            "REMOTE_USER": who,
+        }  # fmt: skip
+
+
+def _describe(happened: Happened) -> dict[str, Any]:
+    """Return what others are told of a proposal."""
+    known = happened.proposal
+    return {
+        "proposal": known.number, "title": known.title, "author": known.author,
+        "target": known.target, "topic": known.topic, "state": known.state, "head": known.head,
+        "merged": known.merged, "ready": known.ready, "reviewers": list(known.reviewers),
+        "by": happened.who, "text": happened.text,
+    }  # fmt: skip

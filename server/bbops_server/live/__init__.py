@@ -1,1 +1,0 @@
-"""What is live: the release that answers, and the processes it lives in."""

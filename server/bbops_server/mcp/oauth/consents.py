@@ -1,0 +1,124 @@
+"""What a client asks a person for in their browser: examined, agreed to or not, sent back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlencode, urlsplit
+
+import msgspec
+from authlib.oauth2 import OAuth2Error
+
+from bbops_server.accounts.grants import Approval
+from bbops_server.mcp.oauth.asked import Answer, Asked, Sender
+from bbops_server.mcp.oauth.client import Client, OddClient
+from bbops_server.mcp.oauth.core import Core
+from bbops_server.mcp.oauth.documents import LASTS, is_document, read_document
+from bbops_server.process.host.egress import Egress
+
+
+class Unsafe(Exception):
+    """A request that is answered by a page: where it asks to be sent is not known to be right."""
+
+
+class SentBack(Exception):
+    """A request that is refused, and its client told so."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__()
+        self.answer = answer
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What a client asks somebody for in a browser.
+
+    Attributes:
+        wish: what they would agree to.
+        redirect_uri: where the answer goes, with the client's `state`.
+    """
+
+    wish: Approval
+    redirect_uri: str
+    state: str
+    challenge: str
+
+
+class Consents:
+    """Answers what comes by a browser. Blocks, but for reading documents."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def learn(self, client_id: str) -> None:
+        """Read the document that a client's id may be the address of, once an hour.
+
+        Raises:
+            OddClient: it cannot be read, or is none of a client.
+        """
+        settings, clients = self._core.settings, self._core.book.clients
+        if not is_document(client_id):
+            return
+        if not settings.reads_clients:
+            raise OddClient("this server reads no documents of clients; they register")
+        known = await asyncio.to_thread(clients.find, client_id)
+        if known is not None and clients.is_fresh(known, LASTS):
+            return
+        found = await read_document(client_id, Egress(settings.egress))
+        told = msgspec.json.encode(found).decode()
+        await asyncio.to_thread(clients.keep_document, client_id, told)
+
+    def examine(self, query: str) -> Consent:
+        """Return what a client asks somebody for, by what it sent their browser with.
+
+        Raises:
+            Unsafe: it is not known who asks, or where the answer would go.
+            SentBack: it asks for what is not given.
+        """
+        try:
+            asked = Asked("GET", query, Sender())
+        except OAuth2Error as error:
+            raise Unsafe(error.description) from None
+        client = self._core.query_client(asked.get("client_id"))
+        redirect_uri = asked.get("redirect_uri")
+        if client is None:
+            raise Unsafe("the program that asks for access is not known here")
+        if not client.check_redirect_uri(redirect_uri):
+            raise Unsafe("the program asks to be answered at an address that it has not registered")
+        try:
+            wish = self._examine(asked, client)
+        except OAuth2Error as error:
+            raise SentBack(self._send_back(redirect_uri, asked.get("state"), error)) from None
+        return Consent(wish, redirect_uri, asked.get("state"), asked.get("code_challenge"))
+
+    def approve(self, consent: Consent, person: str) -> Answer:
+        """Keep that somebody agrees, and send their browser back with a code."""
+        code = self._core.book.issuing.approve(
+            person, consent.wish, consent.redirect_uri, consent.challenge
+        )
+        return self._redirect(consent.redirect_uri, {"code": code, "state": consent.state})
+
+    def deny(self, consent: Consent) -> Answer:
+        """Send somebody's browser back without a code."""
+        denied = OAuth2Error("the person has refused", error="access_denied")
+        return self._send_back(consent.redirect_uri, consent.state, denied)
+
+    def _examine(self, asked: Asked, client: Client) -> Approval:
+        asked.check_single()
+        if asked.get("response_type") != "code":
+            raise OAuth2Error("response_type must be code", error="unsupported_response_type")
+        self._core.get_consent_grant(asked)
+        return self._core.read_wish(asked, client, asked.scope)
+
+    def _send_back(self, redirect_uri: str, state: str, error: OAuth2Error) -> Answer:
+        told = {"error": error.error, "error_description": error.description or "", "state": state}
+        return self._redirect(redirect_uri, told)
+
+    def _redirect(self, redirect_uri: str, told: Mapping[str, str]) -> Answer:
+        """Return the way back; it says who answers, so that no other can seem to (RFC 9207)."""
+        given = {name: value for name, value in told.items() if value}
+        query = urlencode(given | {"iss": self._core.endpoints.issuer})
+        parts = urlsplit(redirect_uri)
+        joined = f"{parts.query}&{query}" if parts.query else query
+        return Answer(303, "", {"Location": parts._replace(query=joined).geturl()})

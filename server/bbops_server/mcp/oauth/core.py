@@ -1,0 +1,91 @@
+"""What all of the authorization server stands on: its clients, its addresses, and Authlib."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from authlib.oauth2 import AuthorizationServer
+
+from bbops_server.accounts.book import Book
+from bbops_server.accounts.grants import Approval
+from bbops_server.accounts.rules import GrantScope, complete
+from bbops_server.mcp.oauth import granting
+from bbops_server.mcp.oauth.asked import Answer, Asked
+from bbops_server.mcp.oauth.client import Client, Metadata
+from bbops_server.mcp.oauth.endpoints import Endpoints
+from bbops_server.mcp.oauth.granting import InvalidTarget
+from bbops_server.settings import Settings
+
+
+class Core(AuthorizationServer):
+    """One server's. Authlib reads and checks requests; the book keeps what comes of them."""
+
+    def __init__(self, book: Book, settings: Callable[[], Settings]) -> None:
+        """Args: `settings`: those in force; asked for each time."""
+        super().__init__()
+        logging.getLogger("authlib").setLevel(logging.INFO)  # below, it writes whole tokens
+        self.book, self._settings = book, settings
+        self.register_token_generator("default", granting.make_answer)
+        for grant, extensions in granting.ALL:
+            self.register_grant(grant, extensions)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self._settings()
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """Where its parts are."""
+        return Endpoints(self.settings.control_url)
+
+    def read_wish(self, asked: Asked, client: Client, scope: str) -> Approval:
+        """Return what a client asks for, given the scopes of it that are known.
+
+        Raises:
+            InvalidTarget: it is not about a server of ours.
+        """
+        resource, project = self._find_resource(asked)
+        scopes = complete(map(GrantScope, scope.split()))
+        return Approval(client.id, client.name, scopes, resource, project)
+
+    def _find_resource(self, asked: Asked) -> tuple[str, str]:
+        """Return the address that tokens are wanted for, and its project.
+
+        Raises:
+            InvalidTarget: it is none of ours.
+        """
+        ours = self.endpoints.mcp
+        named = {one.rstrip("/") for one in asked.payload.datalist["resource"]} or {ours}
+        resource = named.pop()
+        if named:
+            raise InvalidTarget("tokens are for one resource at a time")
+        if resource == ours:
+            return resource, ""
+        key = resource.removeprefix(f"{ours}/p/")
+        project = self.book.addresses.project(key) if key != resource else None
+        if project is None:
+            raise InvalidTarget("this resource is none of this server")
+        return resource, project
+
+    # ---- what Authlib asks for
+    def query_client(self, client_id: str) -> Client | None:
+        """Return a client by its id."""
+        found = self.book.clients.find(client_id)
+        if found is None:
+            return None
+        return Client(client_id, msgspec.json.decode(found.metadata, type=Metadata))
+
+    def create_oauth2_request(self, request: Asked) -> Asked:
+        """Return a request as it is."""
+        return request
+
+    def handle_response(self, status: int, body: Any, headers: Any) -> Answer:
+        """Return what Authlib answers."""
+        return Answer(status, body, dict(headers))
+
+    def send_signal(self, *_: Any, **__: Any) -> None:
+        """Tell nobody."""

@@ -1,0 +1,1 @@
+"""Processes: sockets, messages, forks, the handover to a successor, this machine."""

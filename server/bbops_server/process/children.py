@@ -1,0 +1,388 @@
+"""Children of the server: ask them, hear of their death, replace them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Protocol
+
+from bbops.base.errors import BbopsError, ServerError
+from bbops_server.process.host.secrets import KEY_VARIABLE
+from bbops_server.process.messages import Channel, Frame, unpack_error
+
+_log = logging.getLogger(__name__)
+
+_EXIT_SECONDS = 2.0  # for what a child does after it has answered `stop`
+_LONGEST_PAUSE_SECONDS = 5.0
+
+
+class ChildGone(ServerError):
+    """The process ended before it answered."""
+
+
+class ChildSilent(ServerError):
+    """The process has not answered in time; it may still be at it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """When a process that lives is replaced all the same."""
+
+    word_seconds: float = 2.0
+    """It is asked for a word that long after the last one."""
+    silence_seconds: float = 10.0
+    most_bytes: int = 2 << 30
+    """Of memory, where the system tells it; a process above it ends its requests and leaves."""
+    grace_seconds: float = 10.0
+
+
+class Running(Protocol):
+    """A process, whoever has started it."""
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        ...
+
+    def kill(self) -> None:
+        """End it at once."""
+        ...
+
+    async def wait(self) -> int:
+        """Return the exit status once it has ended."""
+        ...
+
+
+def _hear_nothing(event: Frame) -> None:
+    del event
+
+
+class Child:
+    """One process that answers requests. It ends by itself when this process does.
+
+    `hear` takes what it says unasked.
+    """
+
+    def __init__(self, module: str, process: Running, channel: Channel) -> None:
+        """Use `start`."""
+        self._module, self._process, self._channel = module, process, channel
+        self._numbers = count(1)
+        self._waiting: dict[int, asyncio.Future[Frame]] = {}
+        self._callbacks: list[Callable[[Child], None]] = []
+        self.hear: Callable[[Frame], None] = _hear_nothing
+        self._listening = asyncio.create_task(self._listen())
+
+    @classmethod
+    async def start(
+        cls, module: str, *, fds: Sequence[int] = (), words: Sequence[str] = (), nice: int = 0,
+        env: Mapping[str, str] | None = None,
+    ) -> Child:  # fmt: skip
+        """Start `python -m module CONTROL_FD *fds *words`; it inherits these descriptors.
+
+        It gets a session of its own, so Ctrl-C in a terminal reaches only the parent, who decides;
+        and the environment, without what opens the stored secrets, unless `env` is given.
+
+        Raises:
+            ServerError: the system starts no more processes.
+        """
+        ours, theirs = socket.socketpair()
+        with theirs:
+            passed = (theirs.fileno(), *fds)
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    # -P: a package in the current folder must not take the place of ours
+                    *(sys.executable, "-P", "-m", module, *map(str, passed), *words),
+                    stdin=asyncio.subprocess.DEVNULL,
+                    pass_fds=passed,
+                    start_new_session=True,
+                    env=_environment() if env is None else env,
+                )
+            except OSError as error:
+                ours.close()
+                raise ServerError(f"cannot start a process: {error.strerror}") from None
+        if nice:
+            # before it makes threads: on Linux each has a niceness of its own
+            with suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, process.pid, nice)
+        return cls(module, process, await Channel.open(ours))
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    async def ask(self, request: Frame, *, timeout_seconds: float) -> Frame:
+        """Return the answer to a request; several may be under way.
+
+        Raises:
+            BbopsError: the child's own error, with its message and hint.
+            ChildGone: the process ended instead.
+            ChildSilent: no answer in time.
+        """
+        number = next(self._numbers)
+        answer: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = answer
+        if self._listening.done():
+            self._fail_waiting()
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await self._channel.write({"number": number, "request": request})
+                return await answer
+        except TimeoutError:
+            raise ChildSilent(
+                f"process '{self._module}' did not answer '{request.get('do')}' within"
+                f" {timeout_seconds:g} seconds"
+            ) from None
+        except ConnectionError:
+            raise self._gone() from None
+        finally:
+            self._waiting.pop(number).cancel()
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether an answer is waited for."""
+        return bool(self._waiting)
+
+    async def is_silent(self, seconds: float) -> bool:
+        """Return whether it says nothing; any answer is a word, a refusal too."""
+        with suppress(BbopsError):
+            # asked twice: where we ourselves stood still, the first answer is here but unread
+            for share in (0.8, 0.2):
+                try:
+                    await self.ask({"do": "status"}, timeout_seconds=share * seconds)
+                except ChildSilent:
+                    continue
+                return False
+            return True
+        return False
+
+    def kill(self) -> None:
+        """End the process at once, whatever it is at."""
+        with suppress(ProcessLookupError):
+            self._process.kill()
+
+    def on_exit(self, callback: Callable[[Child], None]) -> None:
+        """Call back once the process has ended; soon, if it has already."""
+        if self._listening.done():
+            asyncio.get_running_loop().call_soon(callback, self)
+        else:
+            self._callbacks.append(callback)
+
+    async def wait(self) -> int:
+        """Return the exit status once the process has ended; negative is a signal."""
+        await asyncio.shield(self._listening)
+        return await self._process.wait()
+
+    async def stop(self, grace_seconds: float) -> int:
+        """End the process and return its exit status; never takes much longer than the grace.
+
+        It finishes what it is at, at most for `grace_seconds`, and is killed if that fails.
+        """
+        request = {"do": "stop", "grace_seconds": grace_seconds}
+        with suppress(BbopsError):
+            await self.ask(request, timeout_seconds=grace_seconds + _EXIT_SECONDS)
+        await self._channel.close()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_EXIT_SECONDS):
+                return await self.wait()
+        self.kill()
+        return await self.wait()
+
+    async def leave(self) -> int:
+        """Let the process read an end, which is its own; return its exit status."""
+        await self._channel.close()
+        return await self.wait()
+
+    async def _listen(self) -> None:
+        try:
+            while (frame := await self._channel.read()) is not None:
+                self._take(frame)
+        except ServerError:
+            _log.exception("process '%s' is not understood and will be killed", self._module)
+            self.kill()
+        self._fail_waiting()
+        await self._process.wait()
+        await self._channel.close()
+        for callback in self._callbacks:
+            callback(self)
+
+    def _take(self, frame: Frame) -> None:
+        if "event" in frame:
+            self.hear(frame["event"])
+            return
+        answer = self._waiting.get(frame["number"])
+        if answer is None or answer.done():  # whoever asked has given up
+            return
+        if "error" in frame:
+            answer.set_exception(unpack_error(frame["error"]))
+        else:
+            answer.set_result(frame["answer"])
+
+    def _fail_waiting(self) -> None:
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(self._gone())
+
+    def _gone(self) -> ChildGone:
+        return ChildGone(f"process '{self._module}' ended before it answered")
+
+
+class LivingChild:
+    """A child that is replaced whenever it dies or hangs: what is asked goes to the one that lives.
+
+    `prepare` readies each new process before anything else is asked of it. With `is_quiet_at_work`
+    it is not expected to say a word while it is asked something else.
+    """
+
+    def __init__(
+        self,
+        start: Callable[[], Awaitable[Child]],
+        prepare: Callable[[Child], Awaitable[None]] | None = None,
+        *,
+        health: Health | None = None,
+        is_quiet_at_work: bool = False,
+    ) -> None:
+        self._start, self._prepare = start, prepare
+        self._health, self._is_quiet_at_work = health or Health(), is_quiet_at_work
+        self.replaced = 0
+        self._living = asyncio.Event()
+        self._child: Child | None = None
+        self._keeping: asyncio.Task[None] | None = None
+        self._is_stopped = False
+
+    @property
+    def pid(self) -> int | None:
+        """The process id, None while a dead process is being replaced."""
+        return self._child.pid if self._child else None
+
+    async def start(self) -> None:
+        """Start the first process.
+
+        Raises:
+            BbopsError: it does not start, or ends at once; then none is kept.
+        """
+        child = await self._make()
+        self._keeping = asyncio.create_task(self._keep(child))
+
+    async def ask(self, request: Frame, *, timeout_seconds: float) -> Frame:
+        """As `Child.ask`, but waits for a process that is being replaced, within the same time.
+
+        A request whose process dies under it is asked once more, so it must bear that.
+        """
+        until = asyncio.get_running_loop().time() + timeout_seconds
+        child = await self._current(until)
+        try:
+            return await child.ask(request, timeout_seconds=_left(until))
+        except ChildGone:
+            await child.wait()
+        child = await self._current(until)
+        return await child.ask(request, timeout_seconds=_left(until))
+
+    async def stop(self, grace_seconds: float) -> None:
+        """Stop the process and replace it no more; nobody waits for another one."""
+        self._is_stopped = True
+        if self._keeping is not None:
+            self._keeping.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._keeping
+        if self._child is not None:
+            await self._child.stop(grace_seconds)
+        self._living.set()
+
+    async def _current(self, until: float) -> Child:
+        try:
+            async with asyncio.timeout_at(until):
+                while self._child is None:
+                    if self._is_stopped:
+                        raise ServerError("the server is about to end, and starts no process")
+                    await self._living.wait()
+                return self._child
+        except TimeoutError:
+            raise ServerError(
+                "a process that ended could not be replaced in time",
+                hint="the server's log says why it ends",
+            ) from None
+
+    async def _make(self) -> Child:
+        child = await self._start()
+        try:
+            if self._prepare is not None:
+                await self._prepare(child)
+        except BaseException:
+            await child.stop(0)
+            raise
+        child.on_exit(self._forget)
+        self._child = child
+        self._living.set()
+        return child
+
+    def _forget(self, child: Child) -> None:
+        if self._child is child:
+            self._child = None
+            self._living.clear()
+
+    async def _keep(self, child: Child) -> None:
+        while True:
+            started = asyncio.get_running_loop().time()
+            watching = asyncio.create_task(self._watch(child))
+            try:
+                status = await child.wait()
+            finally:
+                watching.cancel()
+            self.replaced += 1
+            _log.error("process %d ended with status %d and is replaced", child.pid, status)
+            lived = asyncio.get_running_loop().time() - started
+            child = await self._replace(pause_seconds=0.0 if lived > 1 else 0.5)
+
+    async def _watch(self, child: Child) -> None:
+        """End a process that says nothing, or has grown too large."""
+        health = self._health
+        while True:
+            await asyncio.sleep(health.word_seconds)
+            if self._is_quiet_at_work and child.is_asked:
+                continue
+            if await child.is_silent(health.silence_seconds):
+                if self._is_quiet_at_work and child.is_asked:
+                    continue
+                seconds = health.silence_seconds
+                _log.error("process %d said nothing for %g s and is killed", child.pid, seconds)
+                child.kill()
+                return
+            if (size := memory_bytes(child.pid)) > health.most_bytes:
+                _log.error("process %d has %d MiB of memory and ends", child.pid, size >> 20)
+                await child.stop(health.grace_seconds)
+                return
+
+    async def _replace(self, pause_seconds: float) -> Child:
+        while True:
+            await asyncio.sleep(pause_seconds)
+            try:
+                return await self._make()
+            except BbopsError as error:
+                _log.error("cannot replace a process: %s", error)
+            pause_seconds = min(2 * pause_seconds + 0.1, _LONGEST_PAUSE_SECONDS)
+
+
+def _environment() -> dict[str, str]:
+    return {name: text for name, text in os.environ.items() if name != KEY_VARIABLE}
+
+
+def memory_bytes(pid: int) -> int:
+    """Return the resident memory of a process, 0 where the system does not tell it so."""
+    try:
+        told = Path(f"/proc/{pid}/statm").read_bytes()
+    except OSError:
+        return 0
+    return int(told.split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _left(until: float) -> float:
+    return until - asyncio.get_running_loop().time()

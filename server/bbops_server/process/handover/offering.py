@@ -1,0 +1,152 @@
+"""The old server's side: hand over to one successor at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from contextlib import suppress
+from typing import Final
+
+import bbops
+from bbops_server.process.handover.peer import end_process, find_process, is_same_user
+from bbops_server.process.handover.words import PROTOCOL, Handed, Word, hear, say
+from bbops_server.process.host.files import note_holder
+
+FIRST_WORD_SECONDS: Final = 10.0
+READY_SECONDS: Final = 900.0
+"""How long a successor may take to be ready: what is live may have to be built again."""
+TAKE_SECONDS: Final = 60.0
+"""How long a successor may take to serve once everything was given up."""
+
+_log = logging.getLogger(__name__)
+
+
+class Successor:
+    """A server that is ready to take over."""
+
+    def __init__(self, end: socket.socket, pid: int) -> None:
+        self._end, self._pid = end.dup(), pid
+        self.is_done, self.serves = asyncio.Event(), False
+
+    async def takes_over(self) -> bool:
+        """Say that everything is given up; return whether it serves, False when it has ended.
+
+        Where it serves, it waits for the end of this process.
+        """
+        try:
+            say(self._end, {"done": "given up"})
+            async with asyncio.timeout(TAKE_SECONDS):
+                self.serves = await hear(self._end) == {"do": "leave"}
+        except TimeoutError:
+            _log.error("process %d took over, but hangs: it is killed", self._pid)
+            end_process(self._pid)
+            self.serves = await self._outlast()
+        except OSError:
+            _log.warning("process %d ended while it took over: this one serves on", self._pid)
+        if not self.serves:
+            self._end.close()
+        self.is_done.set()
+        return self.serves
+
+    async def _outlast(self) -> bool:
+        """Return whether it serves after all, once it has said so or has ended.
+
+        Never before: two servers would change the same state.
+        """
+        with suppress(OSError):
+            return await hear(self._end) == {"do": "leave"}
+        return False
+
+
+class Offer:
+    """Listens for successors; what they get are descriptors of the same sockets and lock.
+
+    It answers from the start on, and hands over while `is_ready`; `is_taken` when it has.
+    """
+
+    def __init__(self, handed: Handed, listening: socket.socket) -> None:
+        self._handed, self._listening = handed, listening
+        self._ready: asyncio.Queue[Successor] = asyncio.Queue()
+        self.is_ready = self.has_served = self.is_taken = False
+        self._taken_by = 0
+        self._meetings: set[asyncio.Task[None]] = set()
+        self._accepting = asyncio.create_task(self._accept())
+
+    def open(self) -> None:
+        """Hand over from now on."""
+        self.is_ready = self.has_served = True
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether there is a successor, be it one that is still getting ready."""
+        return self.is_taken or bool(self._taken_by)
+
+    async def wanted(self) -> Successor:
+        """Return a successor once one is ready."""
+        return await self._ready.get()
+
+    async def close(self) -> None:
+        """Hand over to nobody any more; one that was getting ready goes on alone."""
+        tasks = (self._accepting, *self._meetings)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            end, _ = await loop.sock_accept(self._listening)
+            task = asyncio.create_task(self._meet(end))
+            self._meetings.add(task)
+            task.add_done_callback(self._meetings.discard)
+
+    async def _meet(self, end: socket.socket) -> None:
+        with end, suppress(OSError, TimeoutError):
+            end.setblocking(False)  # noqa: FBT003 - its only argument
+            async with asyncio.timeout(FIRST_WORD_SECONDS):
+                asked = await hear(end) if is_same_user(end) else None
+            if asked is None:
+                return
+            if refusal := self._refuse(asked):
+                say(end, refusal)
+                return
+            self._taken_by = find_process(end) or -1
+            try:
+                await self._hand_over(end, self._taken_by)
+            finally:
+                self._taken_by = 0
+
+    def _refuse(self, asked: Word) -> Word | None:
+        if asked.get("protocol") != PROTOCOL or asked.get("do") != "take over":
+            return {
+                "refused": f"the server that runs hands over by protocol {PROTOCOL}, and was asked"
+                f" for '{asked.get('protocol')}'",
+                "hint": "stop it, then start this one",
+            }
+        if not self.is_ready:
+            return {
+                "refused": f"process {os.getpid()} is just starting, or ending, in this state"
+                " folder",
+                "hint": "try again in a moment",
+            }
+        if self._taken_by:
+            return {
+                "refused": f"process {self._taken_by} is taking over already",
+                "hint": "wait until it serves, then try again",
+            }
+        return None
+
+    async def _hand_over(self, end: socket.socket, pid: int) -> None:
+        greeting = {"protocol": PROTOCOL, "pid": os.getpid(), "version": bbops.__version__}
+        say(end, greeting, self._handed)
+        async with asyncio.timeout(READY_SECONDS):
+            is_ready = await hear(end) == {"do": "give up"}
+        if is_ready:
+            successor = Successor(end, pid)
+            self._ready.put_nowait(successor)
+            await successor.is_done.wait()
+            self.is_taken = successor.serves
+            if not self.is_taken:
+                note_holder(self._handed.lock)

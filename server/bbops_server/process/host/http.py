@@ -1,0 +1,215 @@
+"""The door to other servers: never to this machine or its network, unless the settings say so."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import zlib
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+from urllib.parse import quote, urljoin, urlsplit
+
+import httpcore
+
+from bbops.base.addresses import split
+from bbops.base.host import HttpRequest, HttpResponse
+from bbops.runtime.values.failures import HttpFailure
+from bbops_server.process.host.egress import Egress
+
+MAX_BODY_BYTES: Final = 10_000_000
+MAX_REDIRECTS: Final = 5
+_TRIED: Final = 4
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_FOR_ONE_SERVER: Final = frozenset({"authorization", "cookie"})
+_SAFE: Final = "/%:@!$&'()*+,;=~-._?"
+
+
+class _Refused(Exception):
+    """A name stands for no address that may be asked."""
+
+
+class _Unknown(Exception):
+    """A draft may not reach a host."""
+
+
+class _Guarded(httpcore.AsyncNetworkBackend):
+    """Looks a name up once, and connects to the very address it has checked."""
+
+    def __init__(self, egress: Egress) -> None:
+        self.egress, self.inner = egress, httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self, host: str, port: int, timeout: float | None = None, local_address: str | None = None,  # noqa: ASYNC109 - its signature
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.AsyncNetworkStream:  # fmt: skip
+        error: Exception = _Refused(host)
+        for address in await self.addresses(host, port):
+            try:
+                return await self.inner.connect_tcp(
+                    address, port, timeout, local_address, socket_options
+                )
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as failure:
+                error = failure
+        raise error
+
+    async def addresses(self, host: str, port: int) -> Sequence[str]:
+        """Return the addresses of a name that may be asked."""
+        loop = asyncio.get_running_loop()
+        try:
+            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except OSError:
+            raise httpcore.ConnectError(f"'{host}' has no address") from None
+        every = dict.fromkeys(str(one[4][0]) for one in found)
+        return [one for one in every if self.egress.allows(host, one)][:_TRIED]
+
+    async def connect_unix_socket(self, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
+        raise _Refused("a socket")
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+class OutsideHttp:
+    """The door `bbops.base.host.Http`. Each address is checked as it is connected to."""
+
+    def __init__(
+        self, egress: Egress | None = None, *, max_body_bytes: int = MAX_BODY_BYTES,
+        max_redirects: int = MAX_REDIRECTS,
+    ) -> None:  # fmt: skip
+        """Args: `egress`: what may be asked; without it what is public."""
+        self._max_body_bytes, self._max_redirects = max_body_bytes, max_redirects
+        self._backend = _Guarded(egress or Egress())
+        self._pool = httpcore.AsyncConnectionPool(
+            max_connections=100, max_keepalive_connections=20, keepalive_expiry=30.0,
+            network_backend=self._backend,
+        )  # fmt: skip
+
+    async def send(self, request: HttpRequest) -> HttpResponse:
+        """Return the answer; each redirect is a request of its own, checked like the first.
+
+        Raises:
+            HttpFailure: `httpTimeout`, `httpUnreachable`, `httpRefused`, `httpTooLarge` or
+                `httpInvalid`.
+        """
+        parts = split(request.url)
+        host = parts.hostname if parts else ""
+        try:
+            async with asyncio.timeout(request.timeout_seconds):
+                return await self._follow(request)
+        except (TimeoutError, httpcore.TimeoutException):
+            raise HttpFailure("httpTimeout", f"'{host}' did not answer in time") from None
+        except _Refused as refused:
+            message = (
+                f"address not allowed: '{refused}' is not public"
+                " (the server's 'egress.allow' in server.yaml can allow it)"
+            )
+            raise HttpFailure("httpRefused", message) from None
+        except _Unknown as unknown:
+            message = (
+                f"address not allowed: this draft may not reach '{unknown}', which the live release"
+                " does not reach (a maintainer can allow it: 'bbops drafts allow')"
+            )
+            raise HttpFailure("httpRefused", message) from None
+        except (httpcore.NetworkError, httpcore.RemoteProtocolError, OSError):
+            raise HttpFailure("httpUnreachable", f"'{host}' cannot be reached") from None
+        except (httpcore.ProtocolError, httpcore.UnsupportedProtocol, UnicodeError, ValueError):
+            raise HttpFailure("httpInvalid", "the request cannot be sent") from None
+
+    def allow(self, egress: Egress) -> None:
+        """Let these be asked from now on; connections that are open stay so for half a minute."""
+        self._backend.egress = egress
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._pool.aclose()
+
+    async def _follow(self, request: HttpRequest) -> HttpResponse:
+        for _ in range(self._max_redirects + 1):
+            answer = await self._send_once(request)
+            target = answer.headers.get("location")
+            if answer.status not in _REDIRECTS or not target:
+                return answer
+            request = _redirected(request, answer.status, urljoin(request.url, target))
+        most = self._max_redirects
+        what = f"more than {most} redirects" if most else "it redirects, which is not followed here"
+        raise HttpFailure("httpFailed", what)
+
+    async def _send_once(self, request: HttpRequest) -> HttpResponse:
+        host, port = _server_of(request.url)
+        # asked here, too: a connection may be open from a commit before
+        if not self._backend.egress.knows(host, port):
+            raise _Unknown(f"{host}:{port}")
+        headers = {"accept-encoding": "gzip", "user-agent": "bbops", **request.headers}
+        async with self._pool.stream(
+            request.method, _url(request.url), content=request.body or None,
+            headers=[(name.encode("ascii"), value.encode("latin-1"))
+                     for name, value in headers.items()],
+        ) as response:  # fmt: skip
+            body = await _read(response, self._max_body_bytes)
+        found: dict[str, str] = {}
+        for name, value in response.headers:
+            key = name.decode("latin-1").lower()
+            text = value.decode("latin-1")
+            found[key] = f"{found[key]}, {text}" if key in found else text
+        if found.get("content-encoding", "").lower() in {"gzip", "x-gzip", "deflate"}:
+            body = _unpacked(body, self._max_body_bytes)
+        return HttpResponse(response.status, found, body)
+
+
+def _server_of(url: str) -> tuple[str, int]:
+    parts = urlsplit(url)
+    return parts.hostname or "", parts.port or (80 if parts.scheme == "http" else 443)
+
+
+def _url(url: str) -> httpcore.URL:
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username is not None:
+        raise HttpFailure("httpInvalid", "expected an address such as https://api.example.com")
+    name = parts.hostname
+    host = name if name.isascii() else name.encode("idna").decode()
+    target = quote(parts.path or "/", safe=_SAFE)
+    target += "?" + quote(parts.query, safe=_SAFE) if parts.query else ""
+    return httpcore.URL(
+        scheme=parts.scheme.encode(), host=host.encode(), port=parts.port, target=target.encode()
+    )
+
+
+def _redirected(request: HttpRequest, status: int, url: str) -> HttpRequest:
+    """Return what a redirect asks for; another server never gets this one's credentials."""
+    headers, method, body = dict(request.headers), request.method, request.body
+    if _origin(url) != _origin(request.url):
+        headers = {name: one for name, one in headers.items() if name not in _FOR_ONE_SERVER}
+    if status == 303 or (status in {301, 302} and method == "POST"):
+        method, body = ("HEAD" if method == "HEAD" else "GET"), b""
+        headers.pop("content-type", None)
+    return HttpRequest(method, url, headers, body, request.timeout_seconds)
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port
+
+
+async def _read(response: httpcore.Response, most: int) -> bytes:
+    parts, size = [], 0
+    async for part in response.aiter_stream():
+        parts.append(part)
+        size += len(part)
+        if size > most:
+            raise _too_large(most)
+    return b"".join(parts)
+
+
+def _unpacked(body: bytes, most: int) -> bytes:
+    unpack = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # gzip or zlib, as its head says
+    try:
+        found = unpack.decompress(body, most + 1)
+    except zlib.error:
+        raise HttpFailure("httpUnreachable", "the answer cannot be unpacked") from None
+    if len(found) > most:
+        raise _too_large(most)
+    return found
+
+
+def _too_large(most: int) -> HttpFailure:
+    return HttpFailure("httpTooLarge", f"the answer has more than {most:,} bytes")

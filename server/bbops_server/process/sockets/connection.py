@@ -1,0 +1,384 @@
+"""One client's connection: what could be read in two ways is refused, and nobody is waited for.
+
+uvicorn's protocol on llhttp, which is strict by itself; what it lets through is refused here, so
+that a proxy in front and this server never see two different requests in the same bytes. Nothing
+of it costs a request a timer: one sweeper looks at all connections about once a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from enum import IntEnum
+from typing import Any, Final
+from urllib.parse import unquote
+from weakref import WeakKeyDictionary
+
+import httptools
+import msgspec
+import uvicorn
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
+
+from bbops.runtime.flow.run import code_of
+from bbops_server.process.sockets import descriptors
+from bbops_server.process.sockets.wire import Corked, Corks
+
+MAX_HEAD_BYTES: Final = 256 << 10
+"""More than this never reaches an application; what is below it gets an answer from there."""
+
+MAX_PIPELINED: Final = 1_024
+"""Requests that may wait behind the one that is being answered."""
+
+_MAX_UNREAD_BYTES: Final = 2 << 20  # of a body that comes after its request was answered
+_FRAMING_PER_BYTE: Final = 16  # a chunk of one byte has five bytes around it
+_VERSIONS: Final = frozenset({"1.0", "1.1"})
+_ASGI: Final[Any] = {"version": "3.0", "spec_version": "2.3"}
+_encode = msgspec.json.Encoder().encode
+_corks: WeakKeyDictionary[uvicorn.Config, Corks] = WeakKeyDictionary()
+
+
+class Stage(IntEnum):
+    """What the next bytes of a client belong to."""
+
+    BETWEEN = 0
+    HEAD = 1
+    BODY = 2
+    REFUSED = 3
+
+
+class Refusal(Exception):
+    """What was sent is no request that only one reading fits."""
+
+    def __init__(self, message: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.status, self.message = status, message
+
+
+class Connection(HttpToolsProtocol):
+    """HTTP/1.1 with bounds. The seconds are met to within about one: that is how often it looks."""
+
+    head_seconds = 15.0
+    """From the first byte of a request to the end of its head."""
+    body_seconds = 20.0
+    """How long a body may come slower than `slowest_bytes_per_second`."""
+    answer_seconds = 60.0
+    """How long a client may read slower than that."""
+    idle_seconds = 75.0
+    linger_seconds = 2.0
+    """How long more is read and thrown away behind a refusal, which a reset could take back."""
+    slowest_bytes_per_second = 256
+
+    stage = Stage.BETWEEN
+    arrived = 0  # bytes of this request, without what came together with its first
+    body_bytes = 0
+    wants_upgrade = False
+    running: RequestResponseCycle | None = None  # `cycle` is the newest, which may wait for it
+    last_words = b""
+    leaves = False
+    _mark: object = None
+    _since = 0.0
+    _had = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin, unless there are more connections than descriptors."""
+        corks = _corks.get(self.config)
+        if corks is None:
+            corks = _corks[self.config] = Corks(self.loop)
+        super().connection_made(Corked(transport, corks))  # type: ignore[arg-type]
+        if len(self.connections) > descriptors.most_connections():
+            descriptors.warn(self.loop.time())
+            self.refuse("this server has more connections than it can hold", 503)
+            self.transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell the request under way, which uvicorn forgets when others wait behind it."""
+        if self.running is not None and not self.running.response_complete:
+            self.running.disconnected = True
+            self.running.message_event.set()
+        self.pipeline.clear()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what has come; what follows a refusal is not looked at."""
+        if self.stage and not self._may_go_on(len(data)):
+            return
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._parse_again(data, upgrade.args[0])
+        except httptools.HttpParserError as error:
+            self._refuse_for(error)
+
+    def on_message_begin(self) -> None:
+        """Begin a request."""
+        if len(self.pipeline) >= MAX_PIPELINED:
+            raise Refusal(f"more than {MAX_PIPELINED:,} requests wait on one connection", 503)
+        self.stage, self.arrived, self.body_bytes = Stage.HEAD, 0, 0
+        self.url, self.headers = b"", []
+        self.expect_100_continue = self.wants_upgrade = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; `chunked` is the only coding there is, and said once: RFC 9112 6.1."""
+        name = name.lower()
+        if name == b"transfer-encoding":
+            if value.lower() != b"chunked" or any(name == other for other, _ in self.headers):
+                raise Refusal("expected one Transfer-Encoding header that says 'chunked'")
+            if self.parser.get_http_version() != "1.1":
+                raise Refusal("HTTP/1.0 has no Transfer-Encoding")
+        elif name == b"expect" and value.lower() == b"100-continue":
+            self.expect_100_continue = True
+        self.headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        """Dispatch the request, if its head can only be read in one way."""
+        raw_path, query = self._read_target()
+        version = self.parser.get_http_version()
+        if version not in _VERSIONS:
+            raise Refusal("expected HTTP/1.1")
+        method = self.parser.get_method().decode("ascii")
+        if self.parser.should_upgrade():  # it comes again, see `_parse_again`
+            if method == "CONNECT":
+                raise Refusal("this server is no proxy")
+            self.wants_upgrade = True
+            return
+        self.stage = Stage.BODY
+        path = raw_path.decode("ascii")
+        self.scope = {
+            "type": "http", "asgi": _ASGI, "http_version": version, "scheme": self.scheme or "http",
+            "server": self.server, "client": self.client, "root_path": "", "method": method,
+            "path": unquote(path) if "%" in path else path, "raw_path": raw_path,
+            "query_string": query, "headers": self.headers, "state": self.app_state.copy(),
+        }  # fmt: skip
+        self.headers = []  # trailers must not become headers of the request: RFC 9110 6.5.1
+        self._start(
+            RequestResponseCycle(
+                self.scope, self.transport, self.flow, self.logger, self.access_logger,
+                access_log=False, default_headers=self.server_state.default_headers,
+                message_event=asyncio.Event(), expect_100_continue=self.expect_100_continue,
+                keep_alive=version != "1.0" and self.parser.should_keep_alive(),
+                on_response=self.on_response_complete,
+            )
+        )  # fmt: skip
+
+    def on_body(self, body: bytes) -> None:
+        """Take a part of the body; no more of it for now, when much waits to be read."""
+        self.body_bytes += len(body)
+        cycle = self.cycle
+        if not cycle.response_complete:
+            cycle.body += body
+            if len(cycle.body) > HIGH_WATER_LIMIT:
+                self.flow.pause_reading()
+            cycle.message_event.set()
+
+    def on_message_complete(self) -> None:
+        """End a request."""
+        if not self.wants_upgrade:
+            self.stage = Stage.BETWEEN
+            if not self.cycle.response_complete:
+                self.cycle.more_body = False
+                self.cycle.message_event.set()
+
+    def on_response_complete(self) -> None:
+        """Answer the next request that waits, and read no more while there is one."""
+        if self.transport.is_closing():
+            return
+        if self.pipeline:
+            self.running, app = self.pipeline.pop()
+            self._start_asgi_task(self.running, app)
+            self.flow.pause_reading()
+            return
+        self.flow.resume_reading()
+        if self.last_words:
+            self._end(self.last_words)
+
+    def _start(self, cycle: RequestResponseCycle) -> None:
+        """Work on a request, when the one before it is answered."""
+        is_first = self._is_idle() and not self.pipeline
+        self.cycle = cycle
+        if is_first:
+            self.running = cycle
+            self._start_asgi_task(cycle, self.app)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((cycle, self.app))
+
+    def refuse(self, message: str, status: int = 400) -> None:
+        """Answer the request that is coming in, after those before it, and close.
+
+        One whose answer has begun gets no second one. Whoever waits for its body hears that the
+        client has gone.
+        """
+        stage, self.stage = self.stage, Stage.REFUSED
+        has_answer = stage == Stage.BODY and self._withdraw()
+        words = b"" if has_answer else _words(status, message)
+        if self._is_idle():
+            self._end(words)
+        else:
+            self.last_words = words
+            self.flow.pause_reading()
+
+    def shutdown(self) -> None:
+        """Close, or do so with the answer under way."""
+        if self._is_idle():
+            self.transport.close()
+        else:
+            super().shutdown()
+
+    def leave(self, idle_seconds: float) -> None:
+        """End with the next answer, which says so; without one, once it was idle for so long.
+
+        A client that hears `connection: close` sends nothing more here, so nothing is lost.
+        """
+        self.leaves, self.idle_seconds = True, idle_seconds
+        self._say_last()
+
+    def _say_last(self) -> None:
+        """Let the answer under way say that it is the last, unless a request waits behind it."""
+        one = self.running
+        if self.leaves and one is not None and one is self.cycle and not one.response_started:
+            one.keep_alive = False
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        if self.leaves:  # soon: what came together with this request is parsed first
+            self.loop.call_soon(self._say_last)
+        super()._start_asgi_task(cycle, app)
+
+    def look(self, now: float) -> None:
+        """End what has waited too long; called now and then."""
+        if held := self.transport.get_write_buffer_size():
+            unsent = held + descriptors.unsent_bytes(self.transport)
+            if self._is_slow(now, self.transport, -unsent, self.answer_seconds):
+                self.transport.abort()
+        elif self.stage == Stage.REFUSED:
+            if self._is_idle() and self._is_slow(now, self.transport, 0, self.linger_seconds):
+                self.transport.abort()
+        elif self.transport.is_closing():
+            self._mark = None
+        elif self.stage == Stage.HEAD:
+            if self._is_slow(now, self.headers, 0, self.head_seconds):
+                self.refuse("the head of the request took too long", 408)
+        elif self.stage == Stage.BODY and not self._is_held_up():
+            if self._is_slow(now, self.cycle, self.arrived, self.body_seconds):
+                self.refuse("the body of the request took too long", 408)
+        elif self._is_idle():
+            is_late = self._is_slow(now, self.running or self.flow, 0, self.idle_seconds)
+            if is_late and not descriptors.unread_bytes(self.transport):
+                self.transport.close()
+        else:
+            self._mark = None
+
+    def _may_go_on(self, size: int) -> bool:
+        """Count what comes in pieces, and refuse what has no end."""
+        if self.stage == Stage.REFUSED:
+            return False
+        self.arrived += size
+        if self.arrived <= MAX_HEAD_BYTES:
+            return True
+        if self.stage == Stage.HEAD:
+            self.refuse(f"the head of the request is larger than {MAX_HEAD_BYTES:,} bytes", 431)
+            return False
+        if self.arrived > MAX_HEAD_BYTES + _FRAMING_PER_BYTE * self.body_bytes + size:
+            self.refuse("the body of the request has more around it than in it")
+            return False
+        if self.cycle.response_complete and self.arrived > _MAX_UNREAD_BYTES:
+            self.refuse("the request was answered before its body ended")
+            return False
+        return True
+
+    def _parse_again(self, data: bytes, offset: int) -> None:
+        """Read a request for another protocol as if it had not asked for it.
+
+        llhttp takes the body of such a request for the other protocol, and some clients ask for
+        HTTP/2 with each of theirs. A loop: a client may pipeline hundreds of them.
+        """
+        while True:
+            data = self._head_without_upgrade() + data[offset:]
+            self.parser = httptools.HttpRequestParser(self)
+            self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+            try:
+                self.parser.feed_data(data)
+            except httptools.HttpParserUpgrade as upgrade:
+                offset = upgrade.args[0]
+                continue
+            except httptools.HttpParserError as error:
+                self._refuse_for(error)
+            return
+
+    def _refuse_for(self, error: Exception) -> None:
+        reason = error.__context__
+        if isinstance(reason, Refusal):
+            self.refuse(reason.message, reason.status)
+        else:
+            self.refuse("this is not a valid HTTP/1.1 request")
+
+    def _head_without_upgrade(self) -> bytes:
+        version = self.parser.get_http_version().encode()
+        lines = [b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, version)]
+        lines += [b"%s: %s" % one for one in self.headers if one[0] != b"upgrade"]
+        return b"\r\n".join([*lines, b"", b""])
+
+    def _read_target(self) -> tuple[bytes, bytes]:
+        """Return path and query; besides a path there are `*`, and an address of the same host."""
+        url = self.url
+        if b"#" in url:
+            raise Refusal("a request has no fragment")
+        if url[:1] != b"/":
+            if url == b"*" and self.parser.get_method() == b"OPTIONS":
+                return url, b""
+            scheme, _, rest = url.partition(b"://")
+            host, slash, path = rest.partition(b"/")
+            if scheme.lower() not in {b"http", b"https"} or not slash:
+                raise Refusal("expected a path")
+            if [host.lower()] != [value.lower() for name, value in self.headers if name == b"host"]:
+                raise Refusal("the address of the request and its Host header differ")
+            url = b"/" + path
+        path, _, query = url.partition(b"?")
+        return path, query
+
+    def _is_idle(self) -> bool:
+        """Return whether nobody works on an answer."""
+        one = self.running
+        return one is None or one.response_complete or one.disconnected
+
+    def _withdraw(self) -> bool:
+        """Take the newest request back; return whether its answer has begun."""
+        if self.cycle is not self.running:
+            self.pipeline.popleft()
+        self.cycle.disconnected = True
+        self.cycle.message_event.set()
+        return self.cycle.response_started
+
+    def _is_held_up(self) -> bool:
+        """Return whether it is we who do not read on."""
+        waits = self.cycle.waiting_for_100_continue and not self.cycle.response_complete
+        return self.flow.read_paused or waits
+
+    def _is_slow(self, now: float, mark: object, had: int, seconds: float) -> bool:
+        """Return whether `had` grew too slowly since the time when the mark was another one."""
+        if mark is not self._mark:
+            self._mark, self._since, self._had = mark, now, had
+            return False
+        passed = now - self._since
+        if passed < seconds:
+            return False
+        is_slow = had - self._had < passed * self.slowest_bytes_per_second
+        self._since, self._had = now, had
+        return is_slow
+
+    def _end(self, words: bytes) -> None:
+        if not words or self.transport.is_closing():
+            self.transport.close()
+            return
+        self.transport.write(words)
+        self.transport.write_eof()
+        self.flow.resume_reading()
+
+
+def _words(status: int, message: str) -> bytes:
+    body = _encode({"error": {"code": code_of(status), "message": message}})
+    head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
+    return STATUS_LINE[status] + head % len(body) + body

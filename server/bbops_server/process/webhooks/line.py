@@ -1,0 +1,57 @@
+"""The way to one receiver: what waits for it, and what it was sent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from bbops_server.process.webhooks.courier import now
+from bbops_server.process.webhooks.deliveries import Deliveries, Delivery
+from bbops_server.process.webhooks.message import Message
+from bbops_server.process.webhooks.queue import Queue
+
+LONGEST: Final = timedelta(days=1)
+"""A message that is older is not tried again."""
+
+
+class Line:
+    """One receiver's, by its address.
+
+    `turn` is held while a message is sent and settled: what comes of one try is never taken for
+    what came of another.
+    """
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self.queue, self._sent = Queue(folder, url), Deliveries(folder, url)
+        self.turn = asyncio.Lock()
+
+    def deliveries(self) -> Iterator[Delivery]:
+        """Yield the last messages, also those that were not tried yet."""
+        yield from self._sent.known
+        ids = {one.message.id for one in self._sent.known}
+        yield from (Delivery(one) for one in self.queue.waiting if one.id not in ids)
+
+    def settle(self, found: Delivery) -> Delivery:
+        """Remember a try; what is to be tried again stays in the queue.
+
+        Returns:
+            The try, `dropped` where it was the last: nothing waits, or it has waited too long.
+        """
+        message = found.message
+        is_late = now() - message.at > LONGEST
+        if found.outcome == "waiting" and (is_late or not self._waits(message)):
+            found = msgspec.structs.replace(found, outcome="dropped")
+        if found.outcome == "waiting":
+            self.queue.replace(message)
+        else:
+            self.queue.drop(message)
+        self._sent.note(found)
+        return found
+
+    def _waits(self, message: Message) -> bool:
+        return any(one.id == message.id for one in self.queue.waiting)

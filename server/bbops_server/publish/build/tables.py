@@ -1,0 +1,154 @@
+"""Change a project's tables for a release that was built here, a phase at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bbops.base.errors import MigrationRefused, ServerError
+from bbops.database.migrate import rollout
+from bbops.database.migrate.looking import Looked, look
+from bbops.database.migrate.migrate import refusal
+from bbops.database.migrate.rollout_plan import Plan
+from bbops.database.migrate.switch_time import refuse_long_switch
+from bbops.database.open import throw_away
+from bbops.database.schema.place import Place, read_place
+from bbops.language.resources.table import Table
+from bbops_server.process.messages import Frame
+from bbops_server.publish.build.smoke import try_release
+from bbops_server.publish.build.turns import Verb, Work
+from bbops_server.publish.holds.approvals import close_approval, keep_waiting, read_approved
+
+_BUILDS_KEPT = 2
+"""Of each project, between the build and the migration that follows it."""
+
+_AT_ONCE = 4
+"""Databases that are changed side by side: nobody's requests wait for another project's rows."""
+
+
+LOOK_SECONDS = 20.0
+"""How long what a proposal would do to the data may be looked for."""
+
+
+class TablesAtWork:
+    """What the parent asks about databases; each verb takes a request and returns an answer."""
+
+    def __init__(self) -> None:
+        self._declared: dict[Path, dict[str, Mapping[str, Table]]] = {}
+        self._threads = ThreadPoolExecutor(_AT_ONCE, "bbops-tables")
+        self._looks = ThreadPoolExecutor(_AT_ONCE, "bbops-looks")
+
+    @property
+    def verbs(self) -> Mapping[str, Verb]:
+        """What the parent asks; each raises as the function of `rollout` that it is named after."""
+        works: dict[str, Work] = {
+            "expand": self._expand,
+            "switch": _switch,
+            "settle": _settle,
+            "narrow": _narrow,
+            "release": _find_release,
+        }
+        beside = {name: partial(self._in_thread, work) for name, work in works.items()}
+        return {**beside, "rehearse": self._rehearse, "smoke": _smoke}
+
+    def remember(self, state: Path, digest: str, tables: Mapping[str, Table]) -> None:
+        """Keep the tables of a build until they are asked for."""
+        kept = self._declared.setdefault(state, {})
+        kept.pop(digest, None)
+        kept[digest] = tables
+        while len(kept) > _BUILDS_KEPT:
+            del kept[next(iter(kept))]
+
+    async def look(self, place: Place, tables: Mapping[str, Table]) -> Looked:
+        """Return what a proposal would do to the data. Raises as `rollout.plan`.
+
+        Nobody has reviewed its tables: it has a time, and threads in which no publication waits.
+        """
+        work = partial(look, place, tables, seconds=LOOK_SECONDS)
+        return await asyncio.get_running_loop().run_in_executor(self._looks, work)
+
+    async def close(self) -> None:
+        """Wait for what is under way."""
+        await asyncio.to_thread(self._threads.shutdown)
+        await asyncio.to_thread(self._looks.shutdown)
+
+    async def _in_thread(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, work, *arguments)
+
+    async def _rehearse(self, request: Frame) -> Frame:
+        """Plan what fits its time; then try the release on an empty file with its tables."""
+        place, tables = read_place(request["database"]), self._find(request)
+        await self._in_thread(refuse_long_switch, place, tables)
+        planned: Plan = await self._in_thread(self._plan, request)
+        if not planned.is_done and not planned.is_first:
+            with throw_away(place) as stage:
+                await self._in_thread(rollout.rehearse, stage, planned)
+                await try_release(Path(request["artifact"]), stage)
+        return {
+            "is_done": planned.is_done,
+            "is_behind": planned.is_behind,
+            "switches": planned.phases.switches,
+            "hidden": [".".join(filter(None, name)) for name in sorted(planned.hidden)],
+        }
+
+    def _plan(self, request: Frame) -> Plan:
+        planned = rollout.plan(read_place(request["database"]), self._find(request))
+        migration, state = planned.migration, Path(request["state"])
+        if migration.refused and migration.hash not in read_approved(state):
+            if migration.is_waiting:
+                keep_waiting(state, migration)
+            raise refusal(migration)
+        return planned
+
+    def _expand(self, request: Frame) -> Frame:
+        place, state = read_place(request["database"]), Path(request["state"])
+        tables = self._find(request)
+        try:
+            migration = rollout.expand(place, tables, read_approved(state))
+        except MigrationRefused:
+            self._plan(request)  # rows have come in the way since; what waits is written down
+            raise
+        if migration.losses:
+            close_approval(state, migration.hash)
+        return {"changes": [str(change) for change in migration.changes]}
+
+    def _find(self, request: Frame) -> Mapping[str, Table]:
+        """Return the tables of a build.
+
+        Raises:
+            ServerError: it was built by the process before this one.
+        """
+        tables = self._declared.get(Path(request["state"]), {}).get(request["digest"])
+        if tables is None:
+            digest = request["digest"][:12]
+            raise ServerError(f"release '{digest}' was not built here", hint="build it again")
+        return tables
+
+
+async def _smoke(request: Frame) -> Frame:
+    return dict(await try_release(Path(request["artifact"]), read_place(request["database"])))
+
+
+def _switch(request: Frame) -> Frame:
+    rollout.switch(read_place(request["database"]), request["digest"], until=request["until"])
+    return {}
+
+
+def _settle(request: Frame) -> Frame:
+    rollout.settle(read_place(request["database"]), request["digest"])
+    return {}
+
+
+def _narrow(request: Frame) -> Frame:
+    place = read_place(request["database"])
+    rollout.narrow(place, request["digest"])
+    return {"hidden": [str(one) for one in rollout.find_hidden(place)]}
+
+
+def _find_release(request: Frame) -> Frame:
+    return {"digest": rollout.find_release(read_place(request["database"]))}

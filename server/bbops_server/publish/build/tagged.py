@@ -1,0 +1,72 @@
+"""Frontends that are tagged beside the commits of a project, of which the newest is served."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from bbops.base.errors import ServerError
+from bbops.build.check._frontend import check_published, find_files
+from bbops.build.compile.release import Built
+from bbops.language.project import Project
+from bbops.source.tree import Tree
+from bbops_server.process.messages import Frame
+from bbops_server.publish.build.sources import Source, Sources
+
+_PROJECT: Final = "project.yaml"
+
+
+def find_tagged(sources: Sources, built: Built, tree: Tree, source: Source) -> Tree | None:
+    """Return the files that are served beside a release; None where its own commit has them.
+
+    Raises:
+        GitError: the repository cannot be read.
+    """
+    settings = built.project.settings.model.frontend if built.project else None
+    if settings is None or source["kind"] != "git" or any(find_files(tree, settings.directory)):
+        return None
+    return sources.newest_frontend(source)
+
+
+def check_tagged(built: Built, found: Tree) -> Built:
+    """Return what was built, refused where the files that are tagged beside it are too large.
+
+    Raises:
+        GitError: the files cannot be listed.
+        ServerError: they are a project's own, which would be shown to everybody.
+    """
+    if built.project is None:
+        return built
+    name = found.revision.partition("@")[0]
+    if any(entry.path == _PROJECT for entry in found.entries()):
+        raise ServerError(
+            f"tag '{name}' holds a project, expected built files alone",
+            hint="tag a commit of the built files, with the next number",
+        )
+    wrong = tuple(check_published(built.project, found, name))
+    if not wrong:
+        return built
+    return replace(built, project=None, diagnostics=(*built.diagnostics, *wrong))
+
+
+def publish(sources: Sources, project: Project, request: Frame) -> Frame:
+    """Tag a frontend that comes without a commit of the project, where it would be served.
+
+    Args:
+        sources: where to.
+        project: of the `source` of the request.
+        request: as `Sources.publish_frontend` takes it.
+
+    Raises:
+        ServerError: the project has none, or its own commits hold it.
+    """
+    settings = project.settings.model.frontend
+    if settings is None:
+        raise ServerError("project.yaml names no frontend", hint="write 'frontend: {}' there")
+    tree, _ = sources.open(request["source"])
+    if any(find_files(tree, settings.directory)):
+        raise ServerError(
+            f"'{settings.directory}' is in the project's commits, which publish it",
+            hint="commit the new files, or take the folder out of git",
+        )
+    return sources.publish_frontend(request)

@@ -1,0 +1,20 @@
+"""Write what was found as it crosses to other processes."""
+
+from __future__ import annotations
+
+from bbops.base.diagnostics import Diagnostic
+from bbops_server.process.messages import Frame
+
+
+def describe(diagnostic: Diagnostic) -> Frame:
+    """Return a diagnostic as it crosses to other processes and in JSON."""
+    place = diagnostic.place
+    return {
+        "file": place.file,
+        "line": place.line,
+        "column": place.column,
+        "code": diagnostic.code,
+        "message": diagnostic.message,
+        "hint": diagnostic.hint,
+        "severity": diagnostic.severity,
+    }

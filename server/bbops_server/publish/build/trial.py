@@ -1,0 +1,143 @@
+"""Run the tests of a project, in a forked process that is bound by `forks.limits`.
+
+What a test runs is what `bbops test` runs: an empty database, a fake world. It is code that nobody
+has reviewed, so the process has nothing else: no repository, no value, no channel but to who waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final
+
+from bbops.base.diagnostics import Diagnostic, Place
+from bbops.build.compile.release import Built, build
+from bbops.build.testing.report import as_diagnostics
+from bbops.build.testing.running import Chosen, Runner, choose
+from bbops.source.tree import MemoryTree
+from bbops_server.process.forks import limits
+from bbops_server.process.host.log import start_logging
+from bbops_server.process.messages import Frame, pack, pack_error, read_now
+from bbops_server.publish.build.handed import Handed
+from bbops_server.publish.build.telling import describe
+
+TEST_SECONDS: Final = 120
+"""What all tests of a project may take."""
+MOST_TOLD: Final = 50
+MOST_LETTERS: Final = 2_000
+"""Of one message."""
+
+_SAMPLE: Final = {
+    "project.yaml": "bbops: 1\nname: warm\n",
+    "tables/notes.yaml": "columns:\n  id: { type: integer, primaryKey: true }\n",
+    "functions/list.yaml": "steps:\n  - find: { table: notes }\n    as: found\n"
+    "  - return: { value: '${ vars.found }' }\n",
+    "endpoints/list.yaml": "method: GET\npath: /notes\nfunction: list\nauthentication: None\n"
+    "description: All of them.\n",
+    "tests/list.yaml": "endpoint: list\ncases:\n  - name: warm\n    expect: { status: 200 }\n",
+}
+"""Compiled before anything is forked, which imports what every project needs."""
+
+
+class Trial:
+    """One run of a project's tests; `tell` hears of each case before it runs."""
+
+    def __init__(
+        self, built: Built, seconds: float = TEST_SECONDS,
+        tell: Callable[[Chosen], None] = lambda _: None,
+    ) -> None:  # fmt: skip
+        self.built, self.seconds, self._tell = built, seconds, tell
+        self.cases = self.failed = 0
+        self.found: list[Diagnostic] = []
+        self._ended = False
+        self._running: tuple[asyncio.AbstractEventLoop, asyncio.Task[None]] | None = None
+
+    def run(self) -> None:
+        """Run every case, until the time is over or `end` is called. Blocks its thread."""
+        if self.built.project is None or not choose(self.built.project):
+            return
+        with Runner(self.built) as runner:
+            asyncio.run(self._run(runner))
+
+    def end(self) -> None:
+        """Stop the run, from any thread."""
+        self._ended = True
+        if self._running is not None:
+            loop, task = self._running
+            with suppress(RuntimeError):  # it has just come to its end
+                loop.call_soon_threadsafe(task.cancel)
+
+    async def _run(self, runner: Runner) -> None:
+        task = asyncio.create_task(self._run_all(runner))
+        self._running = asyncio.get_running_loop(), task
+        if self._ended:
+            task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+    async def _run_all(self, runner: Runner) -> None:
+        until = asyncio.get_running_loop().time() + self.seconds
+        for chosen in choose(runner.project):
+            self._tell(chosen)
+            try:
+                async with asyncio.timeout_at(until):
+                    outcome = await runner.run(chosen)
+            except TimeoutError:
+                self.found.append(late(chosen.test.place("cases", chosen.at), self.seconds))
+                return
+            self.cases += 1
+            self.failed += bool(outcome.wrong)
+            self.found += as_diagnostics(outcome)
+
+
+def late(place: Place, seconds: float) -> Diagnostic:
+    """Return what is said where a case ran when the time was over."""
+    message = f"the tests take longer than {seconds:g} seconds; this case was running"
+    return Diagnostic(place, "test-failed", message, "make them faster, or leave some out")
+
+
+def warm() -> None:
+    """Import what tests need, before anything is forked."""
+    built = build(MemoryTree(_SAMPLE))
+    if built.project is None:
+        raise ValueError(built.diagnostics)
+
+
+def run(words: Frame) -> None:
+    """Run the tests of the project that the parent hands over, and say what came of it.
+
+    Args:
+        words: `control`: where the parent waits for us; `scratch`: a folder for databases, which
+            the parent removes.
+    """
+    limits.apply(limits.TRIAL)
+    os.umask(0o077)
+    tempfile.tempdir = os.environ["TMPDIR"] = os.environ["SQLITE_TMPDIR"] = words["scratch"]
+    os.chdir(words["scratch"])
+    start_logging()
+    with socket.socket(socket.AF_UNIX) as control:
+        control.connect(words["control"])
+        while (frame := read_now(control)) is not None:
+            try:
+                told: Frame = {"answer": _test(frame["request"], control)}
+            except Exception as error:  # noqa: BLE001 - the parent gets an answer to everything
+                told = {"error": pack_error(error)}
+            control.sendall(pack({"number": frame["number"], **told}))
+
+
+def _test(request: Frame, control: socket.socket) -> Frame:
+    def tell(chosen: Chosen) -> None:
+        place = chosen.test.place("cases", chosen.at)
+        control.sendall(pack({"event": [place.file, place.line, place.column]}))
+
+    trial = Trial(Handed.unpack(request["project"]).build(), request["seconds"], tell)
+    trial.run()
+    found = (replace(one, message=one.message[:MOST_LETTERS]) for one in trial.found[:MOST_TOLD])
+    return {
+        "cases": trial.cases, "failed": trial.failed, "diagnostics": [*map(describe, found)],
+    }  # fmt: skip

@@ -1,0 +1,111 @@
+"""The build process: it answers by the table of its verbs. Whatever goes wrong is an answer, too.
+
+Most of it happens on one thread, which owns the repositories and the caches; the smoke test, what
+changes tables, and what waits for a network do not hold it up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from bbops.base.errors import ServerError
+from bbops.database.sqlite.quota import limit_size
+from bbops.source.git.command import end_all
+from bbops_server.process.forks import limits
+from bbops_server.process.host.log import start_logging
+from bbops_server.process.messages import Channel, Frame, answer_all
+from bbops_server.publish.build.compiling import Compiling
+from bbops_server.publish.build.gate import Gate
+from bbops_server.publish.build.repositories import Repositories
+from bbops_server.publish.build.secret_search import Search
+from bbops_server.publish.build.sources import Sources
+from bbops_server.publish.build.tables import TablesAtWork
+from bbops_server.publish.build.turns import Turns, Verb, Work
+from bbops_server.publish.build.weighing import Weighing
+
+if TYPE_CHECKING:
+    from bbops_server.publish.build.agents import Agents
+    from bbops_server.publish.build.contracts import Contracts
+
+
+class Builder:
+    """What the parent can ask for; `handle` may run side by side."""
+
+    def __init__(self) -> None:
+        self._turns, self._sources = Turns(), Sources()
+        self._tables, self._gate = TablesAtWork(), Gate()
+        repositories = Repositories(self._sources)
+        compiling = Compiling(self._sources, self._tables, self._gate)
+        weighing = Weighing(self._turns, self._sources, compiling, self._tables, self._gate)
+        in_turn: dict[str, Work] = {
+            **repositories.verbs, **compiling.verbs, "find secret": Search().answer,
+            "contract": self._write_contract,
+        }  # fmt: skip
+        self._verbs: dict[str, Verb] = {
+            **self._turns.verbs(in_turn),
+            **self._turns.online(repositories.online),
+            **self._tables.verbs,
+            **self._gate.verbs,
+            **weighing.verbs,
+            "work": self._work,
+            "stop": self._stop,
+        }
+
+    async def handle(self, request: Frame) -> Frame:
+        """Do what one request says.
+
+        Raises:
+            BbopsError: it cannot be done; there is no such request.
+        """
+        verb = self._verbs.get(request["do"])
+        if verb is None:
+            raise ServerError(f"the build process has no '{request['do']}'")
+        return await verb(request)
+
+    @cached_property
+    def _agents(self) -> Agents:
+        from bbops_server.publish.build.agents import Agents  # noqa: PLC0415 - most servers see none
+
+        return Agents(self._tables)
+
+    @cached_property
+    def _contracts(self) -> Contracts:
+        from bbops_server.publish.build.contracts import Contracts  # noqa: PLC0415 - few are asked for
+
+        return Contracts(self._sources)
+
+    def _write_contract(self, request: Frame) -> Frame:
+        return self._contracts.answer(request)
+
+    async def _work(self, request: Frame) -> Frame:
+        return await self._agents.handle(request)
+
+    async def _stop(self, request: Frame) -> Frame:
+        """End what is under way; answer when everything asked before is done."""
+        del request
+        end_all()  # nothing that is under way there is needed now
+        await self._gate.close()
+        await self._tables.close()
+        return await self._turns.take(dict)
+
+
+def run(*, control: int, is_of_drafts: bool = False) -> None:
+    """Work until the parent says stop, or is gone; of drafts under their limits."""
+    if is_of_drafts:
+        limits.apply(limits.DRAFT_BUILD)
+        limit_size(limits.DRAFT_DATABASE_BYTES)
+    asyncio.run(_run(control))
+    # Not waiting for what is under way: files and tables change wholly or not.
+    end_all()
+    os._exit(0)
+
+
+async def _run(control: int) -> None:
+    start_logging()
+    os.set_inheritable(control, False)  # noqa: FBT003 - its signature
+    channel = await Channel.open(socket.socket(fileno=control))
+    await answer_all(channel, Builder().handle)

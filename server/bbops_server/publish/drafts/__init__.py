@@ -1,0 +1,1 @@
+"""The drafts of a project, made and dropped with their branches."""

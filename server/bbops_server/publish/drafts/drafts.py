@@ -1,0 +1,400 @@
+"""The drafts of one project: made when asked for, evicted when idle, dropped with their branch.
+
+A draft is followed as the live branch is, in a state folder of its own: its database, its history
+and its artifacts lie there, and its values come from a store that no live value is in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from bbops.base.errors import BbopsError, ServerError
+from bbops.database.schema.place import write_place
+from bbops_server.data_plane.live.place import DraftPlace
+from bbops_server.process.host.secrets import Secrets
+from bbops_server.publish.drafts.draft_following import Draft, follow, state_of
+from bbops_server.publish.drafts.draft_hosts import allow, find_allowed
+from bbops_server.publish.drafts.draft_names import choose, slug_of
+from bbops_server.publish.drafts.draft_places import make_key, make_place, make_settings
+from bbops_server.publish.drafts.draft_status import DraftStatus
+from bbops_server.publish.processes.api_keys import ApiKeys
+from bbops_server.publish.sources.attempt import Workshop
+from bbops_server.publish.stages.contracts import write_contract
+from bbops_server.publish.stages.loop import Reconciler
+from bbops_server.publish.status.events import Event, Published
+from bbops_server.publish.status.status import Stalled, Written
+from bbops_server.settings import ProjectSettings, WebhookEvent
+
+LOOK_SECONDS: Final = 0.5
+COPY_SECONDS: Final = 600.0
+WAKING_SECONDS: Final = 30.0
+SHORTEST: Final = 7
+"""Digits that name a commit."""
+_WAIT_SECONDS: Final = 0.02
+
+Inform = Callable[[WebhookEvent, Mapping[str, Any]], None]
+
+_log = logging.getLogger(__name__)
+
+
+class Drafts:
+    """Follows the branches of one project, and wakes, evicts and drops their drafts."""
+
+    def __init__(self, workshop: Workshop, inform: Inform = lambda _, __: None) -> None:
+        """`inform` lets others know what becomes of drafts."""
+        self.workshop, self._inform = workshop, inform
+        self.asked = asyncio.Event()
+        self._drafts: dict[str, Draft] = {}
+        self._branches: Mapping[str, str] = {}
+        self._arranged: tuple[Mapping[str, DraftPlace], str] | None = None
+        self._one_at_a_time = asyncio.Lock()
+        self._working: set[asyncio.Task[None]] = set()
+        self._expected: set[str] = set()
+        self._taken: tuple[object, ...] | None = None
+
+    @property
+    def folder(self) -> Path:
+        """What all of them keep, and the values that they share."""
+        return self.workshop.project.state / "drafts"
+
+    async def run(self) -> None:
+        """Follow the branches until cancelled."""
+        try:
+            while True:
+                await self._look()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_SECONDS):
+                        await self.asked.wait()
+                self.asked.clear()
+        finally:
+            ending = [self._end(one) for one in self._drafts.values()]
+            await asyncio.gather(*ending, return_exceptions=True)
+            with suppress(BbopsError):
+                await self.workshop.plane.arrange_drafts(self.workshop.project.name, {})
+
+    def move(self, project: ProjectSettings) -> None:
+        """Take over where the project answers from now on."""
+        self.workshop = replace(self.workshop, project=project)
+        for slug, one in self._drafts.items():
+            self._place_anew(slug, one)
+        self.asked.set()
+
+    # ---- what is known
+    def list(self) -> list[DraftStatus]:
+        """Return every draft, the one committed to last first."""
+        return [self._status(slug, one) for slug, one in self._drafts.items()]
+
+    def find(self, name: str) -> DraftStatus | None:
+        """Return the draft of a slug or a branch."""
+        for slug, one in self._drafts.items():
+            if name in {slug, one.branch}:
+                return self._status(slug, one)
+        return None
+
+    def key(self, slug: str) -> bytes:
+        """Return what the tokens of a draft are made with. Raises: ServerError: no key file."""
+        return make_key(self.workshop, slug, self._branch(slug))
+
+    def url_of(self, branch: str) -> str:
+        """Return where a branch is previewed, whether or not it is there yet."""
+        settings = make_settings(self.workshop, slug_of(branch), branch)
+        return self.workshop.plane.settings.url_of(settings) + "/"
+
+    def here(self, slug: str) -> tuple[str, str]:
+        """Return where this machine itself reaches a draft, and the Host that it is asked as."""
+        settings, mine = (
+            self.workshop.plane.settings,
+            make_settings(self.workshop, slug, self._branch(slug)),
+        )
+        return settings.data_here + mine.prefix, urlsplit(settings.url_of(mine)).netloc
+
+    def history(self, slug: str) -> Path:
+        """Return where a draft's requests are remembered."""
+        return make_settings(self.workshop, slug, self._branch(slug)).history
+
+    def hurry(self) -> None:
+        """Look at the branches now."""
+        self.asked.set()
+
+    def prepare(self, branch: str) -> None:
+        """Make the draft of a branch now, so that who asks for it first need not wait."""
+        self._expected.add(branch)
+        self.asked.set()
+
+    # ---- what happens to them
+    def wake(self, name: str) -> bool:
+        """Make a draft of this name of the processes answer; False when it is none of ours."""
+        for slug, one in self._drafts.items():
+            if one.settings.name == name:
+                self._wake(slug, one)
+                return True
+        return False
+
+    def fail(self, name: str, reason: str) -> bool:
+        """Say that a draft's process ended too often; False when it is none of ours."""
+        for one in self._drafts.values():
+            if one.settings.name == name and one.reconciler is not None:
+                stalled = Stalled(
+                    "DraftEnded", f"the process of the draft ended too often: {reason}",
+                    "push a commit that takes less, or empty it by 'bbops drafts renew'",
+                )  # fmt: skip
+                self._do(one.reconciler.refuse(stalled))
+                return True
+        return False
+
+    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._working.add(task)
+        task.add_done_callback(self._working.discard)
+
+    async def renew(self, slug: str) -> bool:
+        """Let a draft begin anew with an empty database; False when there is none."""
+        one = self._drafts.get(slug)
+        if one is None:
+            return False
+        async with self._one_at_a_time:
+            was_awake, began = one.task is not None, monotonic()
+            one.is_emptied = True  # a request meanwhile must not wake it on what is removed
+            try:
+                await self._sleep(one)
+                await asyncio.to_thread(shutil.rmtree, one.settings.state, ignore_errors=True)
+            finally:
+                one.is_emptied = False
+        if was_awake or one.asked_at >= began:
+            self._wake(slug, one)
+        return True
+
+    async def allow(self, slug: str, commit: str, hosts: Sequence[str]) -> tuple[str, ...]:
+        """Let a draft reach hosts at its newest commit alone; return all that were allowed for it.
+
+        Raises:
+            ServerError: it is at another commit, or one is no name of a host.
+        """
+        one = self._drafts[slug]
+        if len(commit) < SHORTEST or not one.commit.startswith(commit.lower()):
+            raise ServerError(
+                f"draft '{one.branch}' is at {one.commit[:12]}, not {commit[:12]}",
+                hint="look at what it would send there, then allow it for that commit",
+            )
+        made = await asyncio.to_thread(allow, one.settings.state, one.commit, hosts)
+        async with self._one_at_a_time:
+            if one.task is not None:
+                await self._sleep(one)
+        return made.hosts
+
+    async def copy_rows(
+        self, slug: str, tables: Sequence[str], *, limit: int, masked: Sequence[str]
+    ) -> dict[str, int]:
+        """Copy rows of the live database into a draft's, without what is private; count them.
+
+        Raises:
+            BbopsError: the draft does not work, or a row does not fit in it.
+        """
+        one = self._drafts[slug]
+        await self._ready(slug, one)
+        build = self.workshop.plane.build
+        settings = one.settings
+        asked = {
+            "do": "copy rows", "source": (await self._source_of(one)),
+            "from": write_place(self.workshop.database), "to": write_place(settings.database),
+            "tables": list(tables), "limit": limit, "masked": list(masked),
+        }  # fmt: skip
+        return dict((await build.ask(asked, timeout_seconds=COPY_SECONDS))["rows"])
+
+    def keys(self, slug: str) -> ApiKeys:
+        """Return the API keys of a draft, which is woken for them."""
+        one = self._drafts[slug]
+        name = one.settings.name
+        return ApiKeys(self.workshop.plane, name, lambda: self._ready(slug, one))
+
+    async def contract(self, slug: str, form: str) -> Written:
+        """Return what a draft publishes to its callers. Raises: BbopsError: it has mistakes."""
+        one = self._drafts[slug]
+        project = self.workshop.project
+        workshop = replace(self.workshop, project=one.settings, draft_of=project)
+        return await write_contract(workshop, await self._source_of(one), form)
+
+    async def _source_of(self, one: Draft) -> Mapping[str, Any]:
+        found = await self.workshop.source.of_branch(one.branch).revision(self.workshop.plane.build)
+        if found is None:
+            raise ServerError(f"branch '{one.branch}' is gone")
+        return found[1]
+
+    async def _ready(self, slug: str, one: Draft) -> None:
+        self._wake(slug, one)
+        until = monotonic() + WAKING_SECONDS
+        while monotonic() < until and one.reconciler is not None:
+            board = one.reconciler.board
+            if board.stalled is not None:
+                raise ServerError(f"the draft does not work: {board.stalled.as_sentence()}")
+            if board.release is not None:
+                return
+            await asyncio.sleep(_WAIT_SECONDS)
+        raise ServerError("the draft is not ready in time", hint="try again in a moment")
+
+    async def _look(self) -> None:
+        build = self.workshop.plane.build
+        try:
+            found = await self.workshop.source.branches(build)
+            if found is not None:
+                self._branches, self._taken = found, None
+            async with self._one_at_a_time:
+                if self._expected or self._taken != self._surroundings():
+                    taken = self._surroundings()
+                    self._taken = taken if await self._take() else None
+                await self._evict()
+        except (BbopsError, Stalled):
+            return  # the project's own status says what is wrong with its repository
+        except Exception:  # noqa: BLE001 - what is live serves on
+            _log.exception("the drafts of '%s' could not be looked at", self.workshop.source.shown)
+
+    def _surroundings(self) -> tuple[object, ...]:
+        """Return what decides about drafts beside their branches."""
+        settings = self.workshop.plane.settings
+        return (
+            self.workshop.project, settings.drafts, settings.control_url, settings.data_url,
+            self.workshop.plane.is_of_one,
+        )  # fmt: skip
+
+    async def _take(self) -> bool:
+        """Make the drafts those of the branches there are; False: there is something left to do."""
+        live = self.workshop.project.branch
+        most = self.workshop.plane.settings.drafts.most
+        used = {one.branch for one in self._drafts.values() if one.task is not None}
+        wanted = choose([one for one in self._branches if one != live], used, most)
+        slugs = {slug_of(branch): branch for branch in wanted}
+        gone = [slug for slug in self._drafts if slug not in slugs]
+        for slug in gone:
+            await self._end(self._drafts[slug])
+            self._tell("draft.gone", self._drafts.pop(slug))
+        self._drafts = {slug: self._kept(slug, branch) for slug, branch in slugs.items()}
+        await self._arrange()
+        is_clear = await asyncio.to_thread(self._clear)
+        for slug, one in self._drafts.items():
+            if one.branch in self._expected:
+                self._expected.discard(one.branch)
+                self._wake(slug, one)
+        return is_clear
+
+    def _kept(self, slug: str, branch: str) -> Draft:
+        one = self._drafts.get(slug)
+        commit = self._branches[branch]
+        if one is None:
+            return Draft(branch, commit, make_settings(self.workshop, slug, branch))
+        if one.commit != commit and one.reconciler is not None:
+            one.reconciler.look()
+        one.commit = commit
+        self._place_anew(slug, one)
+        return one
+
+    def _place_anew(self, slug: str, one: Draft) -> None:
+        settings = make_settings(self.workshop, slug, one.branch)
+        if one.settings != settings:
+            one.settings = settings
+            if one.reconciler is not None:
+                one.reconciler.move(settings)
+
+    async def _arrange(self) -> None:
+        places = {
+            one.settings.name: make_place(self.workshop, slug, one.branch)
+            for slug, one in self._drafts.items()
+        }
+        told = places, self.workshop.plane.settings.drafts.hosts
+        if told != self._arranged:
+            await self.workshop.plane.arrange_drafts(self.workshop.project.name, places)
+            self._arranged = told
+
+    def _clear(self) -> bool:
+        """Remove what drafts have left whose branch is gone; False: somebody writes there."""
+        if not self.folder.is_dir():
+            return True
+        left = [one for one in self.folder.iterdir() if one.name not in self._drafts]
+        for path in left:
+            shutil.rmtree(path, ignore_errors=True)
+        return not any(path.is_dir() for path in left)
+
+    async def _evict(self) -> None:
+        idle = self.workshop.plane.settings.drafts.idle_seconds
+        for one in self._drafts.values():
+            is_idle = one.task is not None and monotonic() - one.asked_at > idle
+            if is_idle and state_of(one.reconciler) != "waking":
+                await self._sleep(one)
+
+    def _wake(self, slug: str, one: Draft) -> None:
+        one.asked_at = monotonic()
+        if one.task is None and not one.is_emptied:
+            workshop = replace(
+                self.workshop, project=one.settings, draft_of=self.workshop.project,
+                source=self.workshop.source.of_branch(one.branch),
+                secrets=Secrets(self.folder, environment={}),
+                hosts=partial(find_allowed, self.workshop, one.settings.state),
+            )  # fmt: skip
+            one.reconciler = Reconciler(workshop, lambda event: self._hear(slug, event))
+            one.task = asyncio.create_task(follow(one.reconciler, one.settings.state))
+
+    def _hear(self, slug: str, event: Event) -> None:
+        """Begin anew where rows stand in the way of a new commit: nothing in a draft is dear."""
+        one = self._drafts.get(slug)
+        if one is None:
+            return
+        if isinstance(event, Published):
+            self._tell("draft.ready", one)
+        elif not isinstance(event, Stalled):
+            return
+        elif event.reason == "MigrationRefused" and one.renewed != one.commit:
+            one.renewed = one.commit
+            self._do(self._renew(slug))
+        else:
+            self._tell("draft.failed", one, event.as_sentence())
+
+    def _tell(self, event: WebhookEvent, one: Draft, message: str = "") -> None:
+        """Let others know, once of each commit: it may sleep and wake many times."""
+        if one.told == (one.commit, event):
+            return
+        one.told = one.commit, event
+        draft = self.workshop.plane.settings.url_of(one.settings) + "/"
+        self._inform(event, {
+            "branch": one.branch, "commit": one.commit, "draft": draft, "message": message,
+        })  # fmt: skip
+
+    async def _renew(self, slug: str) -> None:
+        with suppress(BbopsError):
+            await self.renew(slug)
+
+    async def _sleep(self, one: Draft) -> None:
+        await self._end(one)
+        await self.workshop.plane.rest(one.settings.name)
+
+    async def _end(self, one: Draft) -> None:
+        task, reconciler = one.task, one.reconciler
+        one.task = one.reconciler = None
+        if task is not None and reconciler is not None:
+            reconciler.report = lambda _: None
+            task.cancel()
+            await asyncio.wait({task, *filter(None, [reconciler.finishing])})
+
+    # ---- what they are made of
+    def _branch(self, slug: str) -> str:
+        one = self._drafts.get(slug)
+        return one.branch if one is not None else ""
+
+    def _status(self, slug: str, one: Draft) -> DraftStatus:
+        url = self.workshop.plane.settings.url_of(one.settings) + "/"
+        board = one.reconciler.board if one.reconciler is not None else None
+        stalled = board.stalled if board else None
+        message = stalled.as_sentence() if stalled else ""
+        found: list[dict[str, Any]] = board.diagnostics if board else []
+        release = board.release if board else None
+        return DraftStatus(
+            one.branch, slug, one.commit, url, state_of(one.reconciler), release, message, found
+        )

@@ -1,0 +1,1 @@
+"""What keeps a commit from going live until somebody decides."""

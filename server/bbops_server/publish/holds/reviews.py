@@ -1,0 +1,85 @@
+"""Hold what came into the live branch past the rules of review that are live.
+
+Our own git refuses such a push, and merges only what was reviewed. A repository elsewhere takes
+what it takes: there nothing proves a review, so what arrives waits for somebody with the right to
+accept it. How much of a project may go at once counts for every way in.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from bbops_server.publish.holds.held import SHORT, Held, accepting, read_accepted
+from bbops_server.publish.holds.rewritten import COMPARE_SECONDS
+from bbops_server.publish.sources.attempt import Attempt, Workshop
+from bbops_server.publish.sources.record import applied_commit, read_record
+
+_log = logging.getLogger(__name__)
+
+
+async def keep_reviews(attempt: Attempt, at: Workshop) -> None:
+    """Refuse a commit that the live rules of review do not let through, unless it was accepted.
+
+    Raises:
+        Held: somebody has to decide.
+    """
+    old = None if at.tells_callers else applied_commit(at)
+    new = attempt.source.get("commit", "")
+    if old is None or old == new or read_accepted(at, old) == new:
+        return
+    rules = (read_record(at) or {}).get("review", {})
+    if is_held_elsewhere(rules, at):
+        raise await _missing(old, new, attempt, at)
+    if rules.get("max_removed_percent") is not None:
+        await _keep_size(old, new, attempt, at)
+
+
+def is_held_elsewhere(rules: Mapping[str, Any], at: Workshop) -> bool:
+    """Return whether what is pushed to the repository elsewhere needs somebody's word."""
+    return at.source.is_elsewhere and not at.is_draft and rules.get("main") == "proposals"
+
+
+def warn_of_reviews(live: Mapping[str, Any], at: Workshop) -> None:
+    """Say once at a start that the next commit waits, where the last one did not have to.
+
+    Args:
+        live: the record of what is live.
+        at: its project.
+    """
+    if not live.get("holds_reviews") and is_held_elsewhere(live.get("review", {}), at):
+        _log.warning(
+            "project '%s' says 'review: { main: proposals }', which now holds for commits pushed to"
+            " %s, too: each waits until 'bbops accept' lets it through",
+            live.get("project", at.project.name), at.source.shown,
+        )  # fmt: skip
+
+
+async def _missing(old: str, new: str, attempt: Attempt, at: Workshop) -> Held:
+    asked = {
+        "do": "count commits", "repository": attempt.source["repository"], "old": old, "new": new,
+    }  # fmt: skip
+    count = (await at.build.ask(asked, timeout_seconds=COMPARE_SECONDS))["count"]
+    arrived = f"commit {new[:SHORT]} has" if count < 2 else f"{count} commits have"
+    command = accepting(new, at, old="" if count == 1 else old)
+    return Held(
+        "ReviewMissing",
+        f"{arrived} arrived in branch '{at.project.branch}' of {at.source.shown} without the review"
+        f" that 'review' of the live project.yaml asks for; {old[:SHORT]} stays live",
+        f"look at 'git diff {old[:SHORT]} {new[:SHORT]}', then '{command}' lets it through",
+        old=old, new=new, must_name_both=count != 1,
+    )  # fmt: skip
+
+
+async def _keep_size(old: str, new: str, attempt: Attempt, at: Workshop) -> None:
+    asked = {
+        "do": "removed", "source": attempt.source, "base": {**attempt.source, "commit": old},
+        "engine": at.engine,
+    }  # fmt: skip
+    refused = (await at.build.ask(asked, timeout_seconds=COMPARE_SECONDS))["refused"]
+    if refused:
+        raise Held(
+            "TooMuchRemoved", refused,
+            f"if that is meant, '{accepting(new, at)}' lets it through", old=old, new=new,
+        )  # fmt: skip

@@ -1,0 +1,63 @@
+"""Hold a branch whose history was rewritten until somebody decides.
+
+A branch that others push to only ever grows; a forced push may be a mistake, or somebody else. What
+is live stays live, and one command says that the new history is meant.
+"""
+
+from __future__ import annotations
+
+from bbops_server.publish.holds.held import SHORT, Held, accepting, read_accepted
+from bbops_server.publish.sources.attempt import Attempt, Workshop
+from bbops_server.publish.sources.record import applied_commit
+from bbops_server.publish.status.status import Stalled
+
+COMPARE_SECONDS = 60
+
+
+async def keep_history(attempt: Attempt, at: Workshop) -> None:
+    """Refuse a commit that does not follow the live one, unless it was accepted."""
+    if not at.source.holds_rewrites:
+        return
+    old, new = applied_commit(at), attempt.source["commit"]
+    if old is None or await _follows(old, new, attempt, at):
+        return
+    accepted = read_accepted(at, old)
+    if accepted is None or not await _follows(accepted, new, attempt, at):
+        raise _rewritten(old, new, at)
+
+
+def missing_branch(at: Workshop, applied: str | None) -> Stalled:
+    """Return why nothing can be attempted: there is no such branch, or no longer."""
+    branch, shown = at.project.branch, at.source.shown
+    other = "another 'branch' in the server's file" if at.project.name else "another with --branch"
+    if applied is None:
+        return Stalled(
+            "BranchNotFound", f"the repository has no branch '{branch}' with a commit",
+            f"commit something, or name {other}",
+        )  # fmt: skip
+    commit = applied.rpartition(":")[2][:SHORT]
+    return Stalled(
+        "BranchNotFound", f"branch '{branch}' of {shown} is gone; commit {commit} is live",
+        f"'git push REMOTE {commit}:refs/heads/{branch}' brings it back;"
+        f" or name {other}",
+    )  # fmt: skip
+
+
+def _rewritten(old: str, new: str, at: Workshop) -> Held:
+    return Held(
+        "HistoryRewritten",
+        f"branch '{at.project.branch}' was rewritten: its newest commit {new[:SHORT]}"
+        f" does not follow {old[:SHORT]}, which is live",
+        f"'{accepting(new, at)}' serves it; or push {old[:SHORT]} back",
+        old=old, new=new,
+    )  # fmt: skip
+
+
+async def _follows(old: str, new: str, attempt: Attempt, at: Workshop) -> bool:
+    if old == new:
+        return True
+    asked = {
+        "do": "descends", "repository": attempt.source["repository"], "old": old, "new": new,
+    }  # fmt: skip
+    answer = await at.build.ask(asked, timeout_seconds=COMPARE_SECONDS)
+    return bool(answer["descends"])

@@ -1,0 +1,63 @@
+"""See that a commit changes nothing of a project: what others do in its repository is not its own.
+
+A project that has its whole repository to itself publishes each commit, once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bbops.source.git.revisions import Revision
+from bbops_server.publish.holds.rewritten import COMPARE_SECONDS
+from bbops_server.publish.sources.attempt import Attempt, Workshop
+from bbops_server.publish.sources.record import applied_commit
+
+_BUILT = ("digest", "frontend", "tagged")
+
+Newest = tuple[str, Mapping[str, Any]]
+"""As a source returns it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What went live, and what was known of its source and of what is decided beside it."""
+
+    source: object
+    beside: object
+    built: tuple[object, ...]
+
+    def covers(self, other: Settled) -> bool:
+        """Return whether another attempt, at a source that moved, would publish the same."""
+        return self.source != other.source and self._result == other._result
+
+    @property
+    def _result(self) -> tuple[object, ...]:
+        return self.beside, self.built
+
+
+def settle(attempt: Attempt, source: object, beside: object) -> Settled:
+    """Return what an attempt comes to; `source` and `beside` are stamps."""
+    return Settled(source, beside, tuple(attempt.built.get(one) for one in _BUILT))
+
+
+async def find_own(newest: Newest, at: Workshop) -> Newest:
+    """Return the revision that is live, where the newest has the same files of the project.
+
+    Raises:
+        BbopsError: the repository cannot be read.
+    """
+    is_apart = bool(at.project.path) and not at.tells_callers
+    live = await asyncio.to_thread(applied_commit, at) if is_apart else None
+    if live is None or live == newest[1]["commit"]:
+        return newest
+    asked = {
+        "do": "trees", "repository": newest[1]["repository"], "quarantine": "",
+        "commits": [live, newest[1]["commit"]], "folder": at.project.path,
+    }  # fmt: skip
+    trees = await at.plane.build.ask(asked, timeout_seconds=COMPARE_SECONDS)
+    if live not in trees or trees[live] != trees.get(newest[1]["commit"]):
+        return newest
+    return str(Revision(at.project.branch, live)), {**newest[1], "commit": live}

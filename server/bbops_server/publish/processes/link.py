@@ -1,0 +1,55 @@
+"""What a data process, or the process of a draft, needs to link a release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bbops.database.schema.place import Place as Data
+from bbops.database.schema.place import write_place
+from bbops_server.data_plane.pages.start_page import Start
+from bbops_server.process.messages import Frame
+from bbops_server.settings import Durability
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What a data process needs to link a release. Its text never shows the environment."""
+
+    artifact: Path
+    name: str
+    project: str
+    database: Data
+    history: Path
+    durability: Durability
+    detailed: bool
+    env: Mapping[str, str | None] = field(repr=False)
+    frontend: Path | None = None
+    url: str = ""
+    hosts: tuple[str, ...] | None = None
+    """The only ones that it may reach; None for all that the server may."""
+    start: Start | None = None
+    """What its start page says; None where there is none, as of what is live for everybody."""
+
+    def request(self) -> Frame:
+        """Return it as a request."""
+        return {
+            "do": "link",
+            "project": self.project,
+            "artifact": str(self.artifact),
+            "name": self.name,
+            "database": write_place(self.database),
+            "history": str(self.history),
+            "durability": self.durability,
+            "detailed": self.detailed,
+            "env": dict(self.env),
+            "frontend": str(self.frontend or ""),
+            "url": self.url,
+            "hosts": self.hosts,
+            "start": self.start,
+        }
+
+    def swap(self) -> Frame:
+        """Return the request that follows once every process has linked it."""
+        return {"do": "swap", "project": self.project, "name": self.name}

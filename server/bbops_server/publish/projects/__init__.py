@@ -1,0 +1,1 @@
+"""All projects of a server, and what is asked about them."""

@@ -1,0 +1,66 @@
+"""How a proposal stood when it was looked at last: kept for who reads it after its end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import msgspec
+
+from bbops.source.git.proposals import Proposal
+from bbops_server.publish.proposals.rules import Demands, Voices
+from bbops_server.publish.proposals.standing import Standing
+from bbops_server.publish.proposals.trials import Tests
+
+MOST_BYTES: Final = 256 << 10
+MOST_TEXT: Final = 32 << 10
+MOST_FOUND: Final = 20
+"""Mistakes that are kept where all of them would be too long."""
+
+_NOTHING: Final = Standing(None, Demands("", 0), Voices((), (), ()))
+_TOO_LONG: Final = replace(_NOTHING, text="how it stood was too long to keep")
+_decode = msgspec.json.Decoder(Standing).decode
+
+
+def encode(standing: Standing) -> str:
+    """Return it as JSON of at most MOST_BYTES: what is longer loses its document, then more.
+
+    What is left out says so, and the diff is in git in any case.
+    """
+    short = _shorten(standing)
+    told = (_write(one) for one in (standing, short, replace(short, obstacles=(), others=())))
+    return next((one for one in told if len(one.encode()) <= MOST_BYTES), _write(_TOO_LONG))
+
+
+def _shorten(standing: Standing) -> Standing:
+    others = (replace(one, plan=None, text=_cut(one.text), diagnostics=one.diagnostics[:MOST_FOUND],
+                      tests=_cut_tests(one.tests)) for one in standing.others)  # fmt: skip
+    return replace(
+        standing, plan=None, text=_cut(standing.text), tests=_cut_tests(standing.tests),
+        diagnostics=standing.diagnostics[:MOST_FOUND], others=tuple(others),
+    )  # fmt: skip
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}\n… cut, it was too long to keep"
+
+
+def _cut_tests(tests: Tests | None) -> Tests | None:
+    return replace(tests, diagnostics=tests.diagnostics[:MOST_FOUND]) if tests else None
+
+
+def _write(standing: Standing) -> str:
+    return msgspec.json.encode(standing).decode()
+
+
+def read(kept: str | None) -> Standing:
+    """Return what `encode` has made; of None, or what another version has made, nothing is said."""
+    try:
+        return _decode(kept or "")
+    except msgspec.DecodeError:
+        return _NOTHING
+
+
+def end(proposal: Proposal, kept: Standing) -> Standing:
+    """Return how a merged or closed proposal stood before that."""
+    return replace(kept, ended=proposal.state, obstacles=(f"it is {proposal.state}",))

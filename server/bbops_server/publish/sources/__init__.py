@@ -1,0 +1,1 @@
+"""Where a project comes from, and one revision on its way to being served."""

@@ -1,0 +1,47 @@
+"""What a project publishes to its callers: of what is live, and of its drafts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from bbops.base.errors import ServerError
+from bbops.source.git.revisions import commit_of
+from bbops_server.process.children import LivingChild
+from bbops_server.publish.sources.attempt import Workshop
+from bbops_server.publish.sources.sources import Source
+from bbops_server.publish.status.status import Written
+
+ASK_SECONDS: Final = 60
+
+
+async def write_contract(workshop: Workshop, source: Mapping[str, Any], form: str) -> Written:
+    """Return the contract of a commit, which the build process writes.
+
+    Args:
+        workshop: of the project, which knows where it answers.
+        source: of the commit.
+        form: a format.
+
+    Raises:
+        BbopsError: the commit has mistakes, or cannot be read.
+    """
+    asked = {
+        "do": "contract", "source": dict(source), "form": form, "url": workshop.url,
+        "engine": workshop.engine,
+    }  # fmt: skip
+    answer = await workshop.build.ask(asked, timeout_seconds=ASK_SECONDS)
+    return Written(answer["text"], answer["content_type"], answer["digest"])
+
+
+async def live_source(source: Source, applied: str | None, build: LivingChild) -> dict[str, Any]:
+    """Return where the commit that is live is read; it need not be the newest.
+
+    Raises:
+        ServerError: nothing is live, or its branch is gone.
+    """
+    newest = await source.revision(build) if applied is not None else None
+    if newest is None or applied is None:
+        raise ServerError("nothing is live yet")
+    commit = commit_of(applied)
+    return {**newest[1], "commit": commit} if commit else dict(newest[1])

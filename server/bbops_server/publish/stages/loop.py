@@ -1,0 +1,343 @@
+"""Follow a source and publish what it holds; keep the last good release whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+from bbops.base.errors import BbopsError, GitError
+from bbops_server.publish.holds.approvals import stamp_approvals
+from bbops_server.publish.holds.freezing import exempt, find_freeze, keep_frozen
+from bbops_server.publish.holds.held import accept
+from bbops_server.publish.holds.reviews import warn_of_reviews
+from bbops_server.publish.holds.rewritten import missing_branch
+from bbops_server.publish.holds.suspension import read_suspension, stalled_by, stamp_suspension
+from bbops_server.publish.holds.unchanged import Settled, find_own, settle
+from bbops_server.publish.processes.draft_build import DraftTooLong
+from bbops_server.publish.sources.attempt import Attempt, Stage, Workshop
+from bbops_server.publish.sources.record import read_live, read_record, record
+from bbops_server.publish.stages.backoff import Pace
+from bbops_server.publish.stages.failed_switch import forget_failed_switch
+from bbops_server.publish.stages.narrowing import Narrowing
+from bbops_server.publish.stages.stages import BUILDING, CHANGING, TESTING
+from bbops_server.publish.stages.tagging import summarize, tag, tag_again
+from bbops_server.publish.stages.warming import serve_again, warm
+from bbops_server.publish.status.events import Event, Found, Published, Report
+from bbops_server.publish.status.publications import add_publication, read_publications
+from bbops_server.publish.status.status import Publication, Stalled, StatusBoard, now
+from bbops_server.settings import ProjectSettings
+from bbops_server.settings.freezes import Frozen
+
+Stamp = tuple[object, object]
+"""Of the source, and of what is decided beside it: env values, approvals, suspensions."""
+
+_UNKNOWN = object()
+
+
+class Reconciler:
+    """Watches one source. The newest commit always wins; a failing one never blocks the fix."""
+
+    def __init__(self, workshop: Workshop, report: Report) -> None:
+        project, source = workshop.project, workshop.source
+        self.workshop, self.source, self.report = workshop, source, report
+        self.board = StatusBoard(project.name, source.name, workshop.url, project.branch)
+        self.board.keep = self.keep
+        self.ended: Callable[[Publication], None] = lambda _: None
+        """Hears of each attempt that ended, once."""
+        self.asked, self.is_demanded = asyncio.Event(), False
+        self.restored = asyncio.Event()
+        """Set once what was live before answers, or cannot."""
+        self.warmed: object = None
+        self.known: object = _UNKNOWN
+        self.pace = Pace()
+        self.finishing: asyncio.Task[None] | None = None
+        self.newest: Published | None = None
+        self.settled: Settled | None = None
+        """What is live, and was published since the start with nothing left to do."""
+        self.frozen: Frozen | None = None
+        """What an attempt found that may have to wait for its end."""
+        self.review: Mapping[str, Any] = (read_record(workshop) or {}).get("review", {})
+        """How changes come to the branch, as the live release says; empty before the first.
+
+        Also while that release cannot be served.
+        """
+        self.narrowing = Narrowing(lambda: self.workshop, self.board, self.tell)
+
+    def look(self) -> None:
+        """Ask for a look now. What is live already stays as it is; what is stalled is tried again.
+
+        For who has moved a branch: an attempt that has begun meanwhile is not made twice.
+        """
+        self.source.hurry()
+        self.asked.set()
+
+    def reconcile(self) -> None:
+        """Ask for an attempt now, also of what is live, or of a switch that has failed."""
+        forget_failed_switch(self.workshop)
+        self.is_demanded = True
+        self.look()
+
+    def keep(self, publication: Publication) -> None:
+        """Remember an attempt that ended, and let others know."""
+        add_publication(self.workshop.project.state, publication)
+        self.ended(publication)
+
+    def accept(self, commit: str, base: str = "") -> None:
+        """Let a held commit be served. Arguments and errors as of `held.accept`."""
+        accept(self.board.stalled, commit, self.workshop, base=base)
+        self.asked.set()
+
+    def exempt(self, who: str) -> str:
+        """Let the newest revision through a freeze; return it. Raises as `freezing.exempt`."""
+        exempt(self.board.attempted, who, self.workshop)
+        self.asked.set()
+        return self.board.attempted or ""
+
+    def move(self, project: ProjectSettings) -> None:
+        """Take over where the project answers from now on; what it follows stays the same."""
+        self.workshop = replace(self.workshop, project=project)
+        self.board.url = self.workshop.url
+
+    async def run(self) -> None:
+        """Serve the last good release, then follow the source until cancelled."""
+        await self.restore()
+        self.restored.set()
+        await self.workshop.plane.alone.wait()
+        tried: object = None
+        try:
+            while True:
+                stamp = await self.stamp()
+                if stamp is not None and stamp != tried:
+                    tried = await self.attempt(stamp)
+                else:
+                    tried = await self.wait(tried)
+        finally:
+            self.narrowing.stop()
+
+    async def wait(self, tried: object) -> object:
+        """Sleep until the next look; return None to make the next look an attempt."""
+        until = self.pace.retry_at(self.board.stalled)
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self.source.poll_seconds):
+                    await self.asked.wait()
+                self.asked.clear()
+                self.pace.retries = 0
+                if self.is_demanded or self.board.stalled is not None:
+                    return None
+            if self.waits_for_thaw and find_freeze(self.workshop) != self.frozen:
+                return None
+            if until is not None and perf_counter() > until:
+                self.pace.retries += 1
+                return None
+            if await self.stamp() not in (tried, None):
+                self.pace.retries = 0
+                return tried
+
+    @property
+    def waits_for_thaw(self) -> bool:
+        """Whether the newest commit waits for the end of a freeze."""
+        return self.board.stalled is not None and self.board.stalled.reason == "Frozen"
+
+    async def stamp(self) -> Stamp | None:
+        """Return the source's stamp with that of what is decided beside it; each may change a lot.
+
+        While the source is out of reach it is the stamp known last; None when there is none.
+        """
+        self.source.has_own_frontends = self.review.get("main") == "proposals"
+        try:
+            self.known = await self.source.stamp(self.workshop.plane.build)
+        except Stalled as stalled:
+            if self.board.lose(stalled):
+                self.report(stalled)
+        else:
+            if self.board.find():
+                self.report(Found(self.source.shown))
+            self.board.refuse_frontend(self.source.frontend_trouble)
+        if self.known is _UNKNOWN:
+            return None
+        state = self.workshop.project.state
+        beside = self.workshop.secrets.stamp(), stamp_approvals(state), stamp_suspension(state)
+        return self.known, beside
+
+    async def warm(self) -> None:
+        """Link what is live, by whichever server, so that it can answer here; changes nothing else.
+
+        Raises:
+            BbopsError, Stalled: this server cannot serve it.
+        """
+        data, stamp = await read_live(self.workshop), self.workshop.secrets.stamp()
+        if data is not None and self.warmed != (data["artifact"], stamp):
+            await warm(Attempt(data["revision"], {}, data), self.workshop)
+            self.warmed = data["artifact"], stamp
+
+    async def restore(self) -> None:
+        """Serve what was live before the restart, from its artifact alone."""
+        self.board.publications.extend(read_publications(self.workshop.project.state, 10))
+        with contextlib.suppress(OSError, KeyError, ValueError, BbopsError, Stalled):
+            data = await read_live(self.workshop)
+            if data is None:
+                return
+            self.review = data.get("review", {})  # before it is served, which may fail
+            attempt = Attempt(data["revision"], {}, data)
+            if not self.workshop.plane.is_live(self.workshop.project.name):
+                await serve_again(attempt, self.workshop)
+            warn_of_reviews(data, self.workshop)
+            attempt.version = data.get("version", "") or await tag_again(attempt, self.workshop)
+            self.board.restored(data["project"], data["revision"], attempt.release, attempt.version)
+
+    async def attempt(self, stamp: Stamp) -> object:
+        """Try what the source holds now.
+
+        Returns:
+            The stamp this was an attempt at; None when something newer came in its way.
+        """
+        began = perf_counter()
+        if self.is_demanded:
+            self.is_demanded, self.settled = False, None
+        try:
+            attempt = await self.begin()
+            await self.stages(attempt, BUILDING)
+            if self.says_nothing_new(attempt, stamp):
+                return stamp
+            if not await self.unless_newer(self.stages(attempt, TESTING), stamp):
+                return None
+            newest = await self.stamp()
+            if newest is None or self.gives_way(newest, stamp):
+                return None
+            self.pace.overtaken = 0
+            stamp = (stamp[0], newest[1])  # `generate` may have made a value of its own
+            self.settled = None
+            self.finishing = asyncio.create_task(self.finish(attempt, began))
+            await asyncio.shield(self.finishing)
+            if self.board.stalled is None:
+                self.settled = settle(attempt, *stamp)
+        except Stalled as stalled:
+            await self.refuse(stalled)
+        except DraftTooLong as error:
+            await self.refuse(Stalled("DraftTooLong", error.message, error.hint))
+        except GitError as error:
+            await self.refuse(Stalled("GitFailed", error.message, error.hint, is_passing=True))
+        except BbopsError as error:
+            await self.refuse(Stalled("Failed", error.message, error.hint, is_passing=True))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the last release serves on
+            message = f"unexpected {type(error).__name__}"
+            await self.refuse(Stalled("InternalError", message, is_passing=True))
+        return stamp
+
+    async def unless_newer(self, work: Coroutine[Any, Any, None], stamp: Stamp) -> bool:
+        """Do what may take long; leave off, and return False, when something newer is there."""
+        working = asyncio.create_task(work)
+        try:
+            while not working.done():
+                await asyncio.wait({working}, timeout=self.source.poll_seconds)
+                newest = None if working.done() else await self.stamp()
+                if newest is not None and self.gives_way(newest, stamp):
+                    return False
+            await working
+        finally:
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
+        return True
+
+    def says_nothing_new(self, attempt: Attempt, stamp: Stamp) -> bool:
+        """Return whether what is there changes nothing of what is live, and note that.
+
+        As where the newest commit is about other projects, or git has packed its references.
+        """
+        is_live = bool(attempt.commit) and attempt.revision == self.board.applied
+        found = settle(attempt, *stamp)
+        if not is_live or self.settled is None or not self.settled.covers(found):
+            return False
+        self.settled = found
+        self.board.keep_live()
+        return True
+
+    def gives_way(self, newest: Stamp, stamp: Stamp) -> bool:
+        """Return whether an attempt at one stamp makes room for a newer one."""
+        return newest[0] != stamp[0] and self.pace.give_way()
+
+    async def finish(self, attempt: Attempt, began: float) -> None:
+        """Do what must not be left half done, even when the loop is cancelled meanwhile."""
+        planning = asyncio.create_task(summarize(attempt, self.workshop, self.board.applied))
+        try:
+            await self.stages(attempt, CHANGING)
+            attempt.version = await tag(attempt, self.workshop, await planning)
+        finally:
+            planning.cancel()
+        unremembered = await self.remember(attempt)
+        self.published(attempt, 1000 * (perf_counter() - began))
+        self.board.hide(attempt.plan["hidden"])
+        if attempt.is_about_tables:
+            self.narrowing.start()
+        if unremembered is not None:
+            await self.refuse(unremembered)
+
+    async def begin(self) -> Attempt:
+        found = await self.source.revision(self.workshop.plane.build)
+        if found is None:
+            raise missing_branch(self.workshop, self.board.applied)
+        self.board.begin(found[0])
+        suspension = read_suspension(self.workshop.project.state)
+        if suspension is not None:
+            raise stalled_by(suspension, self.workshop.project.name)
+        own = await find_own(found, self.workshop)
+        self.frozen = find_freeze(self.workshop)
+        keep_frozen(own[0], self.board.applied, self.workshop)
+        return Attempt(*own, finish_narrowing=self.narrowing.finish)
+
+    async def stages(self, attempt: Attempt, stages: tuple[tuple[str, Stage], ...]) -> None:
+        for reason, stage in stages:
+            self.board.progress(reason)
+            try:
+                await stage(attempt, self.workshop)
+            finally:
+                self.board.subject = attempt.built.get("subject", "")
+                self.board.author = attempt.built.get("author", "")
+
+    async def remember(self, attempt: Attempt) -> Stalled | None:
+        """Write down what is live; return why that failed, it is live all the same."""
+        try:
+            await record(attempt, self.workshop)
+        except Stalled as stalled:
+            return stalled
+        self.pace.retries = 0
+        return None
+
+    def published(self, attempt: Attempt, milliseconds: float) -> None:
+        built = attempt.built
+        self.review = built["review"]
+        self.newest = _tell(attempt, milliseconds, self.workshop.url)
+        publication = Publication(
+            attempt.revision, now(), "live", round(milliseconds, 1), attempt.version,
+            built.get("author", ""), built.get("subject", ""), attempt.changes,
+        )  # fmt: skip
+        self.board.publish(built["project"], attempt.release, publication)
+        self.report(self.newest)
+
+    async def refuse(self, stalled: Stalled) -> None:
+        """Say why; in `dev` and of a draft the project's routes say it too."""
+        self.stall(stalled)
+        if self.workshop.tells_callers:
+            found = stalled.diagnostics or [stalled.as_diagnostic()]
+            await self.workshop.plane.refuse(found, self.workshop.project.name)
+
+    def tell(self, event: Event) -> None:
+        """Report by whatever way is in force by then."""
+        self.report(event)
+
+    def stall(self, stalled: Stalled) -> None:
+        if self.board.stall(stalled):
+            self.report(stalled)
+
+
+def _tell(attempt: Attempt, milliseconds: float, url: str) -> Published:
+    built = attempt.built
+    return Published(
+        attempt.revision, attempt.release, built.get("subject", ""), attempt.changes,
+        built["compiled"], milliseconds, url, built["diagnostics"], attempt.version,
+    )  # fmt: skip

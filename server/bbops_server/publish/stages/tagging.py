@@ -1,0 +1,84 @@
+"""Tag what has gone live: the tags of a repository are the history of what was served."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import asdict
+
+from bbops.base.errors import BbopsError
+from bbops.source.git.revisions import read_revision
+from bbops_server.publish.sources.attempt import Attempt, Workshop
+from bbops_server.publish.sources.record import read_record, record
+from bbops_server.publish.sources.sources import BranchSource, describe
+
+TAG_SECONDS = 60
+
+_log = logging.getLogger(__name__)
+
+
+async def summarize(attempt: Attempt, at: Workshop, live: str | None) -> str:
+    """Return what a release changes in what is live, in one line; empty where nobody can say.
+
+    Args:
+        attempt: it, built.
+        at: its project.
+        live: the revision that is live now.
+    """
+    branch, commit = read_revision(live)
+    if at.tells_callers or not commit or attempt.source.get("kind") != "git":
+        return ""
+    base = {**attempt.source, "commit": commit, "branch": branch}
+    asked = {"do": "summary", "base": base, "source": attempt.source, "engine": at.engine}
+    try:
+        answer = await at.plane.build.ask(asked, timeout_seconds=TAG_SECONDS)
+    except BbopsError:
+        return ""  # the commit that was live may be gone from the repository
+    return str(answer["plan"])
+
+
+async def tag(attempt: Attempt, at: Workshop, plan: str = "") -> str:
+    """Tag the commit of a release that is live; return the version's name.
+
+    What was live before keeps its version, also after a restart and with other values. Empty of
+    what is no commit, of drafts, and where the repository takes no tag: that is logged, and what is
+    live stays live.
+    """
+    if at.tells_callers or attempt.source.get("kind") != "git":
+        return ""
+    live = await asyncio.to_thread(read_record, at) or {}
+    if live.get("revision") == attempt.revision and live.get("version"):
+        return str(live["version"])
+    facts = {"Release": attempt.built["digest"], "Revision": attempt.revision}
+    if plan:
+        facts["Plan"] = plan
+    if attempt.changes:
+        facts["Changes"] = "; ".join(attempt.changes)
+    asked = {
+        "do": "tag", "repository": attempt.source["repository"],
+        "commit": attempt.source["commit"], "facts": facts, "live": live.get("version", ""),
+        "series": asdict(at.series(attempt.built["project"])),
+    }  # fmt: skip
+    try:
+        name = str((await at.plane.build.ask(asked, timeout_seconds=TAG_SECONDS))["version"])
+    except BbopsError as error:
+        _log.error("%s is live, but not tagged: %s", attempt.revision, error)
+        return ""
+    at.source.share_tag(at.plane.build, name)
+    return name
+
+
+async def tag_again(attempt: Attempt, at: Workshop) -> str:
+    """Tag what went live just before the server ended, and remember it; return as `tag`.
+
+    Raises:
+        Stalled: the tag is there, but cannot be remembered.
+    """
+    if not isinstance(at.source, BranchSource):
+        return ""
+    branch, commit = read_revision(attempt.revision)
+    _, attempt.source = describe(at.source.repository, commit, branch, at.source.path)
+    attempt.version = await tag(attempt, at)
+    if attempt.version:
+        await record(attempt, at)
+    return attempt.version

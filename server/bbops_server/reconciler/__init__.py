@@ -1,1 +1,0 @@
-"""Make what is served equal to what is committed."""

@@ -1,0 +1,215 @@
+"""What a server is told when it starts, and what it is told of each project."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Final, Literal, get_args
+from urllib.parse import urlsplit
+
+from bbops.database.schema.place import Place, PostgresPlace, fit_name
+from bbops_server.settings.freezes import Freeze
+
+Durability = Literal["normal", "full"]
+Attempted = Literal["published", "stalled"]
+WebhookEvent = Literal[
+    Attempted,
+    "proposal.opened", "proposal.updated", "proposal.approved", "proposal.refused",
+    "proposal.commented", "proposal.merged", "proposal.closed",
+    "draft.ready", "draft.failed", "draft.gone",
+]  # fmt: skip
+ATTEMPTED: Final[tuple[Attempted, ...]] = get_args(Attempted)
+"""What a receiver is told of that names no events."""
+
+CONTROL_HOST = "127.0.0.1"
+"""Where the control plane listens unless it is told otherwise."""
+
+MAX_WORKERS = 64
+
+_HERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not bound
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """Another place people sign in at.
+
+    Attributes:
+        name: as it stands in addresses and beside identities.
+        issuer: its address; of GitHub, that of GitHub.
+        secret_env: the variable, or stored value, that holds our secret there.
+        joins_by_email: whether it may sign somebody in whose verified address it vouches for.
+    """
+
+    name: str
+    kind: Literal["oidc", "github"]
+    issuer: str
+    client_id: str
+    secret_env: str
+    joins_by_email: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """Another server that is told of events; the secret is kept as that of `Provider`."""
+
+    url: str
+    events: frozenset[WebhookEvent]
+    secret_env: str
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who may come to the control plane, and how they are known.
+
+    Attributes:
+        signup: whether anybody may make an account, or only who is invited.
+        proxies: whose word about a client's address is taken.
+    """
+
+    signup: Literal["invitation", "open"] = "invitation"
+    proxies: tuple[str, ...] = ()
+    providers: tuple[Provider, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DraftSettings:
+    """How many drafts each project has, and how long they stay awake.
+
+    Attributes:
+        idle_seconds: one that nobody asks for so long sleeps again; its database stays.
+        most: the branches committed to last; others are not previewed.
+        hosts: `*.preview.example.com`: each has a host of its own; empty: the host of its project.
+        awake: how many of all projects have a process at a time.
+    """
+
+    idle_seconds: float = 900.0
+    most: int = 200
+    hosts: str = ""
+    awake: int = 64
+
+    def host_of(self, label: str) -> str:
+        """Return the host of one draft; empty where drafts have none of their own."""
+        return self.hosts.replace("*", label, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One server's settings.
+
+    A port of 0 means any free one; `main.run` puts the found one in its place. `data_shown` and
+    `control_shown` are the addresses people are told, where those are others than this machine's.
+    `setup_url` makes the first account; empty when there is one. `database_url` is of PostgreSQL;
+    empty where projects keep their data in files. `schema` is the name that those begin with.
+    `reads_clients` is whether documents that agents' programs publish of themselves are read.
+    `version_tag` is what the tags of versions are called; empty for `bbops.source.git.series.TAG`.
+    """
+
+    state: Path
+    host: str = "127.0.0.1"
+    port: int = 8000
+    control_host: str = CONTROL_HOST
+    control_port: int = 8001
+    workers: int = 1
+    mode: Literal["serve", "dev"] = "serve"
+    data_shown: str = ""
+    control_shown: str = ""
+    access: Access = Access()
+    drafts: DraftSettings = DraftSettings()
+    freezes: tuple[Freeze, ...] = ()
+    egress: tuple[str, ...] = ()
+    reads_clients: bool = True
+    webhooks: tuple[Webhook, ...] = ()
+    setup_url: str = field(default="", repr=False)
+    database_url: str = field(default="", repr=False)
+    schema: str = "bbops"
+    version_tag: str = ""
+
+    @property
+    def accounts(self) -> PostgresPlace | None:
+        """Where the book of accounts is, if it is not in the state folder.
+
+        No project has that schema: none has a name that begins with `-`.
+        """
+        if not self.database_url:
+            return None
+        return PostgresPlace(self.database_url, fit_name(f"{self.schema}__control"))
+
+    @property
+    def data_url(self) -> str:
+        """Where the projects' routes are reached."""
+        return self.data_shown or self.data_here
+
+    @property
+    def data_here(self) -> str:
+        """Where this machine itself reaches the projects' routes."""
+        return _url(_HERE.get(self.host, self.host), self.port)
+
+    @property
+    def control_url(self) -> str:
+        """Where the control plane is reached."""
+        return self.control_shown or self.control_here
+
+    @property
+    def control_here(self) -> str:
+        """Where this machine itself reaches the control plane."""
+        return _url(_HERE.get(self.control_host, self.control_host), self.control_port)
+
+    @property
+    def is_for_this_machine(self) -> bool:
+        """Whether nobody elsewhere is meant to reach the control plane."""
+        named = urlsplit(self.control_shown).hostname if self.control_shown else None
+        return is_loopback(self.control_host) and (named is None or is_loopback(named))
+
+    def url_of(self, project: ProjectSettings) -> str:
+        """Return where a project is reached, under the first of its hosts."""
+        url = self.data_url
+        if project.hosts:
+            parts = urlsplit(url)
+            port = f":{parts.port}" if parts.port else ""
+            url = f"{parts.scheme}://{project.hosts[0]}{port}{parts.path}"
+        return url + project.prefix
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSettings:
+    """One project's settings.
+
+    `name` is what the server calls it; a server of one project leaves it empty, and the project's
+    own counts. `path` is its folder in a repository of several, else empty.
+    """
+
+    state: Path
+    name: str = ""
+    branch: str = "main"
+    path: str = ""
+    hosts: tuple[str, ...] = ()
+    prefix: str = ""
+    postgres: PostgresPlace | None = None
+
+    @property
+    def database(self) -> Place:
+        """Where its data is: a schema of PostgreSQL, or a file in the state folder."""
+        return self.postgres or self.state / "data.sqlite"
+
+    @property
+    def schema(self) -> str | None:
+        """The schema of PostgreSQL that holds its data."""
+        return self.postgres.schema if self.postgres else None
+
+    @property
+    def history(self) -> Path:
+        """The requests that were answered: always a file, which the data processes write."""
+        return self.state / "history.sqlite"
+
+
+def _url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a name or an address, without a port, is this machine's to itself."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,289 @@
+"""What `server.yaml` may say. Later versions read more: an unknown key is a mistake today."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import ip_network
+from typing import Annotated, Any, Final, Literal
+from urllib.parse import urlsplit
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from bbops.base.addresses import split
+from bbops.base.errors import DatabaseError, GitError
+from bbops.base.model import Model
+from bbops.database.schema.place import read_url
+from bbops.source.git.address import Address, require_branch
+from bbops.source.git.series import TAG, find_tag_mistake, names_project
+from bbops_server.settings import MAX_WORKERS, is_loopback
+from bbops_server.settings.server_file.freeze import CheckedFreeze
+from bbops_server.settings.server_file.webhook import WrittenWebhook, check_receivers
+
+_LISTEN = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):(?P<port>[0-9]{1,5})").fullmatch
+_HOST = re.compile(
+    r"(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*"
+).fullmatch
+_PREFIX = re.compile(r"(?:/[A-Za-z0-9._-][A-Za-z0-9._~-]*)+").fullmatch
+_FOLDER = re.compile(r"(?!.*(?:^|/)\.{1,2}(?:/|$))[^/\x00-\x1f][^\x00-\x1f]*").fullmatch
+_MAX_PORT = 65_535
+MOST_IDLE: Final = 7 * 86_400
+MOST_DRAFTS: Final = 1_000
+
+
+def _wrong(message: str, hint: str = "") -> PydanticCustomError:
+    return PydanticCustomError("bad_value", "{message}", {"message": message, "hint": hint})
+
+
+def split_listen(text: str) -> tuple[str, int]:
+    """Return host and port of `127.0.0.1:8000` or `[::1]:8000`."""
+    host, _, port = text.rpartition(":")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def _check_listen(text: str) -> str:
+    match = _LISTEN(text)
+    if match is None or int(match["port"]) > _MAX_PORT:
+        raise _wrong(f"expected an address and a port, got '{text}'", "such as 127.0.0.1:8000")
+    return text
+
+
+def _check_url(text: str) -> str:
+    parts = split(text)
+    is_odd = parts and (parts.username or parts.query or parts.fragment)
+    if parts is None or is_odd or parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise _wrong(f"expected an address, got '{text}'", "such as https://api.example.com")
+    return text.rstrip("/")
+
+
+def _check_origin(text: str) -> str:
+    url = _check_url(text)
+    if urlsplit(url).path:
+        raise _wrong(
+            f"expected an address without a path, got '{text}'", "such as https://bbops.example.com"
+        )
+    return url
+
+
+def _check_issuer(text: str) -> str:
+    """Take an address as it is given: an issuer is compared with what it says, to the letter."""
+    parts = urlsplit(_check_url(text))
+    if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
+        raise _wrong(f"expected an address of https, got '{text}'", "nobody may listen on the way")
+    return text
+
+
+def _check_database(text: str) -> str:
+    try:
+        read_url(text, "")
+    except DatabaseError as error:
+        raise _wrong("expected the address of a PostgreSQL database", error.hint) from None
+    return text
+
+
+def _check_host(text: str) -> str:
+    if not _HOST(text):
+        raise _wrong(
+            f"expected the name of a host in lower case, got '{text}'",
+            "such as shop.example.com: no scheme, no port, no '*'",
+        )
+    return text
+
+
+def _check_wildcard(text: str) -> str:
+    if text and not (text.startswith("*.") and _HOST(text[2:])):
+        raise _wrong(
+            f"expected a wildcard in lower case, got '{text}'",
+            "such as *.preview.example.net: each draft answers under a name in place of '*'",
+        )
+    return text
+
+
+def _check_prefix(text: str) -> str:
+    if not _PREFIX(text) or any(part in {".", ".."} for part in text.split("/")):
+        raise _wrong(
+            f"expected the beginning of a path, got '{text}'",
+            "such as /shop: letters, digits and '-._', without a slash at its end",
+        )
+    return text
+
+
+def _check_network(text: str) -> str:
+    try:
+        ip_network(text)
+    except ValueError:
+        raise _wrong(
+            f"expected an address or a network, got '{text}'", "such as 10.0.0.7 or 10.0.0.0/8"
+        ) from None
+    return text
+
+
+def _check_egress(text: str) -> str:
+    is_number = text.replace(".", "").replace("/", "").isdigit() or ":" in text
+    return _check_network(text) if is_number else _check_host(text)
+
+
+def _check_folder(text: str) -> str:
+    if not _FOLDER(text):
+        raise _wrong(f"expected a folder inside the repository, got '{text}'", "such as apps/shop")
+    return text.strip("/")
+
+
+def _check_repository(text: str) -> str:
+    try:
+        Address.parse(text)
+    except GitError as error:
+        raise _wrong(error.message, error.hint) from None
+    return text
+
+
+def _check_branch(text: str) -> str:
+    try:
+        return require_branch(text)
+    except GitError as error:
+        raise _wrong(error.message, error.hint) from None
+
+
+def _check_version_tag(text: str) -> str:
+    if why := find_tag_mistake(text):
+        raise _wrong(why, f"such as {TAG}")
+    return text
+
+
+def _number(value: Any) -> Any:
+    """Take a number that came as text: the environment has nothing else."""
+    return int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value) else value
+
+
+def _check_lone(projects: dict[str, Any]) -> dict[str, Any]:
+    if projects:
+        raise _wrong(
+            "the command line names the repository of this server already",
+            "'bbops serve FILE' serves the projects of a file",
+        )
+    return projects
+
+
+Url = Annotated[str, AfterValidator(_check_url)]
+ProjectName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,62}$")]
+
+
+class Urls(Model):
+    """The addresses people are told, where those are others than what is bound."""
+
+    data: Url | None = None
+    control: Annotated[str, AfterValidator(_check_origin)] | None = None
+
+
+class Bind(Model):
+    """Where the server listens; the control plane beyond this machine only with https."""
+
+    data: Annotated[str, AfterValidator(_check_listen)] = "127.0.0.1:8000"
+    control: Annotated[str, AfterValidator(_check_listen)] = "127.0.0.1:8001"
+
+
+class Egress(Model):
+    """Which servers functions may ask beside public ones: addresses, networks, names of hosts."""
+
+    allow: list[Annotated[str, AfterValidator(_check_egress)]] = []
+    client_documents: bool = True
+
+
+class OidcProvider(Model):
+    """An OpenID Connect provider. The secret is a value of the environment, or a stored one."""
+
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
+    issuer: Annotated[str, AfterValidator(_check_issuer)]
+    client_id: Annotated[str, StringConstraints(min_length=1, max_length=300)]
+    client_secret_env: Annotated[str, StringConstraints(pattern=r"^[A-Z_][A-Z0-9_]*$")]
+    join_by_email: bool = False
+
+
+def _check_names(providers: list[OidcProvider]) -> list[OidcProvider]:
+    names = ["github", *(one.name for one in providers)]
+    for name in names:
+        if names.count(name) > 1:
+            raise _wrong(f"two providers are called '{name}'", "each has a name of its own")
+    return providers
+
+
+class GitHubProvider(Model):
+    """GitHub, or a company's own at `url`. The secret is kept as that of `OidcProvider`."""
+
+    url: Url = "https://github.com"
+    client_id: Annotated[str, StringConstraints(min_length=1, max_length=300)]
+    client_secret_env: Annotated[str, StringConstraints(pattern=r"^[A-Z_][A-Z0-9_]*$")]
+    join_by_email: bool = False
+
+
+class SignIn(Model):
+    """Other places where people may sign in."""
+
+    oidc: Annotated[list[OidcProvider], AfterValidator(_check_names)] = []
+    github: GitHubProvider | None = None
+
+
+class Drafts(Model):
+    """How long a draft that nobody asks for stays awake, how many each project has, and where."""
+
+    idle_seconds: Annotated[int, BeforeValidator(_number), Field(ge=1, le=MOST_IDLE)] = 900
+    most: Annotated[int, BeforeValidator(_number), Field(ge=0, le=MOST_DRAFTS)] = 200
+    hosts: Annotated[str, AfterValidator(_check_wildcard)] = ""
+    awake: Annotated[int, BeforeValidator(_number), Field(ge=1, le=MOST_DRAFTS)] = 64
+
+
+class ServedProject(Model):
+    """A project: what it follows, and where it answers."""
+
+    repository: Annotated[str, Field(min_length=1), AfterValidator(_check_repository)]
+    branch: Annotated[str, AfterValidator(_check_branch)] = "main"
+    path: Annotated[str, AfterValidator(_check_folder)] = ""
+    hosts: list[Annotated[str, AfterValidator(_check_host)]] = []
+    path_prefix: Annotated[str, AfterValidator(_check_prefix)] = ""
+
+
+class ServerFile(Model):
+    """All of `server.yaml`."""
+
+    urls: Urls = Urls()
+    bind: Bind = Bind()
+    proxies: list[Annotated[str, AfterValidator(_check_network)]] = []
+    signup: Literal["invitation", "open"] = "invitation"
+    sign_in: SignIn = SignIn()
+    egress: Egress = Egress()
+    drafts: Drafts = Drafts()
+    freeze: Annotated[list[CheckedFreeze], Field(max_length=100)] = []
+    webhooks: Annotated[
+        list[WrittenWebhook], Field(max_length=20), AfterValidator(check_receivers)
+    ] = []
+    workers: Annotated[int, BeforeValidator(_number), Field(ge=1, le=MAX_WORKERS)] = 1
+    database: Annotated[str, AfterValidator(_check_database)] = ""
+    version_tag: Annotated[str, AfterValidator(_check_version_tag)] = TAG
+    projects: dict[ProjectName, ServedProject]
+
+    @field_validator("projects")
+    @classmethod
+    def _check_names(
+        cls, projects: dict[ProjectName, ServedProject], info: ValidationInfo
+    ) -> dict[ProjectName, ServedProject]:
+        """Two projects never share the names of their versions."""
+        tag = info.data.get("version_tag", TAG)
+        if len(projects) > 1 and not names_project(tag):
+            raise _wrong(
+                f"'versionTag: {tag}' would be the name of versions of several projects",
+                f"let it hold '{{project}}', such as {TAG}",
+            )
+        return projects
+
+
+class LoneFile(ServerFile):
+    """The same of a server whose command line names its one repository."""
+
+    projects: Annotated[dict[str, ServedProject], AfterValidator(_check_lone)] = {}

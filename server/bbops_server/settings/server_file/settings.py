@@ -1,0 +1,125 @@
+"""What a server's file means for the server, and for each of its projects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bbops.base.diagnostics import Diagnostic
+from bbops.database.schema.place import read_url
+from bbops.source.yaml.document import Document
+from bbops_server.settings import (
+    Access,
+    DraftSettings,
+    ProjectSettings,
+    Provider,
+    Settings,
+    Webhook,
+)
+from bbops_server.settings.freezes import Freeze
+from bbops_server.settings.server_file.freeze import read_freeze
+from bbops_server.settings.server_file.load import place_of
+from bbops_server.settings.server_file.model import ServerFile, split_listen
+from bbops_server.settings.server_file.webhook import read_webhook
+
+_FIXED: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("bind", "data"), ("host", "port")),
+    (("bind", "control"), ("control_host", "control_port")),
+    (("workers",), ("workers",)),
+    (("database",), ("database_url",)),
+)
+"""What only a restart changes, and the settings it becomes."""
+
+
+def server_settings(file: ServerFile, state: Path, given: Mapping[str, Any]) -> Settings:
+    """Return a server's settings; those `given` on the command line come before the file's."""
+    host, port = split_listen(file.bind.data)
+    control_host, control_port = split_listen(file.bind.control)
+    found = Settings(
+        state, host=host, port=port, control_host=control_host, control_port=control_port,
+        workers=file.workers, data_shown=file.urls.data or "",
+        control_shown=file.urls.control or "", access=access_settings(file),
+        database_url=file.database, drafts=draft_settings(file), freezes=freeze_settings(file),
+        egress=tuple(file.egress.allow), reads_clients=file.egress.client_documents,
+        webhooks=webhook_settings(file), version_tag=file.version_tag,
+    )  # fmt: skip
+    return replace(found, **given)
+
+
+def freeze_settings(file: ServerFile) -> tuple[Freeze, ...]:
+    """Return when nothing new goes live."""
+    return tuple(map(read_freeze, file.freeze))
+
+
+def webhook_settings(file: ServerFile) -> tuple[Webhook, ...]:
+    """Return who is told what happens."""
+    return tuple(map(read_webhook, file.webhooks))
+
+
+def access_settings(file: ServerFile) -> Access:
+    """Return who may come to the control plane."""
+    found = [
+        Provider(
+            one.name, "oidc", one.issuer, one.client_id, one.client_secret_env, one.join_by_email
+        )
+        for one in file.sign_in.oidc
+    ]
+    if (one := file.sign_in.github) is not None:
+        secret, joins = one.client_secret_env, one.join_by_email
+        found.append(Provider("github", "github", one.url, one.client_id, secret, joins))
+    return Access(file.signup, tuple(file.proxies), tuple(found))
+
+
+def draft_settings(file: ServerFile) -> DraftSettings:
+    """Return how many drafts there are, and how long they stay awake."""
+    said = file.drafts
+    return DraftSettings(said.idle_seconds, said.most, said.hosts, said.awake)
+
+
+def project_settings(file: ServerFile, server: Settings) -> dict[str, ProjectSettings]:
+    """Return the settings of each project by its name; on PostgreSQL each has its own schema."""
+    url = server.database_url
+    schemas = {name: f"bbops_{name.replace('-', '_')}" for name in file.projects}
+    return {
+        name: ProjectSettings(
+            server.state / "projects" / name,
+            name,
+            one.branch,
+            one.path,
+            tuple(one.hosts),
+            one.path_prefix,
+            read_url(url, schemas[name]) if url else None,
+        )
+        for name, one in file.projects.items()
+    }
+
+
+def find_restarts(
+    name: str, document: Document, old: ServerFile, new: ServerFile, given: Mapping[str, Any]
+) -> Iterator[Diagnostic]:
+    """Yield a warning for each change that only a restart brings into force.
+
+    Args:
+        name: what diagnostics call the file.
+        document: of the new file.
+        old: what the server was started with.
+        new: what the file says now.
+        given: settings of the command line; what the file says of them never counts.
+    """
+    for path, settings in _FIXED:
+        before, now = _value(old, path), _value(new, path)
+        if before != now and not set(settings) <= given.keys():
+            yield Diagnostic(
+                place_of(name, document, path), "needs-restart",
+                f"'{path[-1]}' stays '{before}' until the server is started again",
+                "everything else in this file is in force", severity="warning",
+            )  # fmt: skip
+
+
+def _value(file: ServerFile, path: tuple[str, ...]) -> Any:
+    found: Any = file
+    for part in path:
+        found = getattr(found, part)
+    return found
