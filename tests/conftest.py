@@ -19,7 +19,7 @@ import pytest
 from bbops.build.testing.client import Client, serve
 from bbops.source.tree import MemoryTree, Tree
 
-pytest_plugins = ["tests.postgres", "tests.browser", "tests.vendors.fixtures"]
+pytest_plugins = ["tests.support.postgres", "tests.support.browser", "tests.vendors.fixtures"]
 
 # Hundreds of processes start here: each would compile bbops again where nobody keeps byte code.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

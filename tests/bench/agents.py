@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from bbops_server.accounts.rules import GrantScope, Role
-from tests.agents import HEADERS, MCP, NEWEST, call_of, give
 from tests.bench.figures import Figure
-from tests.control import Tried
+from tests.support.agents import HEADERS, MCP, NEWEST, call_of, give
+from tests.support.control import Tried
 
 MOST_MILLISECONDS = 2.0
 HOST = (b"host", b"127.0.0.1:8001")

@@ -17,7 +17,7 @@ from bbops.language.resources.project import Engine
 from bbops.source.tree import MemoryTree
 from tests.bench import processes, project
 from tests.bench.apps.items import FILLED_ROWS
-from tests.postgres import new_schema, passing_server
+from tests.support.postgres import new_schema, passing_server
 
 Lend = Callable[[Path], AbstractContextManager[Place]]
 """Lends an empty database whose files, if it has any, lie in a folder."""

@@ -17,7 +17,7 @@ from tests.bench.figures import Figure
 from tests.bench.load.generator import Latency, keep_rate
 from tests.bench.project import large_project, served_project
 from tests.bench.shots import HELLO
-from tests.served import Served, environment, wait_for
+from tests.support.served import Served, environment, wait_for
 
 CHANGED = "functions/hello.yaml"
 RATE = 1_000

@@ -17,7 +17,7 @@ from tests.bench.load.generator import keep_rate
 from tests.bench.project import large_project, served_project
 from tests.bench.publishing import CHANGED, RATE
 from tests.bench.shots import HELLO
-from tests.served import Served, git
+from tests.support.served import Served, git
 
 PAUSE_SECONDS = 0.3
 

@@ -7,9 +7,9 @@ import sys
 import pytest
 
 SUITES = (
-    "tests/test_mcp_conformance.py", "tests/test_oauth_conformance.py",
-    "tests/test_agents_sign_in.py", "tests/test_agents_in_chromium.py",
-    "tests/test_agent_builds.py",
+    "tests/mcp/test_mcp_conformance.py", "tests/oauth/test_oauth_conformance.py",
+    "tests/oauth/test_agents_sign_in.py", "tests/oauth/test_agents_in_chromium.py",
+    "tests/mcp/test_agent_builds.py",
 )  # fmt: skip
 
 if __name__ == "__main__":

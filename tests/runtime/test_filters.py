@@ -8,10 +8,10 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from filter_examples import NOON, apply, run
 
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.values.filters import FILTERS, FUNCTIONS
+from tests.support.filter_examples import NOON, apply, run
 
 EVERY_KIND: list[Any] = [
     None, True, 1, 1.5, Decimal("1.5"), "a", NOON, date(2026, 3, 5), b"a", [1], {"a": 1},

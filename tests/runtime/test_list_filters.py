@@ -7,11 +7,11 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from filter_examples import NOON, apply
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bbops.runtime.values.failures import FlowError
+from tests.support.filter_examples import NOON, apply
 
 
 def bomb() -> list[Any]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from filter_examples import apply
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bbops.runtime.values.failures import FlowError
+from tests.support.filter_examples import apply
 
 
 @given(st.text(max_size=20), st.integers(-25, 25), st.integers(-25, 25) | st.none())

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 
 import pytest
-from filter_examples import NOON, apply
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bbops.runtime.values.failures import FlowError
+from tests.support.filter_examples import NOON, apply
 
 
 @pytest.mark.parametrize(

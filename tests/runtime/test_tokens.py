@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from bbops.runtime.auth.tokens import Tokens
 from bbops.runtime.values.failures import FlowError
-from tests.signing_keys import ed25519_key, p256_key, rsa_key
+from tests.support.signing_keys import ed25519_key, p256_key, rsa_key
 
 KEY = "k" * 64
 PEM = f"-----BEGIN PUBLIC KEY-----\n{'A' * 64}\n-----END PUBLIC KEY-----\n"

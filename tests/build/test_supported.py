@@ -1,0 +1,205 @@
+"""What this version checks but does not run is told where it is written, and nowhere pretends."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import bbops.runtime
+from bbops.base import registry
+from bbops.base.model import _unsupported_keys
+from bbops.build.check import Cache, validate
+from bbops.build.check._language import find_unsupported_parts
+from bbops.build.compile.release import build
+from bbops.interfaces.cli._group import Commands
+from bbops.language.loading.load import kinds
+from bbops.language.steps._base import step_kinds
+from bbops.source.tree import MemoryTree
+from tests.conftest import Files, sample
+from tests.docs.examples import upcoming_files
+from tests.docs.marks import PAGES, find_wrong_marks, with_sentence
+from tests.support.cases import write
+from tests.support.served import git
+from tests.support.unsupported import CODE, files_with_unsupported, told_of
+
+TASK = "every: 1h\nfunction: clean\n"
+EMIT = "steps:\n  - emit: { event: note.added, payload: { id: 1 } }\n"
+STEP = "[not-supported]\n    hint: leave the step out until a version does: nothing would happen"
+FILE = (
+    "[not-supported]\n"
+    "    hint: leave tasks/clean.yaml out until a version does: nothing would start it"
+)
+CLEAN = "steps:\n  - log: { message: cleaned }\n"
+
+
+def severities(files: Files, base: Files | None = None) -> list[tuple[str, str]]:
+    """Return (file, severity) of what is not supported."""
+    found = validate(MemoryTree(files), base=None if base is None else MemoryTree(base))[1]
+    return [(one.place.file, one.severity) for one in found if one.code == CODE]
+
+
+# ---- where it is written
+def test_a_kind_is_told_at_its_file_and_a_step_at_its_line() -> None:
+    files = sample(tasks__clean=TASK, functions__clean=CLEAN, functions__tell=EMIT)
+    told = [str(one) for one in validate(MemoryTree(files))[1] if one.code == CODE]
+    assert told == [
+        f"functions/tell.yaml:2:5: error: this version does not run 'emit' steps yet {STEP}",
+        f"tasks/clean.yaml:1:1: error: this version does not run tasks yet {FILE}",
+    ]
+
+
+def test_everything_that_is_not_run_is_told_once() -> None:
+    files = upcoming_files()
+    assert told_of(validate(MemoryTree(files))[1]) == files_with_unsupported(files)
+    assert len(files_with_unsupported(files)) > len(find_unsupported_parts().kinds)
+
+
+def test_nothing_is_built_of_a_project_that_adds_it() -> None:
+    assert build(MemoryTree(sample(functions__tell=EMIT))).project is None
+
+
+# ---- what was there before
+def test_what_was_there_before_is_a_warning_and_publishes() -> None:
+    files = sample(tasks__clean=TASK, functions__clean=CLEAN, functions__tell=EMIT)
+    wanted = [("functions/tell.yaml", "warning"), ("tasks/clean.yaml", "warning")]
+    assert severities(files, files) == wanted
+    tree = MemoryTree(files)
+    assert build(tree, base=tree).project is not None
+
+
+def test_a_step_that_is_changed_or_copied_is_an_error() -> None:
+    base = sample(functions__tell=EMIT)
+    changed = sample(functions__tell=EMIT.replace("id: 1", "id: 2"))
+    assert severities(changed, base) == [("functions/tell.yaml", "error")]
+    copied = sample(functions__tell=EMIT, functions__again=EMIT)
+    assert severities(copied, base) == [
+        ("functions/again.yaml", "error"), ("functions/tell.yaml", "warning"),
+    ]  # fmt: skip
+
+
+def test_other_edits_of_its_file_and_a_move_leave_it_a_warning() -> None:
+    base = sample(functions__tell=EMIT)
+    beside = "description: Tells.\nsteps:\n  # why\n  - emit:\n      event: note.added\n"
+    edited = sample(functions__tell=f"{beside}      payload: {{ id: 1 }}\n{CLEAN[7:]}")
+    assert severities(edited, base) == [("functions/tell.yaml", "warning")]
+    assert severities(sample(functions__told=EMIT), base) == [("functions/told.yaml", "warning")]
+
+
+def test_a_kind_that_is_changed_is_an_error() -> None:
+    base = sample(tasks__clean=TASK, functions__clean=CLEAN)
+    changed = base | {"tasks/clean.yaml": TASK.replace("1h", "2h")}
+    assert severities(changed, base) == [("tasks/clean.yaml", "error")]
+
+
+def test_an_addon_without_steps_that_run_is_told_unless_it_is_disabled() -> None:
+    text = "enabled: true\nconfig: { apiKey: '${ env.JWT_SECRET }' }\n"
+    assert severities(sample(addons__chatModel=text)) == [("addons/chatModel.yaml", "error")]
+    assert severities(sample(addons__chatModel=text.replace("true", "false"))) == []
+
+
+def test_a_warm_cache_says_the_same() -> None:
+    cache, base = Cache(), MemoryTree(sample(functions__tell=EMIT))
+    more = MemoryTree(sample(functions__tell=EMIT, functions__again=EMIT))
+    for _ in range(2):
+        assert validate(base, cache, base=base)[0] is not None
+        assert validate(more, cache, base=base)[0] is None
+        assert validate(base, cache)[0] is None
+
+
+# ---- bbops validate
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    folder = write(tmp_path / "shop", sample(functions__tell=EMIT))
+    git(folder, "init", "-q", "-b", "main")
+    return folder
+
+
+def validated(folder: Path) -> list[str]:
+    result = CliRunner().invoke(Commands("bbops"), ["validate", str(folder), "--json"])
+    found = json.loads(result.stdout)["diagnostics"]
+    return [one["severity"] for one in found if one["code"] == CODE]
+
+
+def commit(folder: Path) -> None:
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "Change")
+
+
+def test_validate_compares_with_what_is_committed(checkout: Path) -> None:
+    assert validated(checkout) == ["error"]
+    commit(checkout)
+    assert validated(checkout) == ["warning"]
+    (checkout / "functions/again.yaml").write_text(EMIT)
+    assert validated(checkout) == ["error", "warning"]
+    shutil.rmtree(checkout / ".git")
+    assert validated(checkout) == ["error", "error"]
+
+
+def test_a_branch_is_compared_with_main_and_main_with_its_origin(checkout: Path) -> None:
+    (checkout / "functions/tell.yaml").unlink()
+    commit(checkout)
+    git(checkout.parent, "clone", "-q", str(checkout), "clone")
+    clone = checkout.parent / "clone"
+    write(clone, {"functions/tell.yaml": EMIT})
+    commit(clone)
+    assert validated(clone) == ["error"]  # origin/main does not have it
+    write(checkout, {"functions/tell.yaml": EMIT})
+    git(checkout, "checkout", "-qb", "draft")
+    commit(checkout)
+    assert validated(checkout) == ["error"]  # main does not have it
+
+
+# ---- it goes by itself
+@pytest.fixture
+def with_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Lay the module that runs tasks beside those that are there."""
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work/__init__.py").write_text('"""Work."""\n')
+    (tmp_path / "work/tasks.py").write_text('"""Tasks."""\n')
+    monkeypatch.setattr(bbops.runtime, "__path__", [*bbops.runtime.__path__, str(tmp_path)])
+    forget()
+    yield
+    monkeypatch.undo()
+    sys.modules.pop("bbops.runtime.work", None)
+    forget()
+
+
+def forget() -> None:
+    for cached in (registry.is_there, find_unsupported_parts, _unsupported_keys):
+        cached.cache_clear()
+
+
+@pytest.mark.usefixtures("with_tasks")
+def test_a_part_that_is_built_is_told_of_nowhere_and_each_page_wants_its_mark_removed() -> None:
+    assert severities(sample(tasks__clean=TASK, functions__clean=CLEAN)) == []
+    assert "tasks" not in find_unsupported_parts().kinds
+    wrong = [line for page in PAGES for line in find_wrong_marks(page)]
+    assert {line.partition(": ")[2] for line in wrong} == {"tasks °"}
+    assert {line.partition(":")[0] for line in wrong} >= {"README.md", "docs/language.md"}
+
+
+# ---- marks
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.name}")
+def test_a_page_marks_what_this_version_does_not_run_and_nothing_else(page: Path) -> None:
+    """If not: run `python -m tests.docs`; marks of single words are set by hand."""
+    assert list(find_wrong_marks(page)) == []
+    assert page.read_text() == with_sentence(page.read_text())
+
+
+def test_a_missing_mark_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "page.md"
+    monkeypatch.setattr("tests.docs.marks.ROOT", tmp_path)
+    page.write_text("`tasks/` and `email.sendEmail`, [publish](language/steps/publish.md) ° x\n")
+    assert list(find_wrong_marks(page)) == ["page.md: tasks", "page.md: email.sendEmail"]
+
+
+def test_what_is_not_run_says_which_module_will_run_it() -> None:
+    absent = find_unsupported_parts()
+    named = {name for name, one in {**kinds(), **step_kinds()}.items() if one.run_by}
+    assert {*absent.kinds, *absent.steps} <= named

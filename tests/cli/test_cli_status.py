@@ -1,0 +1,230 @@
+"""`bbops status` against a control plane that answers what a real one documents."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bbops.base.errors import ServerError
+from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.client import Remote
+from tests.cli.test_cli import bbops, environment
+
+READY = {
+    "name": "shop", "url": "http://127.0.0.1:8000", "branch": "main",
+    "attempted_revision": "main@sha1:" + "a" * 40, "applied_revision": "main@sha1:" + "a" * 40,
+    "release": "f" * 64,
+    "conditions": [
+        {"type": "Ready", "status": True, "reason": "Published", "message": "it is live",
+         "since": "2026-01-02T03:04:05Z"},
+        {"type": "Stalled", "status": False, "reason": "Done", "message": "quiet", "since": None},
+    ],
+    "diagnostics": [],
+    "publications": [
+        {"revision": "main@sha1:aa", "at": "2026-01-02T03:04:05Z", "outcome": "live",
+         "milliseconds": 12.5, "version": "v3", "author": "Ada", "subject": "Begin",
+         "changes": [], "message": ""}
+    ],
+    "version": "v3",
+}  # fmt: skip
+STALLED = {
+    **READY, "name": "blog", "attempted_revision": "main@sha1:" + "b" * 40,
+    "conditions": [
+        {"type": "Ready", "status": False, "reason": "Behind", "message": "an older one serves",
+         "since": "2026-01-02T03:04:05Z"},
+        {"type": "Stalled", "status": True, "reason": "Invalid", "message": "1 error [x]",
+         "since": "2026-01-02T03:04:05Z"},
+    ],
+    "diagnostics": [
+        {"severity": "error", "code": "unknown-key", "file": "a.yaml", "line": 2, "column": 3,
+         "message": "unknown key 'x'", "hint": "remove it"}
+    ],
+}  # fmt: skip
+
+Answers = dict[str, tuple[int, Any]]
+Start = Callable[[Answers], str]
+
+
+@pytest.fixture
+def control() -> Iterator[Start]:
+    """Answer fixed JSON by 'METHOD path' on a free port."""
+    servers: list[ThreadingHTTPServer] = []
+
+    def start(answers: Answers) -> str:
+        class Handler(BaseHTTPRequestHandler):
+            def answer(self) -> None:
+                status, body = answers.get(f"{self.command} {self.path}", (404, {"error": "no"}))
+                data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+                self.send_response(status)
+                self.send_header("content-length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            do_GET = do_POST = answer  # noqa: N815
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server.daemon_threads = True
+        Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_address[1]}"
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def answers_of(*projects: dict[str, Any]) -> Answers:
+    lines = [
+        {"name": p["name"], "revision": p["applied_revision"], "url": p["url"], "ready": True}
+        for p in projects
+    ]
+    found: Answers = {"GET /api/projects": (200, lines)}
+    return found | {f"GET /api/projects/{p['name']}/status": (200, p) for p in projects}
+
+
+def run(*arguments: str, **env: str) -> Result:
+    return CliRunner().invoke(Commands("bbops"), ["status", *arguments], env=env)
+
+
+def test_a_ready_project_is_one_line(control: Start) -> None:
+    result = run("--server", control(answers_of(READY)))
+    assert result.exit_code == 0, result.output
+    head, line = result.stdout.splitlines()
+    assert head.split() == ["project", "revision", "release", "state", "reason", "message"]
+    assert line.split() == [
+        "shop", "main@sha1:aaaaaaaaaaaa", "ffffffffffff", "Ready", "Published", "it", "is", "live"
+    ]  # fmt: skip
+
+
+def test_a_stalled_project_shows_why_and_exits_with_1(control: Start) -> None:
+    result = run("--server", control(answers_of(READY, STALLED)))
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert any(line.split()[3:6] == ["not", "Ready", "Behind"] for line in lines if "blog" in line)
+    assert any(line.split()[:2] == ["Stalled", "Invalid"] for line in lines)
+    assert "1 error [x]" in result.stdout
+    assert lines[-4:] == [
+        f"blog: main@sha1:{'b' * 40}",
+        "a.yaml:2:3: error: unknown key 'x' [unknown-key]",
+        "    hint: remove it",
+        "1 error",
+    ]
+
+
+def test_one_project_can_be_asked_for(control: Start) -> None:
+    result = run("shop", "--server", control(answers_of(READY, STALLED)))
+    assert result.exit_code == 0
+    assert "blog" not in result.stdout
+
+
+def test_json_has_all_that_is_known(control: Start) -> None:
+    result = run("--json", "--server", control(answers_of(READY, STALLED)))
+    assert result.exit_code == 1
+    assert json.loads(result.stdout) == {"projects": [READY, STALLED]}
+
+
+def test_the_server_can_come_from_the_environment(control: Start) -> None:
+    assert run(BBOPS_SERVER=control(answers_of(READY))).exit_code == 0
+
+
+def test_long_messages_are_whole_in_a_pipe(control: Start) -> None:
+    long = {**READY["conditions"][0], "message": "word " * 100 + "end"}  # type: ignore[dict-item]
+    done = bbops(
+        "status", "--server", control(answers_of({**READY, "conditions": [long]})),
+        env=environment(),
+    )  # fmt: skip
+    assert done.stdout.splitlines()[1].endswith("word end")
+    assert "\x1b" not in done.stdout
+
+
+def test_what_a_commit_says_cannot_reach_the_terminal(control: Start) -> None:
+    evil = {**READY["conditions"][0], "message": "\x1b[2J[red]x"}  # type: ignore[dict-item]
+    result = run("--server", control(answers_of({**READY, "conditions": [evil]})))
+    assert "\\x1b[2J[red]x" in result.stdout
+
+
+def test_a_server_without_projects_says_so(control: Start) -> None:
+    result = run("--server", control(answers_of()))
+    assert (result.exit_code, result.stdout) == (0, "the server has no projects\n")
+
+
+def test_an_unknown_project_suggests_a_near_one(control: Start) -> None:
+    result = run("shp", "--server", control(answers_of(READY)))
+    assert result.exit_code == 2
+    assert "has no project 'shp'\n    hint: did you mean 'shop'?" in result.stderr
+
+
+def test_no_server_is_an_error_with_the_cure() -> None:
+    with socket.socket() as taken:  # bound, not listening: nobody else can take the port
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        result = run("--server", url)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: cannot reach a server at '{url}': ")
+    assert "hint: is 'bbops serve' running? name another server with --server URL" in result.stderr
+
+
+@pytest.mark.parametrize("url", ["localhost:8001", "ftp://x", "http://", "http://x:port"])
+def test_what_is_no_address_is_said(url: str) -> None:
+    result = run("--server", url)
+    assert result.exit_code == 2
+    assert f"'{url}' is not the address of a server" in result.stderr
+
+
+@pytest.mark.parametrize("body", ["<html>", [{"name": 3}], {"a": 1}])
+def test_another_server_is_recognised(control: Start, body: Any) -> None:
+    result = run("--server", control({"GET /api/projects": (200, body)}))
+    assert result.exit_code == 2
+    assert "is not a bbops control plane" in result.stderr
+
+
+def test_the_servers_own_words_are_passed_on(control: Start) -> None:
+    url = control({"GET /api/projects": (503, {"error": {"message": "starting"}})})
+    assert f"the server at '{url}' refused: starting" in run("--server", url).stderr
+
+
+def test_a_proxy_is_not_asked_for_this_machine(
+    control: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    assert run("--server", control(answers_of(READY))).exit_code == 0
+
+
+def test_reconcile_is_accepted_or_refused(control: Start) -> None:
+    url = control({**answers_of(READY), "POST /api/projects/shop/reconcile": (202, {})})
+    with Remote(url) as remote:
+        remote.reconcile("shop")
+        with pytest.raises(ServerError, match="has no project"):
+            remote.reconcile("other/../x")
+
+
+def test_a_commit_is_accepted_for_the_one_project_or_the_named_one(control: Start) -> None:
+    accepted = {"POST /api/projects/blog/accept": (202, {})}
+    one = control({**answers_of(STALLED), **accepted})
+    done = CliRunner().invoke(Commands("bbops"), ["accept", "b" * 12, "--server", one])
+    assert (done.exit_code, done.stdout[:22]) == (0, "accepted bbbbbbbbbbbb;")
+    two = control({**answers_of(READY, STALLED), **accepted})
+    done = CliRunner().invoke(Commands("bbops"), ["accept", "b" * 12, "--server", two])
+    assert done.exit_code == 2
+    assert "has 2 projects\n    hint: name one with --project: shop, blog" in done.stderr
+    arguments = ["accept", "b" * 12, "--server", two, "--project", "blog"]
+    assert CliRunner().invoke(Commands("bbops"), arguments).exit_code == 0
+
+
+def test_a_commit_that_does_not_wait_is_said(control: Start) -> None:
+    refused = {"error": {"message": "commit 'c' does not wait"}}
+    url = control({**answers_of(STALLED), "POST /api/projects/blog/accept": (409, refused)})
+    done = CliRunner().invoke(Commands("bbops"), ["accept", "c", "--server", url])
+    assert done.exit_code == 2
+    assert "refused: commit 'c' does not wait" in done.stderr

@@ -1,0 +1,141 @@
+"""What is packed is what git tracks: no more, no less, dot files included."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from hatchling.builders.sdist import SdistBuilder
+from hatchling.builders.wheel import WheelBuilder
+
+from tests.conftest import ROOT
+
+PLACES = {
+    "bbops/": "bbops/",
+    "server/bbops_server/": "bbops_server/",
+    "docs/": "bbops/_assets/docs/",
+    "project-template/": "bbops/_assets/project-template/",
+    "schemas/": "bbops/_assets/schemas/",
+}
+JUNK = (
+    "bbops/scratch.py",  # untracked
+    "bbops/__pycache__/x.pyc",  # ignored
+    "docs/notes.md",
+    "project-template/.env",  # ignored by the template's own .gitignore
+    "project-template/.bbops/state/data.sqlite",
+    "project-template/tables/draft.yaml",
+)
+
+
+def git(folder: Path, *arguments: str) -> list[str]:
+    command = ["git", *arguments]
+    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.split("\0")[:-1]
+
+
+def put(folder: Path, names: Iterable[str]) -> None:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("junk")
+
+
+@pytest.fixture(scope="module")
+def tracked() -> list[str]:
+    if not (ROOT / ".git").exists():
+        pytest.fail("not a checkout: the wheel is compared with what git knows")
+    return [name for name in git(ROOT, "ls-files", "-z") if (ROOT / name).is_file()]
+
+
+@pytest.fixture(scope="module")
+def copy(tracked: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository that tracks the same files, with junk in it that it does not track."""
+    folder = tmp_path_factory.mktemp("copy") / "with space"
+    for name in tracked:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    put(folder, (name for name in ("README.md", "LICENSE") if name not in tracked))
+    git(folder, "init", "-q")
+    git(folder, "add", "--all", "--force", ".")
+    put(folder, JUNK)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def sdist(copy: Path) -> Path:
+    return Path(next(SdistBuilder(str(copy)).build(directory=str(copy.parent / "dist"))))
+
+
+def wheel_of(folder: Path, version: str = "standard") -> set[str]:
+    """Build a wheel and return its files, without those that describe it."""
+    built = WheelBuilder(str(folder)).build(
+        directory=str(folder.parent / "dist"), versions=[version]
+    )
+    with zipfile.ZipFile(next(built)) as archive:
+        return {name for name in archive.namelist() if ".dist-info/" not in name}
+
+
+def packed(tracked: Iterable[str]) -> set[str]:
+    return {
+        target + name.removeprefix(folder)
+        for name in tracked
+        for folder, target in PLACES.items()
+        if name.startswith(folder)
+    }
+
+
+def test_the_wheel_is_what_git_tracks(copy: Path, tracked: list[str]) -> None:
+    assert wheel_of(copy) == packed(tracked)
+
+
+def test_dot_files_of_the_template_are_in_the_wheel(copy: Path) -> None:
+    names = wheel_of(copy)
+    assert "bbops/_assets/project-template/.gitignore" in names
+    assert "bbops/_assets/project-template/.vscode/settings.json" in names
+
+
+def test_the_source_archive_is_what_git_tracks(copy: Path, sdist: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert names - {"PKG-INFO"} == set(git(copy, "ls-files", "-z"))
+
+
+def test_the_source_archive_builds_the_same_wheel(
+    sdist: Path, tracked: list[str], tmp_path: Path
+) -> None:
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (unpacked,) = tmp_path.iterdir()
+    assert wheel_of(unpacked) == packed(tracked)
+
+
+def test_an_editable_install_names_folders_only(copy: Path) -> None:
+    assert wheel_of(copy, "editable") == {"_bbops.pth"}
+
+
+def test_assets_are_found_in_a_wheel_and_nothing_beside_it(copy: Path, tmp_path: Path) -> None:
+    built = next(WheelBuilder(str(copy)).build(directory=str(tmp_path)))
+    site = tmp_path / "site"
+    with zipfile.ZipFile(built) as archive:
+        archive.extractall(site)
+    (site / "schemas").mkdir()
+    program = (
+        "from bbops.base.assets import asset_folder\n"
+        "from bbops.edit.authoring.codes import read_codes\n"
+        "print((asset_folder('project-template') / '.gitignore').is_file())\n"
+        "print(all(code.text for code in read_codes().values()), len(read_codes()) > 100)\n"
+        "try: asset_folder('schemas')\n"
+        "except Exception as error: print(error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={"PYTHONPATH": str(site)}, cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.splitlines()[:2] == ["True", "True True"]
+    if not (copy / "schemas").exists():
+        assert "lacks its folder 'schemas'" in done.stdout

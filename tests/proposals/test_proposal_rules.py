@@ -1,0 +1,273 @@
+"""What it takes to merge a proposal, and how its records are kept, on both databases."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bbops.database.schema.place import PostgresPlace
+from bbops.source.git.proposals import VERDICTS, Proposal, Review, Wish
+from bbops_server.accounts import proposals
+from bbops_server.accounts.book import Book
+from bbops_server.accounts.errors import AccountError
+from bbops_server.publish.proposals import kept, trials
+from bbops_server.publish.proposals.parts import Part
+from bbops_server.publish.proposals.rules import (
+    Demands,
+    Eligible,
+    Voices,
+    count_voices,
+    find_obstacles,
+)
+from bbops_server.publish.proposals.standing import Standing
+from tests.support.postgres import DATABASES, place_of
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+WISH = Wish("a" * 40, "main", "cart", "ada@example.com", "A cart", "For all of it")
+
+
+def proposed(*reviews: Review) -> Proposal:
+    return Proposal(
+        1, "A cart", "", "ada", "main", "cart", "open", "head", AT, AT, "", tuple(reviews)
+    )
+
+
+def said(who: str, verdict: str, head: str = "head", plan: str = "plan") -> Review:
+    return Review(who, AT, verdict, "", head, plan)  # type: ignore[arg-type]
+
+
+TEAM = Eligible(frozenset({"ada", "bob", "eve"}))
+
+
+def obstacles(proposal: Proposal, approvals: int = 1, eligible: Eligible = TEAM) -> list[str]:
+    voices = count_voices(proposal, "plan", eligible)
+    return list(find_obstacles(Demands("plan", approvals), voices))
+
+
+def test_an_approval_of_this_plan_and_head_counts() -> None:
+    assert obstacles(proposed(said("bob", "approved"))) == []
+    assert obstacles(proposed(), 0) == []
+    assert obstacles(proposed(), 2) == ["2 more approvals needed"]
+
+
+def test_who_has_changed_a_proposal_does_not_approve_it() -> None:
+    mine = replace(proposed(said("bob", "approved")), pushers=("bob",))
+    assert obstacles(mine) == [
+        "1 more approval needed",
+        "the approval of bob does not count: some of its commits are theirs",
+    ]
+    assert obstacles(replace(proposed(said("eve", "approved")), pushers=("bob",))) == []
+    pair = Eligible(frozenset({"ada", "bob"}))
+    assert len(obstacles(mine, eligible=pair)) == 3
+    assert obstacles(mine, eligible=Eligible(frozenset({"bob"}))) == []
+
+
+@pytest.mark.parametrize(
+    ("head", "plan", "why"),
+    [
+        ("other", "plan", "was of other, and head has been pushed since"),
+        ("head", "other", "no longer counts: 'main' or the data has changed since"),
+        ("old", "old", "was of old, and head has been pushed since"),
+    ],
+)
+def test_an_approval_of_something_else_does_not_count_and_says_why(
+    head: str, plan: str, why: str
+) -> None:
+    found = obstacles(proposed(said("bob", "approved", head, plan)))
+    assert found[0] == "1 more approval needed"
+    assert found[1].startswith(f"the approval of bob {why}")
+
+
+def test_who_may_no_longer_review_neither_approves_nor_blocks() -> None:
+    without_bob = Eligible(frozenset({"ada", "eve"}))
+    approved = proposed(said("bob", "approved"))
+    assert obstacles(approved) == []
+    assert obstacles(approved, eligible=without_bob) == [
+        "1 more approval needed",
+        "the approval of bob no longer counts: they may no longer review",
+    ]
+    blocked = proposed(said("bob", "refused"), said("eve", "approved"))
+    assert obstacles(blocked) == ["bob asked for changes"]
+    assert obstacles(blocked, eligible=without_bob) == []
+
+
+def test_the_last_word_of_each_counts() -> None:
+    asked = said("bob", "refused"), said("eve", "approved")
+    assert obstacles(proposed(*asked)) == ["bob asked for changes"]
+    assert obstacles(proposed(*asked, said("bob", "approved"))) == []
+    assert obstacles(proposed(*asked, said("bob", "commented"))) == ["bob asked for changes"]
+    assert obstacles(proposed(said("bob", "approved"), said("bob", "approved")), 2) == [
+        "1 more approval needed"
+    ]
+
+
+def test_ones_own_word_counts_only_where_nobody_else_could_give_one() -> None:
+    mine = proposed(said("ada", "approved"))
+    assert obstacles(mine) == ["1 more approval needed"]
+    assert obstacles(mine, eligible=Eligible(frozenset({"ada"}))) == []
+    assert obstacles(mine, eligible=Eligible(None)) == []  # nobody has an account yet
+    assert obstacles(mine, eligible=Eligible(frozenset({"bob"}))) != []
+
+
+def test_where_too_few_could_approve_it_says_so() -> None:
+    pair, both = Eligible(frozenset({"ada", "bob"})), replace(proposed(), pushers=("bob",))
+    (_, why) = obstacles(both, eligible=pair)
+    assert why.startswith("not enough reviewers: 1 must approve, 0 can, since authors")
+    assert obstacles(proposed(), eligible=pair) == ["1 more approval needed"]
+    assert obstacles(proposed(), 2, pair)[1].startswith(
+        "not enough reviewers: 2 must approve, 1 can"
+    )
+    assert len(obstacles(both, eligible=Eligible(None))) == 1
+
+
+def test_what_is_refused_is_not_merged_whoever_agrees() -> None:
+    voices = count_voices(proposed(said("bob", "approved")), "plan", TEAM)
+    demands = Demands("plan", 1, refused=("too much would be removed",))
+    assert list(find_obstacles(demands, voices)) == ["too much would be removed"]
+
+
+words = st.builds(
+    said, st.sampled_from(["ada", "bob", "eve"]), st.sampled_from(VERDICTS),
+    st.sampled_from(["head", "old"]), st.sampled_from(["plan", "old"]),
+)  # fmt: skip
+
+
+@given(st.lists(words, max_size=12))
+def test_whoever_is_counted_said_last_that_this_is_good(reviews: list[Review]) -> None:
+    voices = count_voices(proposed(*reviews), "plan", TEAM)
+    for who in voices.approved:
+        last = [one for one in reviews if one.who == who and one.verdict != "commented"][-1]
+        assert (last.verdict, last.head, last.plan) == ("approved", "head", "plan")
+    assert "ada" not in {*voices.approved, *(one.who for one in voices.outdated), *voices.refused}
+
+
+# ---- its records
+class Clock:
+    def __init__(self) -> None:
+        self.time = AT
+
+    def now(self) -> datetime:
+        self.time += timedelta(seconds=1)
+        return self.time
+
+
+@pytest.fixture(params=DATABASES)
+def book(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Book]:
+    with place_of(request, tmp_path) as place:
+        found = Book.open(tmp_path, Clock(), place if isinstance(place, PostgresPlace) else None)
+        yield found
+        found.close()
+
+
+def test_a_proposal_is_kept_with_what_is_said_of_it(book: Book) -> None:
+    made = book.proposals.add("shop", WISH)
+    assert (made.number, made.state, made.reviews) == (1, "open", ())
+    book.proposals.say("shop", 1, "bob@example.com", "approved", "fine", "plan")
+    changed = book.proposals.change("shop", 1, head="b" * 40, title="Carts")
+    assert (changed.head, changed.title, changed.description) == (
+        "b" * 40,
+        "Carts",
+        WISH.description,
+    )
+    (review,) = changed.reviews
+    assert (review.who, review.head, review.plan) == ("bob@example.com", "a" * 40, "plan")
+    assert changed.changed > changed.created
+    assert book.proposals.get("shop", 1) == changed
+    assert book.proposals.get("shop", 2) is None
+    assert book.proposals.get("blog", 1) is None
+
+
+def test_each_project_counts_its_own_and_lists_them(book: Book) -> None:
+    assert book.proposals.add("shop", WISH).number == 1
+    assert book.proposals.add("shop", WISH, least=7).number == 7
+    assert book.proposals.add("blog", WISH).number == 1
+    book.proposals.change("shop", 1, state="merged", merged="c" * 40)
+    assert [one.number for one in book.proposals.list("shop", None)] == [7, 1]
+    assert [one.number for one in book.proposals.list("shop", "open")] == [7]
+    found = book.proposals.find("shop", WISH)
+    assert found is not None
+    assert found.number == 7
+
+
+def test_every_text_fits(book: Book) -> None:
+    odd = replace(WISH, title="A\0" * 300, description="é" * 30_000)
+    made = book.proposals.add("shop", odd)
+    assert (made.title, len(made.description)) == ("A" * 200, 20_000)
+    assert book.proposals.change("shop", 1, title="\0" * 300 + "B").title == "B"
+
+
+def test_what_is_merged_or_closed_stays_so(book: Book) -> None:
+    book.proposals.add("shop", WISH)
+    book.proposals.change("shop", 1, state="closed")
+    with pytest.raises(AccountError, match="proposal #1 is not open"):
+        book.proposals.change("shop", 1, state="merged")
+    assert book.proposals.find("shop", WISH) is None
+
+
+def test_proposals_and_words_are_bounded(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proposals, "MOST_OPEN", 1)
+    monkeypatch.setattr(proposals, "MOST_WORDS", 1)
+    book.proposals.add("shop", WISH)
+    with pytest.raises(AccountError, match="1 proposals are open"):
+        book.proposals.add("shop", WISH)
+    book.proposals.say("shop", 1, "bob", "commented", "x" * 30_000, "")
+    with pytest.raises(AccountError, match="1 reviews and comments"):
+        book.proposals.say("shop", 1, "bob", "commented", "y", "")
+
+
+def test_how_ended_proposals_stood_is_kept_of_the_newest(
+    book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proposals, "MOST_ENDED", 2)
+    for number in range(1, 6):
+        book.proposals.add("shop", WISH)
+        book.proposals.keep_standing("shop", number, f"as {number}")
+    book.proposals.add("blog", WISH)
+    book.proposals.keep_standing("blog", 1, "of another project")
+    for number in (2, 5, 3, 1):  # 4 stays open; 3 and 1 ended last
+        book.proposals.change("shop", number, state="closed")
+    book.proposals.keep_standing("shop", 4, "looked at again")
+    found = [book.proposals.standing("shop", number) for number in range(1, 6)]
+    assert found == ["as 1", None, "as 3", "looked at again", None]
+    assert book.proposals.standing("blog", 1) == "of another project"
+
+
+def test_a_standing_that_is_too_long_is_kept_without_what_makes_it_so() -> None:
+    wrong = {"message": "a" * 500}
+    tests = trials.Tests("failed", "its tests fail", diagnostics=(wrong,) * 900)
+    long = Standing(
+        None, Demands("plan", 1), Voices((), (), ()), (wrong,) * 900, {"plan": "p" * 300_000},
+        "first line\n" + "t" * 300_000, tests, obstacles=("not yet",),
+    )  # fmt: skip
+    told = kept.encode(replace(long, others=(Part("right", text="t" * 300_000, tests=tests),)))
+    assert len(told) <= kept.MOST_BYTES
+    found = kept.read(told)
+    assert (found.plan, found.obstacles) == (None, ("not yet",))
+    assert found.text.startswith("first line\n")
+    assert found.text.endswith("… cut, it was too long to keep")
+    assert found.others[0].text.endswith("… cut, it was too long to keep")
+    assert (len(found.diagnostics), found.tests and len(found.tests.diagnostics)) == (20, 20)
+    small = replace(long, plan={"plan": ""}, text="", diagnostics=(), tests=None)
+    assert kept.read(kept.encode(small)) == small
+    huge = replace(long, obstacles=("x" * 300_000,), demands=Demands("p", 1, ("x" * 300_000,)))
+    assert kept.read(kept.encode(huge)).text == "how it stood was too long to keep"
+
+
+def test_a_book_from_before_proposals_gets_their_tables(tmp_path: Path) -> None:
+    with closing(Book.open(tmp_path)):
+        pass
+    with closing(sqlite3.connect(tmp_path / "control.sqlite")) as raw, raw:
+        raw.executescript(
+            "DROP TABLE proposals; DROP TABLE reviews; DROP TABLE replays;"
+            "DELETE FROM schema_steps WHERE number > 1"
+        )
+    with closing(Book.open(tmp_path)) as book:
+        assert book.proposals.add("shop", WISH).number == 1

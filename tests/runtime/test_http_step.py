@@ -1,0 +1,108 @@
+"""http: requests as they are sent, answers as they are read, failures as they are caught."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bbops.base.host import HttpResponse
+from bbops.build.testing.host import FakeHttp
+from bbops.runtime.values.failures import HttpFailure
+from tests.conftest import NOTES
+from tests.support.workbench import Bench
+
+URL = "https://api.example.com/x"
+ASK = """
+input: { any?: json }
+steps:
+  - try:
+      - http: { url: https://api.example.com/x, MORE }
+        retry: { attempts: 3, backoff: 1ms }
+        as: answer
+    catch:
+      - return: { value: { code: "${ error.code }", status: "${ error.status }", say: "${ error.message }" } }
+  - return: { value: "${ vars.answer }" }
+"""  # noqa: E501
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    with Bench(tmp_path, {"tables/notes.yaml": NOTES}) as found:
+        yield found
+
+
+def http(bench: Bench) -> FakeHttp:
+    assert isinstance(bench.host.http, FakeHttp)
+    return bench.host.http
+
+
+def ask(bench: Bench, more: str, body: Any = None) -> Any:
+    return bench.run(ASK.replace("MORE", more), body)
+
+
+def test_a_request_is_made_of_values(bench: Bench) -> None:
+    more = "method: PUT, query: { a: [1, 2], b: null, c: 'x y' }, headers: { X-Key: k }, body: null"
+    ask(bench, more)
+    (sent,) = http(bench).sent
+    assert (sent.method, sent.url, sent.body) == ("PUT", f"{URL}?a=1&a=2&c=x+y", b"null")
+    assert sent.headers == {"content-type": "application/json", "x-key": "k"}
+
+
+def test_a_form_is_sent_as_one(bench: Bench) -> None:
+    ask(bench, "method: POST, form: { a: 'ä&', b: true }")
+    assert http(bench).sent[0].body == b"a=%C3%A4%26&b=true"
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "wanted"),
+    [
+        ("application/json", b'{"a": [1]}', {"a": [1]}),
+        ("application/problem+json; charset=utf-8", b"1", 1),
+        ("application/json", b"{", "{"),
+        ("text/plain; charset=ISO-8859-1", b"\xe4", "ä"),
+        ("text/plain", b"", None),
+    ],
+)
+def test_an_answer_is_json_or_text(
+    bench: Bench, content_type: str, body: bytes, wanted: Any
+) -> None:
+    http(bench).answers[URL] = HttpResponse(201, {"content-type": content_type}, body)
+    found = ask(bench, "headers: {}")
+    assert (found["status"], found["body"]) == (201, wanted)
+    assert found["headers"] == {"content-type": content_type}
+
+
+def test_another_status_is_an_error_unless_it_is_allowed(bench: Bench) -> None:
+    http(bench).answers[URL] = HttpResponse(404, {}, b"")
+    assert ask(bench, "headers: {}") == {
+        "code": "httpFailed", "status": 404, "say": "'api.example.com' answered 404",
+    }  # fmt: skip
+    assert len(http(bench).sent) == 1
+    assert ask(bench, "allowStatus: [404]")["status"] == 404
+
+
+@pytest.mark.parametrize(
+    "answer", [HttpResponse(503, {}, b""), HttpFailure("httpUnreachable", "gone")]
+)
+def test_what_may_pass_is_asked_again(bench: Bench, answer: Any) -> None:
+    http(bench).answers[URL] = answer
+    ask(bench, "headers: {}")
+    assert len(http(bench).sent) == 3
+
+
+@pytest.mark.parametrize("value", ["a\nb: c", "ä\u0100", "\u0000"])
+def test_a_header_never_becomes_two(bench: Bench, value: str) -> None:
+    found = ask(bench, "headers: { x-a: '${ input.any }' }", {"any": value})
+    assert found["code"] == "httpInvalid"
+    assert http(bench).sent == []
+
+
+def test_uncaught_it_is_a_500_that_tells_the_log(bench: Bench) -> None:
+    http(bench).answers[URL] = HttpResponse(404, {}, b"secret")
+    reply = bench.ask(bench.client(f"steps:\n  - http: {{ url: {URL}?key=secret }}\n"))
+    assert reply.status == 500
+    (line,) = bench.host.log.lines  # type: ignore[attr-defined]
+    assert line[1] == "'api.example.com' answered 404"

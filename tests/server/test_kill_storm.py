@@ -1,0 +1,171 @@
+"""`kill -9` of any process at any moment: what was acknowledged is there, nothing is half.
+
+Commits, migrations and writes go on while processes die. Marker `long`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import socket
+import sqlite3
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from bbops.build.compile.release import build
+from bbops.database.migrate import migrate
+from bbops.source.tree import FolderTree
+from tests.support.served import ADA, Served, make_project
+
+KILLS = int(os.environ.get("BBOPS_KILLS", "30"))
+PARENT_TOO = 0.25
+WRITE_EVERY_SECONDS = 0.01
+SEED = 20261121
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+class Storm:
+    """A server on fixed ports that is started again when it dies, with a writer and a pusher."""
+
+    def __init__(self, repository: Path, home: Path) -> None:
+        self.repository, self.home = repository, home
+        self.ports = ["--port", str(free_port()), "--control-port", str(free_port())]
+        self.url = f"http://127.0.0.1:{self.ports[1]}"
+        self.random = random.Random(SEED)
+        self.acknowledged: list[str] = []
+        self.commits = 0
+        self.over = threading.Event()
+        self.server = self.start()
+        self.token = self.sign_up()
+
+    def start(self) -> Served:
+        for _ in range(100):
+            with contextlib.suppress(AssertionError):  # the port is still held by an orphan
+                return Served(self.repository, self.home, *self.ports)
+            time.sleep(0.1)
+        raise AssertionError((self.home / "log").read_text())
+
+    def sign_up(self) -> str:
+        """Return the token of an account that is made before anybody is killed."""
+        self.wait_until_ready()
+        reply = httpx.post(f"{self.url}/api/auth/register", json=ADA, timeout=30)
+        token: str = reply.json()["token"]
+        return token
+
+    def write(self) -> None:
+        """Write notes for ever; only a 201 counts as acknowledged."""
+        number = 0
+        while not self.over.is_set():
+            try:
+                number += 1
+                time.sleep(WRITE_EVERY_SECONDS)
+                title = f"note {number}"
+                reply = httpx.post(
+                    f"{self.url}/api/v1/notes", json={"title": title}, timeout=10,
+                    headers={"authorization": f"Bearer {self.token}"},
+                )  # fmt: skip
+                if reply.status_code == 201:
+                    self.acknowledged.append(title)
+            except (httpx.HTTPError, ValueError):
+                time.sleep(0.01)
+
+    def push(self) -> None:
+        """Commit for ever: code, new tables, new columns, and mistakes."""
+        while not self.over.is_set():
+            self.commits += 1
+            kind = self.commits % 4
+            file = self.repository / f"tables/extra{self.commits // 4}.yaml"
+            if kind == 0:
+                file.write_text("columns:\n  id: { type: integer, primaryKey: true }\n")
+            elif kind == 1 and file.exists():
+                file.write_text(file.read_text() + "  more: { type: string, default: x }\n")
+            elif kind == 2:
+                (self.repository / "functions/broken.yaml").write_text("steps: [\n")
+            else:
+                (self.repository / "functions/broken.yaml").unlink(missing_ok=True)
+                (self.repository / "README.md").write_text(f"{self.commits}\n")
+            with contextlib.suppress(subprocess.CalledProcessError):
+                self.server.commit(f"Commit {self.commits}")
+            time.sleep(0.1)
+
+    def wait_until_ready(self) -> None:
+        """Wait until it serves again: a process that never lives is not killed in the act."""
+        until = time.monotonic() + 30
+        while True:
+            with contextlib.suppress(httpx.HTTPError):
+                if httpx.get(f"{self.url}/~ready", timeout=5).status_code == 200:
+                    return
+            assert time.monotonic() < until, (self.home / "log").read_text()[-4000:]
+            time.sleep(0.02)
+
+    def kill_some(self) -> list[str]:
+        """Kill random processes of the server at one blow; start it again without its parent."""
+        parent = self.server.process.pid
+        found = subprocess.run(
+            ["pgrep", "-P", str(parent)], capture_output=True, text=True, check=False
+        ).stdout.split()
+        victims = self.random.sample(
+            [*map(int, found)], self.random.randint(min(1, len(found)), len(found))
+        )
+        if self.random.random() < PARENT_TOO:
+            victims.append(parent)
+        for victim in victims:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(victim, signal.SIGKILL)
+        if parent in victims:
+            self.server.stop()
+            self.server = self.start()
+        return ["parent" if victim == parent else "child" for victim in victims]
+
+
+@pytest.mark.long
+def test_every_acknowledged_row_survives_kills_of_all_processes(tmp_path: Path) -> None:
+    storm = Storm(make_project(tmp_path / "sample"), tmp_path / "home")
+    (storm.repository / "channels/notes-v1.yaml").write_text(
+        (storm.repository / "channels/notes-v1.yaml").read_text().replace("rateLimit: 600\n", "")
+    )
+    threads = [threading.Thread(target=storm.write), threading.Thread(target=storm.push)]
+    for thread in threads:
+        thread.start()
+    killed: list[str] = []
+    blows = 0
+    while len(killed) < KILLS:
+        blows += 1
+        storm.wait_until_ready()
+        time.sleep(storm.random.uniform(0, 0.3))
+        killed += storm.kill_some()
+    storm.over.set()
+    for thread in threads:
+        thread.join()
+    (storm.repository / "functions/broken.yaml").unlink(missing_ok=True)
+    (storm.repository / "README.md").write_text("the end\n")
+    last = storm.server.commit("The end")
+    until = time.monotonic() + 60
+    while storm.server.status()["release"] != last[:12]:
+        assert time.monotonic() < until, (storm.home / "log").read_text()[-4000:]
+        time.sleep(0.1)
+    assert httpx.get(f"{storm.url}/api/me").headers["x-release"] == last[:12]
+    assert storm.server.stop() == 0
+    assert {"parent", "child"} <= set(killed)
+    data = storm.repository / ".bbops/state/data.sqlite"
+    with contextlib.closing(sqlite3.connect(data)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        stored = {title for (title,) in connection.execute("SELECT title FROM notes")}
+    assert len(storm.acknowledged) > blows
+    assert set(storm.acknowledged) <= stored
+    project = build(FolderTree(storm.repository)).project
+    assert project is not None
+    tables = {name: table.model for name, table in project.tables.items()}
+    assert migrate.plan(data, tables).is_empty

@@ -1,0 +1,57 @@
+"""A client that asks a project all the time, for tests of what goes on meanwhile."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Final
+
+import httpx
+
+from tests.support.served import wait_for
+
+CAUGHT_UP_SECONDS: Final = 40
+BREAK_SECONDS: Final = 0.015
+
+
+class Reader:
+    """A client that keeps its connection and asks all the time."""
+
+    def __init__(self, url: str) -> None:
+        self.url, self.over = url, threading.Event()
+        self.seen: list[tuple[str, int]] = []
+        self.failures: list[str] = []
+        self.begun = self.ended = 0
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self) -> None:
+        with httpx.Client(base_url=self.url, timeout=30) as client:
+            while not self.over.is_set():
+                self.begun += 1
+                try:
+                    reply = client.get("/hello")
+                    found = reply.headers["x-release"], reply.json()["version"]
+                except (httpx.HTTPError, ValueError, KeyError) as error:
+                    self.failures.append(repr(error))
+                else:
+                    if [found] != self.seen[-1:]:
+                        self.seen.append(found)
+                self.ended = self.begun
+                time.sleep(BREAK_SECONDS)
+
+    def take(self) -> tuple[list[tuple[str, int]], list[str]]:
+        """Return what it has seen since, in order, each once, and what failed.
+
+        What it saw last is of now: on a busy machine it may not have asked for a while.
+        """
+        begun = self.begun
+        wait_for(lambda: self.ended > begun, CAUGHT_UP_SECONDS)
+        seen, self.seen = self.seen, self.seen[-1:]
+        failures, self.failures = self.failures, []
+        return seen, failures
+
+    def stop(self) -> None:
+        """Ask no more."""
+        self.over.set()
+        self.thread.join()
