@@ -26,7 +26,7 @@ from bbops.base.names import EnvReference, env_name
 from bbops.base.registry import file_name, members
 from bbops.language.expressions.types import Type
 from bbops.language.expressions.values import Constant, Value, ValueField
-from bbops.language.steps._base import Checking, Example, Step
+from bbops.language.steps._base import Added, Checking, Example, Step, add_steps
 from bbops.language.steps._flow import Flow
 from bbops.runtime.vendors import find_steps, module_of
 
@@ -325,3 +325,6 @@ def spec_of(of: Type) -> dict[str, Any]:
         if of.fields:
             found["fields"] = {name: spec_of(field) for name, field in of.fields.items()}
     return found
+
+
+add_steps(Added(step_kind, step_keys))

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import StringConstraints
 
+import bbops.language.addons._base  # noqa: F401 - it adds the steps of addons
 from bbops.base.model import Model, RunBy
 from bbops.language.shape import Field, Shape
 from bbops.language.steps._base import Step, Steps, every_step

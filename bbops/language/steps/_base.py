@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, PlainValidator, PrivateAttr, SerializeAsAny, model_validator
@@ -23,8 +22,9 @@ from bbops.runtime.values.durations import seconds
 from bbops.source.yaml.document import Map, Mark, Text
 
 __all__ = [
-    "Checking", "Example", "Retry", "Static", "Step", "Steps", "every_step", "find_step_kind",
-    "mark_of", "read_static", "read_step", "refuse_return", "step_kinds", "variables",
+    "Added", "Checking", "Example", "Retry", "Static", "Step", "Steps", "add_steps", "every_step",
+    "find_step_kind", "mark_of", "read_static", "read_step", "refuse_return", "step_kinds",
+    "variables",
 ]  # fmt: skip
 
 
@@ -183,9 +183,30 @@ def step_kinds() -> dict[str, type[Step]]:
 def find_step_kind(key: str) -> type[Step] | None:
     """Return the step kind of a key; `email.sendEmail` is made when it is first asked for."""
     found = step_kinds().get(key)
-    if found is None and "." in key:  # by name: addons are a floor above
-        found = import_module("bbops.language.addons._base").step_kind(key)
+    if found is None and "." in key:
+        found = next(filter(None, (one.find(key) for one in _added)), None)
     return found
+
+
+@dataclass(frozen=True)
+class Added:
+    """Step kinds of a room above this one.
+
+    Attributes:
+        find: returns the kind of a key; None where there is none.
+        keys: returns the keys of all kinds whose key begins with a name and a dot.
+    """
+
+    find: Callable[[str], type[Step] | None]
+    keys: Callable[[str], Iterable[str]]
+
+
+_added: list[Added] = []
+
+
+def add_steps(added: Added) -> None:
+    """Let `find_step_kind` find these, too; for the room that has them, when it is imported."""
+    _added.append(added)
 
 
 def _is_kind(item: object, module: str) -> bool:
@@ -222,9 +243,7 @@ def _unknown_step(data: dict[str, Any], kinds: Mapping[str, object]) -> Pydantic
         return PydanticCustomError("step", "this step has no action, such as 'find' or 'return'")
     name = unknown[0]
     if "." in name:
-        kinds = dict.fromkeys(
-            import_module("bbops.language.addons._base").step_keys(name.partition(".")[0])
-        )
+        kinds = dict.fromkeys(key for one in _added for key in one.keys(name.partition(".")[0]))
     usual = _USUAL_STEPS.get(name.lower())
     hint = f"did you mean '{usual}'?" if usual in kinds else suggest(name, kinds)
     return PydanticCustomError(
