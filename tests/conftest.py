@@ -15,11 +15,15 @@ from typing import Any
 
 import httpx._transports.default as httpx_default
 import pytest
+from hypothesis import settings
 
 from bbops.build.testing.client import Client, serve
 from bbops.source.tree import MemoryTree, Tree
 
 pytest_plugins = ["tests.support.postgres", "tests.support.browser", "tests.vendors.fixtures"]
+
+settings.register_profile("patient", deadline=None)  # a busy machine is no mistake
+settings.load_profile("patient")
 
 # Hundreds of processes start here: each would compile bbops again where nobody keeps byte code.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -51,14 +51,13 @@ def test_applied_tables_have_an_empty_plan(empty: Path) -> None:
 
 def test_equal_hash_needs_no_sqlalchemy(empty: Path, tmp_path: Path) -> None:
     code = (
-        "import sys; sys.path.insert(0, 'tests')\n"
+        "import sys; sys.path.insert(0, 'tests/database')\n"
         "from pathlib import Path\n"
         "from test_database_migrate import BASE, declare, migrate\n"
         f"assert migrate.plan(Path({str(empty)!r}), declare(BASE)).is_empty\n"
         "assert not {'sqlalchemy', 'alembic'} & sys.modules.keys()\n"
     )
-    root = ROOT
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=root)
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 
 def test_a_description_alone_changes_the_hash_but_no_table(filled: Path) -> None:

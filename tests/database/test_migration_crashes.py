@@ -64,6 +64,5 @@ def test_a_migrator_killed_at_any_statement_leaves_the_old_tables_or_the_new(
 def migrate_in_child(path: Path, *, kill_at: int) -> int:
     """Return the number of statements that were run, or minus the signal that ended them."""
     command = [sys.executable, "-c", KILLED, str(path), str(kill_at)]
-    root = ROOT
-    ended = subprocess.run(command, check=False, cwd=root, capture_output=True, text=True)
+    ended = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True)
     return ended.returncode or int(ended.stdout)
