@@ -1,0 +1,40 @@
+"""The rooms of the house: no circle at any depth, and ARCHITECTURE.md names each of them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.house.draw import HOUSES, Floor, draw, find_circle, main, packages
+
+PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+
+
+def test_no_package_has_a_circle_among_its_rooms() -> None:
+    assert {one.name: one.circle for one in map(draw, packages()) if one.circle} == {}
+
+
+def test_a_circle_is_found() -> None:
+    circle = find_circle({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}})
+    assert sorted(circle[1:]) == ["a", "b", "c"]
+    assert "circle a > b > a" in str(Floor("house", {"a": {"b"}, "b": {"a"}}, ("a", "b", "a")))
+
+
+@pytest.mark.parametrize("house", HOUSES)
+def test_the_page_about_the_house_names_each_room_and_what_is_in_it(house: str) -> None:
+    table = PAGE.partition(f"| `{house}/` |")[2].partition("\n\n")[0]
+    rows = dict(re.findall(r"^\| `(\w+)` \|[^|]*\|([^|]*)\|$", table, re.MULTILINE))
+    rooms = [one for one in draw(house).arrows if not one.startswith("_")]
+    assert sorted(rows) == sorted(rooms)
+    for room, inside in rows.items():
+        named = set(re.findall(r"`(\w+)`", inside))
+        assert named <= set(draw(f"{house}.{room}").arrows), room
+
+
+def test_the_house_is_drawn(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bbops.review"]) == 0
+    assert capsys.readouterr().out == (
+        "bbops.review: rooms 3, floors 2, arrows 1\n  plan\n  contract | replay\n"
+    )
