@@ -235,7 +235,7 @@ class OtherProject(msgspec.Struct, frozen=True):
     tests: Tests | None
 
 
-class Standing(msgspec.Struct, frozen=True):
+class MergeStatus(msgspec.Struct, frozen=True):
     """A proposal, what merging it would do now, and what is in the way.
 
     `digest` names what it would do; `outdated` are those who approved of something else. `tests`

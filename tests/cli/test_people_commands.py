@@ -200,9 +200,9 @@ def test_a_login_is_approved_in_a_browser_and_used_by_commands(
         target=lambda: waiting.append(run("login", listening.url, "--json", "--no-browser"))
     )
     thread.start()
-    while not tried.desk.logins._kept:
+    while not tried.control.logins._kept:
         thread.join(0.02)
-    (login,) = tried.desk.logins._kept.values()
+    (login,) = tried.control.logins._kept.values()
     assert "Approved" in approve(tried.as_person("ada@example.com"), login.code, "approve")
     thread.join()
     (done,) = waiting

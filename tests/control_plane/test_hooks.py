@@ -20,7 +20,7 @@ from bbops_server.process.webhooks.deliveries import (
     show_receiver,
     tell_error,
 )
-from bbops_server.process.webhooks.line import Line
+from bbops_server.process.webhooks.delivery_queue import Line
 from bbops_server.process.webhooks.message import Message
 from bbops_server.process.webhooks.outbox import Outbox
 from bbops_server.settings import Settings, Webhook

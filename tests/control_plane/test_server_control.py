@@ -23,7 +23,7 @@ def ask(fresh: Tried) -> Ask:
         path: str, *, method: str = "GET", headers: dict[str, str] | None = None,
         source: OneProject | None = None, body: Any = None,
     ) -> httpx.Response:  # fmt: skip
-        fresh.desk.status = source or OneProject()
+        fresh.control.status = source or OneProject()
         given = {"accept": "application/json"} | (headers or {})
         return fresh.browser().call(method, path, headers=given, json=body)
 

@@ -23,7 +23,7 @@ __all__ = ["fresh", "tried"]
 
 # ---- set-up
 def set_up(fresh: Tried, browser: Browser) -> int:
-    link = fresh.desk.setup_url
+    link = fresh.control.setup_url
     browser.get(link)
     (token,) = parse_qs(urlsplit(link).query)["token"]
     return browser.post("/setup", BOB | {"token": token}).status_code
@@ -37,7 +37,7 @@ def test_the_first_account_is_made_by_the_link_and_owns_the_server(fresh: Tried)
 
 
 def test_the_set_up_link_is_good_once(fresh: Tried) -> None:
-    link = fresh.desk.setup_url
+    link = fresh.control.setup_url
     set_up(fresh, fresh.browser())
     again = fresh.browser()
     assert again.get(link).status_code == 403
@@ -63,7 +63,7 @@ def test_where_others_are_meant_to_come_set_up_is_not_open(tmp_path: Path) -> No
     assert tried.browser().get("/api/projects").status_code == 401
     here = tried.browser("http://127.0.0.1:8001")
     assert here.get("/api/projects").status_code == 401
-    assert here.get(tried.desk.setup_url).status_code == 200
+    assert here.get(tried.control.setup_url).status_code == 200
     tried.close()
 
 
@@ -186,14 +186,14 @@ def test_a_known_browser_may_not_guess_for_ever_nor_for_others(tried: Tried) -> 
     device = browser.cookies["bbops-device"]
     codes = [sign_in(browser, password="wrong") for _ in range(11)]
     assert codes == [401] * 10 + [429]
-    assert tried.desk.devices.find(device, "ADA@example.com")
+    assert tried.control.devices.find(device, "ADA@example.com")
     for forged in (device, f"{device[:-1]}x", device.partition(".")[0], "", "." * 300):
-        assert tried.desk.devices.find(forged, "eve@example.com") == ""
+        assert tried.control.devices.find(forged, "eve@example.com") == ""
 
 
 def test_attempts_of_one_address_are_counted(tried: Tried) -> None:
     for _ in range(50):
-        assert tried.desk.limits.address.take("127.0.0.1") == 0
+        assert tried.control.limits.address.take("127.0.0.1") == 0
     assert sign_in(tried.browser()) == 429
 
 
@@ -208,12 +208,12 @@ def test_attempts_of_one_house_are_counted_together(
     tried.add("ada@example.com", Role.OWNER)
     sign_in(tried.browser(**{"x-forwarded-for": one}))
     sign_in(tried.browser(**{"x-forwarded-for": other}))
-    assert len(tried.desk.limits.address._seen) == (1 if counts_together else 2)
+    assert len(tried.control.limits.address._seen) == (1 if counts_together else 2)
     tried.close()
 
 
 def test_strangers_do_not_fill_the_log(tried: Tried) -> None:
-    tried.desk.limits.strangers = Limit(2, 3_600)
+    tried.control.limits.strangers = Limit(2, 3_600)
     for _ in range(4):
         sign_in(tried.browser(), email="eve@example.com")
     assert len(tried.book.audit.list()) == 2

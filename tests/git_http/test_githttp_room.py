@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from bbops_server.git_http import room as rooms
+import bbops_server.git_http.concurrency as rooms
 from bbops_server.git_http.asked import Asked, Refusal
-from bbops_server.git_http.room import MOST_FETCHES, MOST_PUSHES, MOST_WAITING, Room
+from bbops_server.git_http.concurrency import MOST_FETCHES, MOST_PUSHES, MOST_WAITING, Concurrency
 
 PUSH = Asked("shop", "git-receive-pack", is_greeting=False, variables={})
 GREETING = Asked("shop", "git-receive-pack", is_greeting=True, variables={})
@@ -19,17 +19,17 @@ FETCH = Asked("shop", "git-upload-pack", is_greeting=False, variables={})
 class Held:
     """An exchange that goes on until it is told to end."""
 
-    def __init__(self, room: Room, asked: Asked, person: str) -> None:
+    def __init__(self, room: Concurrency, asked: Asked, person: str) -> None:
         self.is_in, self.end = False, asyncio.Event()
         self.task = asyncio.create_task(self._run(room, asked, person))
 
-    async def _run(self, room: Room, asked: Asked, person: str) -> None:
+    async def _run(self, room: Concurrency, asked: Asked, person: str) -> None:
         async with room.take(asked, person):
             self.is_in = True
             await self.end.wait()
 
 
-async def begin(room: Room, asked: Asked, *people: str) -> list[Held]:
+async def begin(room: Concurrency, asked: Asked, *people: str) -> list[Held]:
     held = [Held(room, asked, person) for person in people]
     await asyncio.sleep(0.01)
     return held
@@ -48,7 +48,7 @@ def run(test: Callable[[], Awaitable[None]]) -> None:
 
 def test_a_third_push_of_a_person_waits_for_one_of_theirs() -> None:
     async def test() -> None:
-        room = Room()
+        room = Concurrency()
         held = await begin(room, PUSH, "ada", "ada", "ada", "bob")
         assert [one.is_in for one in held] == [True, True, False, True]
         await end(held[3])
@@ -62,7 +62,7 @@ def test_a_third_push_of_a_person_waits_for_one_of_theirs() -> None:
 
 def test_a_greeting_is_not_kept_waiting_by_pushes() -> None:
     async def test() -> None:
-        room = Room()
+        room = Concurrency()
         pushes = await begin(room, PUSH, "ada", "ada")
         (greeting,) = await begin(room, GREETING, "ada")
         assert greeting.is_in
@@ -74,7 +74,7 @@ def test_a_greeting_is_not_kept_waiting_by_pushes() -> None:
 @pytest.mark.parametrize(("asked", "most"), [(PUSH, MOST_PUSHES), (FETCH, MOST_FETCHES)])
 def test_who_waits_enters_in_turn(asked: Asked, most: int) -> None:
     async def test() -> None:
-        room = Room()
+        room = Concurrency()
         held = await begin(room, asked, *(f"person {number}" for number in range(most)))
         waiting = await begin(room, asked, "next", "after")
         assert [one.is_in for one in waiting] == [False, False]
@@ -87,7 +87,7 @@ def test_who_waits_enters_in_turn(asked: Asked, most: int) -> None:
 
 def test_too_many_that_wait_are_refused() -> None:
     async def test() -> None:
-        room = Room()
+        room = Concurrency()
         share = MOST_WAITING // 4
         held = await begin(room, PUSH, *["ada"] * (2 + share))
         with pytest.raises(Refusal, match=f"{share} pushes of yours are waiting") as refused:
@@ -108,7 +108,7 @@ def test_too_many_that_wait_are_refused() -> None:
 
 def test_who_leaves_or_waits_too_long_takes_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
     async def test() -> None:
-        room = Room()
+        room = Concurrency()
         held = await begin(room, PUSH, "ada", "ada")
         (gone,) = await begin(room, PUSH, "ada")
         gone.task.cancel()

@@ -26,8 +26,8 @@ class Door:
     """The control plane of a house, asked over HTTP by somebody's agent."""
 
     def __init__(self, house: House) -> None:
-        self.house, self.app = house, create_control(house.desk)
-        self.url = house.desk.settings.control_url
+        self.house, self.app = house, create_control(house.control)
+        self.url = house.control.settings.control_url
 
     def ask(
         self, who: str, tool: str, arguments: Any = None, *, url: str = "",

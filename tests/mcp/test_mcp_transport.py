@@ -170,7 +170,7 @@ def test_a_message_that_does_not_come_is_not_waited_for(
 
 
 def test_strangers_that_ask_without_end_are_told_to_wait(tried: Tried, nobody: Agent) -> None:
-    while not tried.desk.limits.agents.take("127.0.0.1"):
+    while not tried.control.limits.agents.take("127.0.0.1"):
         pass
     answer = nobody.ask("ping")
     assert answer.status_code == 429
@@ -180,7 +180,7 @@ def test_strangers_that_ask_without_end_are_told_to_wait(tried: Tried, nobody: A
 def test_tokens_are_not_guessed_without_end(tried: Tried) -> None:
     known = Agent(tried, give(tried, "ada@example.com", GrantScope.PROJECT))
     assert known.call("project_list").status_code == 200
-    while not tried.desk.limits.agents.take("127.0.0.1"):
+    while not tried.control.limits.agents.take("127.0.0.1"):
         pass
     assert Agent(tried, "bba_guess").call("platform_help").status_code == 429
     assert known.call("project_list").status_code == 200
@@ -192,7 +192,7 @@ def test_an_agent_that_asks_without_end_is_told_to_wait_and_no_other(tried: Trie
     assert one.call("project_list").status_code == 200
     grant = tried.book.grants.find(token, MCP)
     assert grant is not None
-    while not tried.desk.limits.grants.take(grant.caller.key):
+    while not tried.control.limits.grants.take(grant.caller.key):
         pass
     answer = one.call("project_list")
     assert (answer.status_code, "by this agent" in answer.text) == (429, True)

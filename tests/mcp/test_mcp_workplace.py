@@ -39,7 +39,7 @@ def test_what_an_agent_commits_is_the_work_of_its_person(house: House) -> None:
     house.agent("maintainer").change("by-an-agent", say(9))
     wish = {"draft": "by-an-agent", "title": "Change", "body": "Why"}
     opened = house.agent("developer").call("apply_pull_request", **wish)
-    found = house.desk.book.proposals.get("shop", opened["number"])
+    found = house.control.book.proposals.get("shop", opened["number"])
     assert found is not None
     assert (found.author, found.pushers) == ("developer@example.com", ("maintainer@example.com",))
 
@@ -201,7 +201,7 @@ def test_pages_of_requests_go_back(house: House) -> None:
 
 
 def test_no_value_of_the_environment_is_ever_told(house: House) -> None:
-    secrets = house.loop_of("shop").workshop.secrets
+    secrets = house.loop_of("shop").context.secrets
     secret = secrets.get("SECRET")
     assert secret
     agent = house.agent("maintainer")

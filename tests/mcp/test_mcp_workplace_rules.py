@@ -10,7 +10,7 @@ import yaml
 
 from bbops_server.accounts.rules import GrantScope
 from bbops_server.control_plane.app import create_control
-from bbops_server.mcp.workplace import open_workplace
+from bbops_server.mcp.project_backend import open_workplace
 from tests.support.agents_at_server import House
 from tests.support.granting import give
 from tests.support.mcp_house import ORDER, house, say, tip
@@ -131,9 +131,9 @@ def test_what_is_done_is_in_the_audit_log(house: House) -> None:
 def test_previews_without_end_are_told_to_wait(house: House) -> None:
     agent = house.agent("viewer")
     agent.caller = replace(agent.caller, person="somebody")
-    agent.place = open_workplace(house.desk, agent.caller, "shop")
+    agent.place = open_workplace(house.control, agent.caller, "shop")
     for _ in range(60):
-        house.desk.limits.work.take("somebody")
+        house.control.limits.work.take("somebody")
     assert "try again in" in agent.refused("preview_changes", changes=[say(1)]).message
     assert agent.call("context_list")["total"]
 
@@ -218,7 +218,7 @@ def test_a_grant_does_what_its_scopes_and_its_person_may(house: House) -> None:
 def test_the_door_leads_to_the_project_of_its_address(house: House) -> None:
     person = house.book.people.get("developer@example.com")
     key = house.book.addresses.of("shop")
-    url = f"{house.desk.settings.control_url}/mcp/p/{key}"
+    url = f"{house.control.settings.control_url}/mcp/p/{key}"
     token = give(house.book, person, GrantScope.PROJECT, GrantScope.BUILDER, resource=url)
     params = {"name": "context_get", "arguments": {}}
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
@@ -227,7 +227,7 @@ def test_the_door_leads_to_the_project_of_its_address(house: House) -> None:
     }  # fmt: skip
 
     async def ask() -> httpx.Response:
-        transport = httpx.ASGITransport(create_control(house.desk))
+        transport = httpx.ASGITransport(create_control(house.control))
         async with httpx.AsyncClient(transport=transport) as client:
             return await client.post(url, json=asked, headers=headers)
 

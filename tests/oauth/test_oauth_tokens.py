@@ -67,7 +67,7 @@ def test_of_eight_who_use_a_code_at_once_one_gets_tokens(
     )
     with ThreadPoolExecutor(8) as threads:
         answers = list(
-            threads.map(lambda _: tried.desk.oauth.give_tokens(form, Sender()), range(8))
+            threads.map(lambda _: tried.control.oauth.give_tokens(form, Sender()), range(8))
         )
     assert sorted(one.status for one in answers) == [200] + [400] * 7
 

@@ -19,6 +19,7 @@ from bbops_server.accounts import proposals
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import AccountError
 from bbops_server.publish.proposals import kept, trials
+from bbops_server.publish.proposals.merge_status import MergeStatus
 from bbops_server.publish.proposals.parts import Part
 from bbops_server.publish.proposals.rules import (
     Demands,
@@ -27,7 +28,6 @@ from bbops_server.publish.proposals.rules import (
     count_voices,
     find_obstacles,
 )
-from bbops_server.publish.proposals.standing import Standing
 from tests.support.postgres import DATABASES, place_of
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -243,7 +243,7 @@ def test_how_ended_proposals_stood_is_kept_of_the_newest(
 def test_a_standing_that_is_too_long_is_kept_without_what_makes_it_so() -> None:
     wrong = {"message": "a" * 500}
     tests = trials.Tests("failed", "its tests fail", diagnostics=(wrong,) * 900)
-    long = Standing(
+    long = MergeStatus(
         None, Demands("plan", 1), Voices((), (), ()), (wrong,) * 900, {"plan": "p" * 300_000},
         "first line\n" + "t" * 300_000, tests, obstacles=("not yet",),
     )  # fmt: skip

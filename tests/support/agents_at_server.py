@@ -16,9 +16,9 @@ from bbops.interfaces.mcp.tool import Refused, call, find_tool
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.people import NewPerson
 from bbops_server.accounts.rules import Caller, Role
-from bbops_server.control_plane.web.state import Desk
+from bbops_server.control_plane.web.state import ControlState
 from bbops_server.git_http.serving import GitHttp
-from bbops_server.mcp.workplace import open_workplace
+from bbops_server.mcp.project_backend import open_workplace
 from bbops_server.process.sockets.binding import bind
 from bbops_server.publish.processes.plane import Plane
 from bbops_server.publish.projects.following import FollowedFile, Options
@@ -61,7 +61,9 @@ class House:
         self.followed = FollowedFile(Options(file, 1.0, own), read, self.plane)
         self.book = Book.open(self.state)
         self.projects = Projects(lambda *_: None, self.followed.run)
-        self.desk = Desk(self.projects, self.book, lambda: self.plane.settings, "bbl_local")
+        self.control = ControlState(
+            self.projects, self.book, lambda: self.plane.settings, "bbl_local"
+        )
         self.book.people.add(NewPerson("owner@example.com", "owner", role=Role.OWNER))
         self.people = {name: self._add(name, role) for name, role in ROLES.items()}
         self.run(self._start())
@@ -114,7 +116,9 @@ class House:
     async def _start(self) -> None:
         await self.plane.start()
         state = self.plane.settings.state
-        self.desk.git = GitHttp(self.plane.build, self.projects, state / "git", self.book.proposals)
+        self.control.git = GitHttp(
+            self.plane.build, self.projects, state / "git", self.book.proposals
+        )
         self.task = asyncio.create_task(self.projects.run())
         self.plane.opened.set()
         self.plane.owned.set()
@@ -124,7 +128,7 @@ class House:
     async def _stop(self) -> None:
         self.task.cancel()
         await asyncio.wait({self.task})
-        await self.desk.git.stop()
+        await self.control.git.stop()
         await self.plane.stop(5)
 
 
@@ -133,7 +137,7 @@ class ServedAgent:
 
     def __init__(self, house: House, caller: Caller, project: str) -> None:
         self.house, self.caller, self.project = house, caller, project
-        self.place = open_workplace(house.desk, caller, project)
+        self.place = open_workplace(house.control, caller, project)
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """Call a tool and return its result."""

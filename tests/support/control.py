@@ -20,7 +20,7 @@ from bbops_server.accounts.book import Book
 from bbops_server.accounts.people import NewPerson, Person
 from bbops_server.accounts.rules import Role
 from bbops_server.control_plane.app import create_control
-from bbops_server.control_plane.web.state import Desk
+from bbops_server.control_plane.web.state import ControlState
 from bbops_server.publish.drafts.draft_status import DraftStatus
 from bbops_server.publish.status.status import Condition, Publication, ServerStatus, Status, Written
 from bbops_server.settings import Settings
@@ -211,9 +211,9 @@ def _create() -> Litestar:
     return create_control(None)  # type: ignore[arg-type]
 
 
-def _create_once(desk: Desk) -> Litestar:
-    """Return the one application of all tests, which takes 0.1 s to make, with another desk."""
-    _create().state.desk = desk
+def _create_once(control: ControlState) -> Litestar:
+    """Return the one application of all tests, which takes 0.1 s to make, with another state."""
+    _create().state.control = control
     return _create()
 
 
@@ -224,9 +224,9 @@ class Tried:
         self.settings = Settings(state, **settings)
         self.source, self.book = OneProject(), Book.open(state)
         self.source.folder = state
-        self.desk = Desk(self.source, self.book, lambda: self.settings, "bbl_local")
-        self.desk.rounds = 4
-        self.app = _create_once(self.desk)
+        self.control = ControlState(self.source, self.book, lambda: self.settings, "bbl_local")
+        self.control.rounds = 4
+        self.app = _create_once(self.control)
         self._runner = asyncio.Runner()
 
     def close(self) -> None:
@@ -256,7 +256,7 @@ class Tried:
 
     def own_app(self) -> Litestar:
         """Return an application that nobody else uses."""
-        self.app = create_control(self.desk)
+        self.app = create_control(self.control)
         return self.app
 
     def send(

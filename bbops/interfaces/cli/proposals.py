@@ -20,7 +20,7 @@ from bbops.interfaces.cli._listing import say_list
 from bbops.interfaces.cli._server import as_json_option, of_project, of_server, open_remote
 
 if TYPE_CHECKING:
-    from bbops.interfaces.answers import Finding, OtherProject, Proposal, Replayed, Standing
+    from bbops.interfaces.answers import Finding, MergeStatus, OtherProject, Proposal, Replayed
 
 _COLOURS = {"open": "green", "merged": "magenta", "closed": "red"}
 _VERBS = {"approved": "approved", "refused": "asked for changes", "commented": "said"}
@@ -230,7 +230,7 @@ def _review(
         say(f"you {_VERBS[verdict]}: proposal #{number}, {printable(done.title)}")
 
 
-def _lines(found: Standing, *, with_diff: bool) -> list[str]:
+def _lines(found: MergeStatus, *, with_diff: bool) -> list[str]:
     one = found.proposal
     title, lines = one_line(f"#{one.number} {one.title}"), [*_head(one), found.page]
     if found.preview:
@@ -264,7 +264,7 @@ def _replayed(found: Replayed) -> list[str]:
     return lines
 
 
-def _part(found: Standing | OtherProject, folder: str = "") -> list[str]:
+def _part(found: MergeStatus | OtherProject, folder: str = "") -> list[str]:
     lines = ["", found.text] if found.text else []
     lines += _tell(found.diagnostics, folder)
     if found.tests:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
-from bbops.interfaces.answers import Merged, Proposal, Replayed, Standing
+from bbops.interfaces.answers import Merged, MergeStatus, Proposal, Replayed
 from bbops.interfaces.client.connection import Connection
 
 T = TypeVar("T")
@@ -27,9 +27,9 @@ class Proposals(Connection):
         query = f"?state={state}" if state else ""
         return self._read(self._ask_about("GET", name, f"proposals{query}"), list[Proposal])
 
-    def proposal(self, name: str, number: int) -> Standing:
+    def proposal(self, name: str, number: int) -> MergeStatus:
         """Return a proposal and how it stands. Raises: ServerError: also when there is none."""
-        return self._ask_of(name, number, "GET", kind=Standing)
+        return self._ask_of(name, number, "GET", kind=MergeStatus)
 
     def review(self, name: str, number: int, verdict: str, text: str, plan: str = "") -> Proposal:
         """Say something of a proposal.

@@ -1,4 +1,4 @@
-"""A workplace without a server: a checkout, whose drafts are its local branches.
+"""A project's backend without a server: a checkout, whose drafts are its local branches.
 
 The files that are checked out stay as they are, unless their branch is the draft that moves and
 nothing in them has changed.
@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import msgspec
 
 from bbops.base.errors import GitError
-from bbops.interfaces.mcp.tool import Refused
-from bbops.interfaces.mcp.work import Work
-from bbops.interfaces.mcp.workplace import (
+from bbops.interfaces.mcp.project_backend import (
     Activity,
     Answered,
     Asked,
     Attempt,
     Judged,
     Merged,
+    MergeStatus,
     Said,
-    Standing,
     Tested,
 )
+from bbops.interfaces.mcp.tool import Refused
+from bbops.interfaces.mcp.work import Work
 
 if TYPE_CHECKING:
     from bbops.interfaces.mcp.workshop.bench import Bench
@@ -40,7 +40,7 @@ TEST_SECONDS = 120.0
 
 
 class Checkout:
-    """A `bbops.interfaces.mcp.workplace.Workplace` of a repository on this machine."""
+    """A `bbops.interfaces.mcp.project_backend.ProjectBackend` of a repository on this machine."""
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
@@ -57,10 +57,10 @@ class Checkout:
 
         return cast("G", find_doing(work.name)(self._bench, taken))
 
-    async def stand(self) -> Standing:
+    async def stand(self) -> MergeStatus:
         """Return what a checkout knows: who works in it may change it."""
         message = f"this is a checkout: nothing is known of what '{self._bench.live}' serves"
-        return Standing("", message=message, may=("read", "change"))
+        return MergeStatus("", message=message, may=("read", "change"))
 
     async def test(self, commit: str) -> Tested:
         """Run the tests of a commit on an empty database, against a world that stands still."""
@@ -143,7 +143,7 @@ class Checkout:
 
 
 def open_checkout(store: Store, under: str = "", live: str = "") -> Checkout:
-    """Return the workplace of a project in a repository.
+    """Return the backend of a project in a repository.
 
     Args:
         store: the repository.

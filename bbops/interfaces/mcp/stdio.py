@@ -10,8 +10,8 @@ import anyio
 from mcp.server.stdio import stdio_server
 
 from bbops.interfaces.mcp.kernel import create_server
+from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import find_tools
-from bbops.interfaces.mcp.workplace import Workplace
 
 INSTRUCTIONS: Final = (
     "One bbops project in a git checkout. Call context_get first. Then: read what you change,"
@@ -20,13 +20,13 @@ INSTRUCTIONS: Final = (
 )
 
 
-def serve(place: Workplace) -> None:
+def serve(place: ProjectBackend) -> None:
     """Answer until the input ends; the log goes to the standard error output."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
     anyio.run(_serve, place)
 
 
-async def _serve(place: Workplace) -> None:
+async def _serve(place: ProjectBackend) -> None:
     tools = find_tools("bbops.interfaces.mcp.project")
     server = create_server("bbops", INSTRUCTIONS, tools, lambda _: place)
     async with stdio_server() as (reading, writing):

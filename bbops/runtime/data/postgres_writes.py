@@ -7,14 +7,14 @@ from bbops.runtime.data.postgres_rows import DECODERS, ENCODERS
 
 
 class Setter(writes.Setter):
-    """Turns a map into the SET clause of an update."""
+    """Executor a map into the SET clause of an update."""
 
     __slots__ = ()
     encoders = ENCODERS
 
 
 class Inserter(writes.Inserter):
-    """Turns a map, or a list of maps, into inserts of one transaction."""
+    """Executor a map, or a list of maps, into inserts of one transaction."""
 
     __slots__ = ()
     encoders = ENCODERS

@@ -44,7 +44,7 @@ class Assigned(NamedTuple):
 
 
 class Setter:
-    """Turns a map into the SET clause of an update."""
+    """Executor a map into the SET clause of an update."""
 
     __slots__ = ("columns", "longest", "table")
     encoders: ClassVar[Encoders] = ENCODERS
@@ -67,7 +67,7 @@ class Setter:
 
 
 class Inserter:
-    """Turns a map, or a list of maps, into inserts of one transaction."""
+    """Executor a map, or a list of maps, into inserts of one transaction."""
 
     __slots__ = ("cells", "columns", "conflict", "longest", "moved", "table", "texts", "updated")
     encoders: ClassVar[Encoders] = ENCODERS

@@ -55,7 +55,7 @@ def run_project(
     def load() -> Make:
         from bbops_server.process.webhooks.outbox import Outbox  # noqa: PLC0415
         from bbops_server.publish.projects.projects import Projects  # noqa: PLC0415
-        from bbops_server.publish.sources.attempt import Workshop  # noqa: PLC0415 - see above
+        from bbops_server.publish.sources.attempt import PublishContext  # noqa: PLC0415 - see above
 
         def make(plane: Plane) -> Projects:
             async def work(projects: Projects) -> None:
@@ -65,7 +65,7 @@ def run_project(
                 followed = _followed(*file, plane) if file else None
                 if followed is not None:
                     await followed.begin(projects)
-                projects.start(Workshop(project, source, plane, secrets))
+                projects.start(PublishContext(project, source, plane, secrets))
                 projects.begun.set()
                 await plane.opened.wait()
                 projects.announce(_serving(plane, source.shown, str(project.postgres or "")))

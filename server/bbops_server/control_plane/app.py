@@ -50,7 +50,7 @@ from bbops_server.control_plane.web.guard import Guard
 from bbops_server.control_plane.web.permissions import read_visit, require
 from bbops_server.control_plane.web.refusals import refuse, words_of
 from bbops_server.control_plane.web.routes import PERMISSION
-from bbops_server.control_plane.web.state import Desk
+from bbops_server.control_plane.web.state import ControlState
 from bbops_server.control_plane.web.view import create_template_config
 from bbops_server.control_plane.web.visit import Visit, signin_path
 from bbops_server.process.application import Application
@@ -90,7 +90,7 @@ _log = logging.getLogger(__name__)
 AnyRequest = Request[Any, Any, Any]
 
 
-def create_control(desk: Desk) -> Litestar:
+def create_control(control: ControlState) -> Litestar:
     """Return the control plane's application; its own description is at /schema/openapi.json.
 
     Every route names the permission it takes: `require` lets nobody in otherwise.
@@ -117,7 +117,7 @@ def create_control(desk: Desk) -> Litestar:
         },
         middleware=[DefineMiddleware(Guard)],
         request_max_body_size=MAX_BODY_BYTES,
-        state=State({"desk": desk}),
+        state=State({"control": control}),
         logging_config=None,
         debug=False,
     )
@@ -142,7 +142,7 @@ def _explain(request: AnyRequest, error: HTTPException) -> Response[Any]:
     """Answer as the one who asks reads: a page for a browser, JSON for a program."""
     visit: Visit | None = request.state.get("visit")
     if visit is None and error.status_code == HTTPStatus.NOT_FOUND:  # no route has made one
-        visit = Visit(request, request.app.state.desk)
+        visit = Visit(request, request.app.state.control)
     is_page = not request.url.path.startswith(("/api/", "/schema"))
     if visit is not None and is_page and "text/html" in request.headers.get("accept", ""):
         if error.status_code == 401:

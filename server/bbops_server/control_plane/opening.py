@@ -17,7 +17,7 @@ from bbops_server.control_plane.app import create_control
 from bbops_server.control_plane.sign_in.local import remove_local_key, write_local_key
 from bbops_server.control_plane.web.closed import closed
 from bbops_server.control_plane.web.draft_access import Admitting
-from bbops_server.control_plane.web.state import Desk
+from bbops_server.control_plane.web.state import ControlState
 from bbops_server.git_http import repository
 from bbops_server.git_http.serving import GitHttp
 from bbops_server.process.host.files import CONTROL_FILE, note_schema
@@ -104,11 +104,11 @@ def open_control(
     except OSError as error:
         reason = (error.strerror or "no reason given").lower()
         raise ServerError(f"cannot write into '{settings.state}': {reason}") from None
-    desk = Desk(projects, book, lambda: plane.settings, key, is_set_up=must_exist)
-    git = desk.git = GitHttp(plane.build, projects, settings.state / "git", book.proposals)
-    admitting = desk.admitting = Admitting(book, plane.awake.admit)
-    server = Server(create_control(desk))
-    return Control(server, settings.state, desk.setup_url, book, git, admitting)
+    control = ControlState(projects, book, lambda: plane.settings, key, is_set_up=must_exist)
+    git = control.git = GitHttp(plane.build, projects, settings.state / "git", book.proposals)
+    admitting = control.admitting = Admitting(book, plane.awake.admit)
+    server = Server(create_control(control))
+    return Control(server, settings.state, control.setup_url, book, git, admitting)
 
 
 def _open_book(state: Path, accounts: PostgresPlace | None, *, must_exist: bool) -> Book:

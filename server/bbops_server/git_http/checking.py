@@ -128,7 +128,7 @@ class Check:
     async def _tell_draft(self, update: Update) -> None:
         """Say what is wrong, as the process sees it that builds drafts: no other waits for it."""
         for follower in self._repository.followers:
-            build = follower.reconciler.workshop.plane.awake.build
+            build = follower.reconciler.context.plane.awake.build
             new = Update("", update.new, update.ref)
             try:
                 verdict = await self._ask(follower, new, DRAFT_SECONDS, build)
@@ -155,7 +155,7 @@ class Check:
         self, follower: Follower, update: Update, seconds: float, build: LivingChild | DraftBuild
     ) -> dict[str, Any]:
         """Let a build process check a commit as it would build it."""
-        at, source = follower.reconciler.workshop, follower.source
+        at, source = follower.reconciler.context, follower.source
         bounded = follower.reconciler.review.get("max_removed_percent") is not None
         asked = {
             "do": "check", "old": update.old, "engine": at.engine,

@@ -80,7 +80,7 @@ class Waiting:
         for change in found.changes:
             await self._say(f"    {printable(change)}")
         if found.warnings:
-            await self._say(render_found(found.warnings, self._project.workshop.project.path))
+            await self._say(render_found(found.warnings, self._project.context.project.path))
 
     async def _tell_ended(self) -> None:
         if self._board.stalled is None:
@@ -94,7 +94,7 @@ class Waiting:
             return
         await self._say(f"not live: {self._board.serving()} [{stalled.reason}]")
         if stalled.diagnostics:
-            path = self._project.workshop.project.path
+            path = self._project.context.project.path
             await self._say(render_found(stalled.diagnostics, path))
             return
         await self._say(printable(stalled.message))

@@ -33,10 +33,15 @@ class Push:
     """What somebody pushes to a repository."""
 
     def __init__(
-        self, build: LivingChild, repository: Repository, caller: Caller, desk: Proposing,
+        self, build: LivingChild, repository: Repository, caller: Caller, control: Proposing,
         is_same: IsSame,
     ) -> None:  # fmt: skip
-        self._build, self._repository, self._caller, self._desk = build, repository, caller, desk
+        self._build, self._repository, self._caller, self._proposing = (
+            build,
+            repository,
+            caller,
+            control,
+        )
         self._is_same = is_same
         self._asked: tuple[Update, ...] = ()
         self._done: set[str] = set()
@@ -78,7 +83,7 @@ class Push:
         tips = [one.new for one in updates if one.new and one.branch not in only]
         if tips:
             await asyncio.to_thread(
-                self._desk.forge.note_arrivals, tips, self._caller.email,
+                self._proposing.forge.note_arrivals, tips, self._caller.email,
                 Path(quarantine) if quarantine else None,
             )  # fmt: skip
 
@@ -102,7 +107,9 @@ class Push:
                 await say(f"ng {one.ref} {' '.join(printable(said).split())}")
 
     async def _propose_one(self, ref: str, wish: Wish, say: Say, *, is_forced: bool) -> None:
-        made, old = await asyncio.to_thread(propose, self._desk.forge, wish, is_forced=is_forced)
+        made, old = await asyncio.to_thread(
+            propose, self._proposing.forge, wish, is_forced=is_forced
+        )
         self._done.add(ref)
         await say(f"ok {ref}\noption refname refs/pull/{made.number}/head")
         before = old or "0" * len(made.head)
@@ -129,10 +136,10 @@ class Push:
 
     async def _tell_proposal(self, update: Update, number: int, say: Say) -> None:
         verb = "updated" if update.old else "opened"
-        await say(f"{verb} proposal #{number}: {self._desk.page(number)}")
-        await self._tell_previews(self._desk.preview_branch(number), say)
-        self._desk.prepare_preview(number)
-        found, standing = await self._desk.look(number, wait_seconds=QUICK_SECONDS)
+        await say(f"{verb} proposal #{number}: {self._proposing.page(number)}")
+        await self._tell_previews(self._proposing.preview_branch(number), say)
+        self._proposing.prepare_preview(number)
+        found, standing = await self._proposing.look(number, wait_seconds=QUICK_SECONDS)
         await say(f"{printable(found.title)}: {standing.summary}")
         for one in standing.obstacles:
             await say(f"    {printable(one)}")

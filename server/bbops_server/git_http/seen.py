@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from bbops_server.accounts.rules import Caller, Permission, may
 from bbops_server.git_http.repository import Repository
-from bbops_server.publish.proposals.standing import Standing
+from bbops_server.publish.proposals.merge_status import MergeStatus
 
 
-def show_to(standing: Standing, repository: Repository, caller: Caller) -> Standing:
+def show_to(standing: MergeStatus, repository: Repository, caller: Caller) -> MergeStatus:
     """Return what somebody may see of how a proposal stands."""
     if repository.allows(caller, Permission.READ_PROJECT):
         return standing
@@ -27,7 +27,7 @@ def show_to(standing: Standing, repository: Repository, caller: Caller) -> Stand
     return standing if standing.shares else _hide_files(standing, repository.folder_of_main)
 
 
-def _hide_files(standing: Standing, folder: str) -> Standing:
+def _hide_files(standing: MergeStatus, folder: str) -> MergeStatus:
     """Return one that nobody could plan, without the files outside of a folder that are why."""
     candidate = standing.candidate
     conflicts: Sequence[str] = candidate.conflicts if candidate else ()
@@ -38,7 +38,7 @@ def _hide_files(standing: Standing, folder: str) -> Standing:
     return replace(_hide(standing, why), candidate=replace(candidate, conflicts=inside))
 
 
-def _hide(standing: Standing, why: str) -> Standing:
+def _hide(standing: MergeStatus, why: str) -> MergeStatus:
     if standing.ended or not standing.obstacles:
         return standing
     return replace(standing, obstacles=(f"{why}; who may sees more",))

@@ -20,15 +20,15 @@ from bbops_server.git_http.backend import (
     Exchange,
     Line,
 )
+from bbops_server.git_http.concurrency import Concurrency
 from bbops_server.git_http.hooks import Hooks
 from bbops_server.git_http.push import IsSame, Push
 from bbops_server.git_http.repository import Projects, Repository
-from bbops_server.git_http.room import Room
 from bbops_server.git_http.unpacking import Unpacking
 from bbops_server.process.children import LivingChild
+from bbops_server.publish.proposals.merge_status import Bench
 from bbops_server.publish.proposals.parts import Parts, Served
 from bbops_server.publish.proposals.proposing import Proposing
-from bbops_server.publish.proposals.standing import Bench
 from bbops_server.publish.proposals.trials import Trials
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class GitHttp:
     ) -> None:
         """`folder` is for the hooks."""
         self.projects, self.build, self._records = projects, build, records
-        self._hooks, self._room, self.trials = Hooks(folder), Room(), Trials(build)
+        self._hooks, self._room, self.trials = Hooks(folder), Concurrency(), Trials(build)
         self._running: set[asyncio.Task[None]] = set()
 
     async def answer(
@@ -79,8 +79,8 @@ class GitHttp:
             if asked.is_push and not asked.is_greeting:
                 await self._hooks.open()
                 limits = PUSH_LIMITS
-                desk = self.proposing(repository)
-                push = Push(self.build, repository, caller, desk, is_same)
+                control = self.proposing(repository)
+                push = Push(self.build, repository, caller, control, is_same)
                 more = open_until.enter_context(self._hooks.answering(push.answer))
             environment = self._environment(repository, caller) | asked.variables | more
             most = MAX_BODY_BYTES if push else MAX_WANTED_BYTES
@@ -89,10 +89,10 @@ class GitHttp:
             return push
 
     def proposing(self, repository: Repository) -> Proposing:
-        """Return the desk of a project's proposals."""
+        """Return what makes and merges a project's proposals."""
         from bbops_server.publish.proposals.local import LocalForge  # noqa: PLC0415 - GitPython: 75 ms
 
-        every = [Served(one.name, one.reconciler.workshop, one.source)
+        every = [Served(one.name, one.reconciler.context, one.source)
                  for one in repository.followers]  # fmt: skip
         mine = next(one for one in every if one.name == repository.name)
         others = [one for one in every
@@ -103,7 +103,7 @@ class GitHttp:
             loop.call_soon_threadsafe(inform, happened)
 
         def inform(happened: Happened) -> None:
-            told = _describe(happened) | {"page": desk.page(happened.proposal.number)}
+            told = _describe(happened) | {"page": control.page(happened.proposal.number)}
             self.projects.inform(repository.main, happened.event, told)
 
         forge = LocalForge(
@@ -111,10 +111,10 @@ class GitHttp:
         )
         bench = Bench(Parts(self.build, self.trials), forge, mine, others)
         drafts = self.projects.drafts(mine.name)
-        desk = Proposing(
+        control = Proposing(
             forge, bench, lambda path: mine.at.plane.settings.control_url + path, drafts
         )
-        return desk
+        return control
 
     async def stop(self) -> None:
         """End what is under way; a push is taken wholly or not."""

@@ -18,8 +18,8 @@ import bbops
 from bbops.interfaces.mcp.clients._base import Client, find_clients
 from bbops.interfaces.mcp.handbook import Page, read_pages
 from bbops.interfaces.mcp.skills import Skill, read_skills
-from bbops_server.mcp.lobby import MCP_PATH
 from bbops_server.mcp.oauth.endpoints import METADATA
+from bbops_server.mcp.public_context import MCP_PATH
 from bbops_server.mcp.tables import PROTOCOLS
 
 _TITLE: Final = "bbops: backends that live in git"

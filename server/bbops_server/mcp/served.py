@@ -45,7 +45,7 @@ class Counting(Protocol):
 
 
 class Around(Protocol):
-    """What the control plane has on its desk, see `bbops_server.control_plane.web.state`."""
+    """What the control plane holds, see `bbops_server.control_plane.web.state`."""
 
     status: StatusSource
     book: Book
@@ -75,7 +75,7 @@ class Served:
         address: of whoever asks, for the audit log.
     """
 
-    desk: Around
+    control: Around
     caller: Caller
     project: str
     address: str = ""
@@ -107,7 +107,7 @@ class Served:
 
     def count(self) -> None:
         """Count work that costs much. Raises: Refused: it is too much."""
-        wait = self.desk.limits.work.take(self.caller.person or self.caller.how)
+        wait = self.control.limits.work.take(self.caller.person or self.caller.how)
         if wait:
             raise Refused(f"too much was asked for; try again in {wait} s")
 
@@ -122,7 +122,7 @@ class Served:
         """Write into the audit log what was done, and by which grant."""
         key = self.caller.key if self.caller.how in _BY_KEY else ""
         await ask(
-            self.desk.book.audit.add, action, who=self.caller.email, token=key,
+            self.control.book.audit.add, action, who=self.caller.email, token=key,
             object=f"{self.project} {about}".strip(), address=self.address, outcome=outcome,
         )  # fmt: skip
 
@@ -130,9 +130,9 @@ class Served:
     @property
     def git(self) -> GitHttp:
         """The repositories. Raises: Refused: this server keeps none."""
-        if self.desk.git is None:
+        if self.control.git is None:
             raise Refused("this server keeps no repository")
-        return self.desk.git
+        return self.control.git
 
     @property
     def loop(self) -> Reconciler:
@@ -155,7 +155,7 @@ class Served:
             ) from None
 
     def proposing(self) -> Proposing:
-        """Return the desk of the project's proposals. Raises as `repository`."""
+        """Return what makes and merges the project's proposals. Raises as `repository`."""
         return self.git.proposing(self.repository())
 
     async def bench(self) -> dict[str, Any]:
@@ -165,7 +165,7 @@ class Served:
             Refused: the project comes from no repository.
         """
         one = self.loop
-        source, at, elsewhere, taken = one.source, one.workshop, "", list[str]()
+        source, at, elsewhere, taken = one.source, one.context, "", list[str]()
         if isinstance(source, BranchSource):
             followers = self.repository().followers
             taken = [each.source.branch for each in followers if each.name != self.project]

@@ -14,8 +14,8 @@ from bbops.interfaces.mcp.kernel import create_server
 from bbops_server.mcp.exchange import exchange
 from bbops_server.mcp.gate import find_place
 from bbops_server.mcp.offering import offer_skills
+from bbops_server.mcp.project_backend import open_workplace
 from bbops_server.mcp.tables import PROJECT, PUBLIC, tools_of
-from bbops_server.mcp.workplace import open_workplace
 
 __all__ = ["exchange", "open_workplace", "prepare", "project_server", "public_server"]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from bbops.interfaces.mcp.project_backend import Attempt, Judged, Review
 from bbops.interfaces.mcp.refs import ref_of
 from bbops.interfaces.mcp.words import Found, Proposed
-from bbops.interfaces.mcp.workplace import Attempt, Judged, Review
 from bbops.source.git.proposals import Proposal
 from bbops.source.git.revisions import commit_of
+from bbops_server.publish.proposals.merge_status import MergeStatus
 from bbops_server.publish.proposals.parts import Part
-from bbops_server.publish.proposals.standing import Standing
 from bbops_server.publish.status.status import Publication, StatusBoard
 
 MOST_FOUND: Final = 40
@@ -36,7 +36,7 @@ def tell_proposed(one: Proposal) -> Proposed:
     return Proposed(one.number, one.title, one.topic, one.state, one.author, one.head, one.ready)
 
 
-def tell_judged(one: Proposal, standing: Standing, page: str, preview: str) -> Judged:
+def tell_judged(one: Proposal, standing: MergeStatus, page: str, preview: str) -> Judged:
     """Return a proposal and how it stands."""
     candidate = standing.candidate
     is_open = one.state == "open"
@@ -59,14 +59,14 @@ def tell_judged(one: Proposal, standing: Standing, page: str, preview: str) -> J
     )  # fmt: skip
 
 
-def _plans(standing: Standing) -> Iterator[str]:
+def _plans(standing: MergeStatus) -> Iterator[str]:
     """Yield what the plans of all projects come to that it changes."""
     yield from _plan(standing.plan)
     for one in standing.others:
         yield from (f"in project '{one.project}': {line}" for line in _plan(one.plan))
 
 
-def _tests(standing: Standing) -> Iterator[str]:
+def _tests(standing: MergeStatus) -> Iterator[str]:
     if standing.tests:
         yield standing.tests.summary
     for one in standing.others:
@@ -74,13 +74,13 @@ def _tests(standing: Standing) -> Iterator[str]:
             yield f"in project '{one.project}': {one.tests.summary}"
 
 
-def _wrong_in_all(standing: Standing) -> Iterator[Mapping[str, Any]]:
+def _wrong_in_all(standing: MergeStatus) -> Iterator[Mapping[str, Any]]:
     yield from _wrong_in(standing)
     for one in standing.others:
         yield from _wrong_in(one)
 
 
-def _wrong_in(one: Standing | Part) -> list[Mapping[str, Any]]:
+def _wrong_in(one: MergeStatus | Part) -> list[Mapping[str, Any]]:
     """Return what is wrong with a project, by files from the root of their repository."""
     every = [*one.diagnostics, *(one.tests.diagnostics if one.tests else ())]
     if not isinstance(one, Part) or not one.folder:
@@ -103,7 +103,7 @@ def _plan(document: Mapping[str, Any] | None) -> Iterator[str]:
     yield from (f"{one['verb']} {one['method']} {one['path']}" for one in plan["routes"])
 
 
-def is_waiting(standing: Standing) -> bool:
+def is_waiting(standing: MergeStatus) -> bool:
     """Return whether only the word of people, or tests that run, is between it and a merge."""
     if standing.ended or standing.candidate is None:
         return False

@@ -7,10 +7,10 @@ from typing import Annotated
 from msgspec import Meta
 from msgspec.structs import replace
 
+from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import WRITES, Call, Gives, Takes, Tool
 from bbops.interfaces.mcp.words import OwnDraft
 from bbops.interfaces.mcp.work import Work
-from bbops.interfaces.mcp.workplace import Workplace
 
 
 class Applying(Takes, frozen=True):
@@ -33,7 +33,7 @@ class Applied(Gives, frozen=True, kw_only=True):
 APPLY = Work("applying", Applying, Applied, writes=True)
 
 
-async def run(place: Workplace, taken: Applying) -> Applied:
+async def run(place: ProjectBackend, taken: Applying) -> Applied:
     """Commit, and say how to go on."""
     done = await place.work(APPLY, taken)
     return replace(done, next=[

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, UnsetType
 
+from bbops.interfaces.mcp.project_backend import ProjectBackend, Said
 from bbops.interfaces.mcp.tool import Call, Gives, Hints, Takes, Tool
 from bbops.interfaces.mcp.words import Found, OwnDraft
-from bbops.interfaces.mcp.workplace import Said, Workplace
 
 
 class Proposing(Takes, frozen=True):
@@ -45,7 +45,7 @@ class Opened(Gives, frozen=True, kw_only=True):
     diagnostics: list[Found] = []
 
 
-async def run(place: Workplace, taken: Proposing) -> Opened:
+async def run(place: ProjectBackend, taken: Proposing) -> Opened:
     """Propose, and say how to go on."""
     said = Said(
         taken.title, taken.body, None if taken.ready is UNSET else taken.ready,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
 from bbops.interfaces.mcp.words import Proposed
 from bbops.interfaces.mcp.work import Work
-from bbops.interfaces.mcp.workplace import Workplace
 
 
 class Nothing(Takes, frozen=True):
@@ -58,7 +58,7 @@ class Context(Overview, frozen=True, kw_only=True):
 OVERVIEW = Work("overview", Nothing, Overview)
 
 
-async def run(place: Workplace, taken: Nothing) -> Context:
+async def run(place: ProjectBackend, taken: Nothing) -> Context:
     """Return the repository's part and the server's as one."""
     seen, stands = await place.work(OVERVIEW, taken), await place.stand()
     known = {name: getattr(seen, name) for name in seen.__struct_fields__ if name != "next"}

@@ -7,10 +7,10 @@ from typing import Annotated
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
+from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
 from bbops.interfaces.mcp.words import Cursor, Draft, Kind, Limit, Resource
 from bbops.interfaces.mcp.work import Work
-from bbops.interfaces.mcp.workplace import Workplace
 
 
 class Listing(Takes, frozen=True):
@@ -35,7 +35,7 @@ class Listed(Gives, frozen=True, kw_only=True):
 LIST = Work("listing", Listing, Listed)
 
 
-async def run(place: Workplace, taken: Listing) -> Listed:
+async def run(place: ProjectBackend, taken: Listing) -> Listed:
     """List, and say how to read what was found."""
     done = await place.work(LIST, taken)
     refs = [one.ref for one in done.resources[:20]]

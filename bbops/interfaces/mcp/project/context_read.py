@@ -8,10 +8,10 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
+from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
 from bbops.interfaces.mcp.words import Draft, Ref
 from bbops.interfaces.mcp.work import Work
-from bbops.interfaces.mcp.workplace import Workplace
 
 
 class Reading(Takes, frozen=True):
@@ -43,7 +43,7 @@ class Read(Gives, frozen=True, kw_only=True):
 READ = Work("reading", Reading, Read)
 
 
-async def run(place: Workplace, taken: Reading) -> Read:
+async def run(place: ProjectBackend, taken: Reading) -> Read:
     """Read, and say how to go on."""
     done = await place.work(READ, taken)
     more = {"draft": taken.draft} if taken.draft else {}

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, UnsetType
 
+from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import Gives, Takes, Tool
 from bbops.interfaces.mcp.words import Kind
 from bbops.interfaces.mcp.work import Work
-from bbops.interfaces.mcp.workplace import Workplace
 
 
 class Asking(Takes, frozen=True):
@@ -32,7 +32,7 @@ class Said(Gives, frozen=True, kw_only=True):
 SCHEMA = Work("schema", Asking, Said)
 
 
-async def run(place: Workplace, taken: Asking) -> Said:
+async def run(place: ProjectBackend, taken: Asking) -> Said:
     """Look it up."""
     return await place.work(SCHEMA, taken)
 

@@ -9,10 +9,10 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
+from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
 from bbops.interfaces.mcp.words import MOST_CHANGES, Change, Found
 from bbops.interfaces.mcp.work import Work
-from bbops.interfaces.mcp.workplace import Workplace
 
 
 class Wanted(Takes, frozen=True):
@@ -78,7 +78,7 @@ PREVIEW = Work("previewing", Wanted, Preview)
 NAME = "my-change"
 
 
-async def run(place: Workplace, taken: Wanted) -> Preview:
+async def run(place: ProjectBackend, taken: Wanted) -> Preview:
     """Preview, and say how to go on."""
     done = await place.work(PREVIEW, taken)
     if not done.ok:

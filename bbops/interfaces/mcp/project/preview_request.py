@@ -9,11 +9,11 @@ from urllib.parse import quote, urlencode
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, field
 
+from bbops.interfaces.mcp.project_backend import Asked, ProjectBackend, User
 from bbops.interfaces.mcp.refs import ref_of
 from bbops.interfaces.mcp.tool import Call, Gives, Hints, Refused, Takes, Tool
 from bbops.interfaces.mcp.words import OwnDraft
 from bbops.interfaces.mcp.work import Work
-from bbops.interfaces.mcp.workplace import Asked, User, Workplace
 
 _OURS = frozenset({
     "host", "connection", "content-length", "transfer-encoding", "x-draft-token", "upgrade", "te",
@@ -79,7 +79,7 @@ class Answer(Gives, frozen=True, kw_only=True):
     step: str = ""
 
 
-async def run(place: Workplace, taken: Request) -> Answer:
+async def run(place: ProjectBackend, taken: Request) -> Answer:
     """Ask the draft."""
     headers = {name.lower(): value for name, value in taken.headers.items()}
     if refused := sorted(_OURS & headers.keys()):

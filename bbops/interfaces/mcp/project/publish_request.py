@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import Call, Gives, Hints, Takes, Tool
 from bbops.interfaces.mcp.words import Commit, Number
-from bbops.interfaces.mcp.workplace import Workplace
 
 
 class Publishing(Takes, frozen=True):
@@ -28,7 +28,7 @@ class Published(Gives, frozen=True, kw_only=True):
     lines: list[str] = []
 
 
-async def run(place: Workplace, taken: Publishing) -> Published:
+async def run(place: ProjectBackend, taken: Publishing) -> Published:
     """Merge, and say how to go on."""
     done = await place.publish(taken.number, taken.head)
     look = Call("review_pull_request", {"number": taken.number}, "see what is in the way")

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
 from bbops.interfaces.mcp.words import Found
-from bbops.interfaces.mcp.workplace import Workplace
 
 
 class Asking(Takes, frozen=True):
@@ -31,7 +31,7 @@ class Progress(Gives, frozen=True, kw_only=True):
     diagnostics: list[Found]
 
 
-async def run(place: Workplace, taken: Asking) -> Progress:
+async def run(place: ProjectBackend, taken: Asking) -> Progress:
     """Look, and say how to go on."""
     done = await place.attempt(taken.commit)
     again = {"queued", "publishing"}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import replace
 
+from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
 from bbops.interfaces.mcp.words import Cursor, Limit, ShortRef
 from bbops.interfaces.mcp.work import Work
-from bbops.interfaces.mcp.workplace import Workplace
 
 
 class Asking(Takes, frozen=True):
@@ -40,7 +40,7 @@ class Past(Gives, frozen=True, kw_only=True):
 HISTORY = Work("history", Asking, Past)
 
 
-async def run(place: Workplace, taken: Asking) -> Past:
+async def run(place: ProjectBackend, taken: Asking) -> Past:
     """Look, and say how to go on."""
     done = await place.work(HISTORY, taken)
     tags = [one.tag for one in done.versions if one.tag]

@@ -7,10 +7,10 @@ from typing import Annotated
 from msgspec import Meta
 from msgspec.structs import replace
 
+from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import Call, Gives, Hints, Takes, Tool
 from bbops.interfaces.mcp.words import OwnDraft, ShortRef
 from bbops.interfaces.mcp.work import Work
-from bbops.interfaces.mcp.workplace import Workplace
 
 
 class Resetting(Takes, frozen=True):
@@ -35,7 +35,7 @@ class Reset(Gives, frozen=True, kw_only=True):
 RESET = Work("resetting", Resetting, Reset, writes=True)
 
 
-async def run(place: Workplace, taken: Resetting) -> Reset:
+async def run(place: ProjectBackend, taken: Resetting) -> Reset:
     """Reset, and say how to undo it."""
     done = await place.work(RESET, taken)
     if not done.previous_head or done.previous_head == done.head:

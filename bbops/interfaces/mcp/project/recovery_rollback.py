@@ -8,10 +8,10 @@ import msgspec
 from msgspec import Meta
 
 from bbops.interfaces.mcp.project.preview_changes import Migration
+from bbops.interfaces.mcp.project_backend import ProjectBackend, Said
 from bbops.interfaces.mcp.tool import Call, Gives, Hints, Takes, Tool
 from bbops.interfaces.mcp.words import ShortRef
 from bbops.interfaces.mcp.work import Work
-from bbops.interfaces.mcp.workplace import Said, Workplace
 
 
 class Back(Takes, frozen=True):
@@ -53,7 +53,7 @@ class Prepared(Gives, frozen=True, kw_only=True):
 RESTORE = Work("restoring", Back, Restored, writes=True)
 
 
-async def run(place: Workplace, taken: Back) -> Prepared:
+async def run(place: ProjectBackend, taken: Back) -> Prepared:
     """Make the commit and propose it."""
     made = await place.work(RESTORE, taken)
     what = f"{', '.join(taken.refs)} " if taken.refs else ""

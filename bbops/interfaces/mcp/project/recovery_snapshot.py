@@ -7,9 +7,9 @@ from typing import Annotated
 from msgspec import Meta
 from msgspec.structs import replace
 
+from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import WRITES, Call, Gives, Takes, Tool
 from bbops.interfaces.mcp.work import Work
-from bbops.interfaces.mcp.workplace import Workplace
 
 
 class Naming(Takes, frozen=True):
@@ -29,7 +29,7 @@ class Named(Gives, frozen=True, kw_only=True):
 SNAPSHOT = Work("snapshot", Naming, Named, writes=True)
 
 
-async def run(place: Workplace, taken: Naming) -> Named:
+async def run(place: ProjectBackend, taken: Naming) -> Named:
     """Name it, and say how to come back."""
     done = await place.work(SNAPSHOT, taken)
     arguments = {"to": done.tag, "reason": "Say why"}

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import Call, Gives, Hints, Refused, Takes, Tool
 from bbops.interfaces.mcp.words import Cursor, Limit
-from bbops.interfaces.mcp.workplace import Workplace
 
 _SPAN = re.compile(r"([1-9][0-9]{0,5})(s|m|h|d)")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -39,7 +39,7 @@ class Seen(Gives, frozen=True, kw_only=True):
     next_cursor: str = ""
 
 
-async def run(place: Workplace, taken: Looking) -> Seen:
+async def run(place: ProjectBackend, taken: Looking) -> Seen:
     """Look, and say how to go on."""
     before = int(taken.cursor) if taken.cursor.isdecimal() else 0
     found = await place.activity(

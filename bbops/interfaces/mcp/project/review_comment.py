@@ -6,9 +6,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import Gives, Hints, Takes, Tool
 from bbops.interfaces.mcp.words import Number
-from bbops.interfaces.mcp.workplace import Workplace
 
 
 class Comment(Takes, frozen=True):
@@ -27,7 +27,7 @@ class Said(Gives, frozen=True, kw_only=True):
     url: str
 
 
-async def run(place: Workplace, taken: Comment) -> Said:
+async def run(place: ProjectBackend, taken: Comment) -> Said:
     """Say it; the place stands before it."""
     where = f"{taken.file}:{taken.line}" if taken.line else taken.file
     text = f"{where}: {taken.body}" if where else taken.body

@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 from msgspec import Meta
 from msgspec.structs import replace
 
+from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
 from bbops.interfaces.mcp.words import Cursor, Draft
 from bbops.interfaces.mcp.work import Work
-from bbops.interfaces.mcp.workplace import Workplace
 
 
 class Wanted(Takes, frozen=True):
@@ -36,7 +36,7 @@ class Contract(Gives, frozen=True, kw_only=True):
 CONTRACT = Work("contract", Wanted, Contract)
 
 
-async def run(place: Workplace, taken: Wanted) -> Contract:
+async def run(place: ProjectBackend, taken: Wanted) -> Contract:
     """Read, and say how to go on."""
     done = await place.work(CONTRACT, taken)
     if not done.next_cursor:

@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from bbops.interfaces.mcp.project_backend import Judged, ProjectBackend, Review
 from bbops.interfaces.mcp.tool import Call, Gives, Hints, Takes, Tool
 from bbops.interfaces.mcp.words import MOST_RESULT, Cursor, Found, Number
 from bbops.interfaces.mcp.work import Work
-from bbops.interfaces.mcp.workplace import Judged, Review, Workplace
 
 
 class Looking(Takes, frozen=True):
@@ -69,7 +69,7 @@ COMPARE = Work("comparing", Sides, Difference)
 _MOST_COMMENTS = 50
 
 
-async def run(place: Workplace, taken: Looking) -> Pull:
+async def run(place: ProjectBackend, taken: Looking) -> Pull:
     """Look at it, and say how to go on."""
     found = await place.judge(taken.number)
     parts = taken.include or ["diff", "checks", "comments"]

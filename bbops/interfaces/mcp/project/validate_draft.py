@@ -8,10 +8,10 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
+from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
 from bbops.interfaces.mcp.words import Draft, Found
 from bbops.interfaces.mcp.work import Work
-from bbops.interfaces.mcp.workplace import Workplace
 
 
 class Checking(Takes, frozen=True):
@@ -44,7 +44,7 @@ class Checked(Gives, frozen=True, kw_only=True):
 CHECK = Work("checking", Checking, Checked)
 
 
-async def run(place: Workplace, taken: Checking) -> Checked:
+async def run(place: ProjectBackend, taken: Checking) -> Checked:
     """Check, run the tests where they can run, and say how to go on."""
     done = await place.work(CHECK, taken)
     if taken.level == "test" and done.ok:

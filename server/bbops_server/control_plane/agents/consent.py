@@ -41,7 +41,7 @@ async def show_consent(visit: Here) -> Response[Any]:
     """Show who asks for what."""
     if not visit.caller.person:
         return await _ask_in(visit)
-    wait = visit.desk.limits.consents.take(visit.caller.person)
+    wait = visit.control.limits.consents.take(visit.caller.person)
     if wait:
         return come_again(_cannot(visit, too_many(wait), 429), wait)
     query = visit.request.url.query
@@ -64,7 +64,7 @@ async def decide(visit: Here) -> Response[Any]:
     if not hmac.compare_digest(given, visit.seal(query).encode()):
         return _cannot(visit, AccountError("this form is no longer good", hint="begin again"), 403)
     try:
-        consent = await visit.desk.ask(visit.desk.oauth.consents.examine, query)
+        consent = await visit.control.ask(visit.control.oauth.consents.examine, query)
     except Unsafe as unsafe:
         return _cannot(visit, AccountError(str(unsafe)))
     except SentBack as refused:
@@ -73,8 +73,10 @@ async def decide(visit: Here) -> Response[Any]:
         return _cannot(visit, _NOT_YOURS, 403)
     if decision != "approve":
         await visit.note("refuse grant", object=describe_wish(consent.wish))
-        return send(visit.desk.oauth.consents.deny(consent))
-    answer = await visit.desk.ask(visit.desk.oauth.consents.approve, consent, visit.caller.person)
+        return send(visit.control.oauth.consents.deny(consent))
+    answer = await visit.control.ask(
+        visit.control.oauth.consents.approve, consent, visit.caller.person
+    )
     await visit.note("give grant", object=describe_wish(consent.wish))
     return send(answer)
 
@@ -103,10 +105,10 @@ def show_wish(wish: Approval) -> dict[str, Any]:
 async def _examine(visit: Visit, query: str) -> Consent:
     client_id = visit.request.query_params.get("client_id", "")
     try:
-        await visit.desk.oauth.consents.learn(client_id)
+        await visit.control.oauth.consents.learn(client_id)
     except OddClient as odd:
         raise Unsafe(odd.description) from None
-    return await visit.desk.ask(visit.desk.oauth.consents.examine, query)
+    return await visit.control.ask(visit.control.oauth.consents.examine, query)
 
 
 def _may_see(visit: Visit, wish: Approval) -> bool:
@@ -123,7 +125,7 @@ def _show(visit: Visit, consent: Consent, query: str) -> Response[Any]:
 
 
 async def _ask_in(visit: Visit) -> Response[Any]:
-    if await visit.desk.is_set_up():
+    if await visit.control.is_set_up():
         return visit.go(signin_path(visit.request))
     return _cannot(visit, AccountError(
         "nobody has an account on this server yet, and an agent acts for one",

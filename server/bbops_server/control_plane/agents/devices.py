@@ -25,11 +25,11 @@ async def show_device(visit: Here, user_code: FromQuery[str] = "") -> Response[A
 async def decide_device(visit: Here) -> Response[Any]:
     """Let the device in, or not."""
     code, decision = await visit.field("user_code"), await visit.field("decision")
-    device = await visit.desk.ask(visit.book.devices.find, code)
+    device = await visit.control.ask(visit.book.devices.find, code)
     if device is None or decision not in {"approve", "deny"} or not _may_see(visit, device):
         return await _show(visit, code)
     is_approved = decision == "approve"
-    is_kept = await visit.desk.ask(
+    is_kept = await visit.control.ask(
         visit.book.devices.decide, device, visit.caller.person, approve=is_approved
     )
     if not is_kept:
@@ -42,12 +42,12 @@ async def decide_device(visit: Here) -> Response[Any]:
 async def _show(visit: Visit, code: str) -> Response[Any]:
     if not code:
         return visit.page("device", device=None, code="")
-    limits = visit.desk.limits
+    limits = visit.control.limits
     wait = limits.user_codes.take(visit.caller.key) or limits.shown_codes.take(code.upper())
     if wait:
         answer = visit.page("device", 429, device=None, code=code, error=too_many(wait))
         return come_again(answer, wait)
-    device = await visit.desk.ask(visit.book.devices.find, code)
+    device = await visit.control.ask(visit.book.devices.find, code)
     if device is None:
         gone = AccountError("no device waits under this code", hint="begin again on the device")
         return visit.page("device", 404, device=None, code=code, error=gone)

@@ -41,7 +41,7 @@ async def show_page(visit: Here, page: FromPath[str]) -> Response[bytes]:
 
 
 async def _send(visit: Visit, path: str) -> Response[Any]:
-    url = visit.desk.settings.control_url
+    url = visit.control.settings.control_url
     found = await asyncio.to_thread(read_document, url, path)
     if found is None:
         raise NotFoundException("there is no such page; /llms.txt lists them all")

@@ -21,10 +21,9 @@ from bbops.interfaces.answers import McpAddress
 from bbops_server.accounts.grants import Granted
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.routes import IS_DOOR, read
-from bbops_server.control_plane.web.state import Desk
+from bbops_server.control_plane.web.state import ControlState
 from bbops_server.control_plane.web.visit import Here, Visit
 from bbops_server.mcp.gate import ASKING, Address, Asking, admit, count, identify
-from bbops_server.mcp.lobby import MCP_PATH, Lobby
 from bbops_server.mcp.message import (
     MOST_BYTES,
     MOST_OF_STRANGERS,
@@ -36,6 +35,7 @@ from bbops_server.mcp.message import (
     read_message,
 )
 from bbops_server.mcp.oauth.endpoints import METADATA
+from bbops_server.mcp.public_context import MCP_PATH, PublicContext
 from bbops_server.mcp.tables import PROJECT, PUBLIC, tools_of
 
 _KEY: Final = re.compile("[a-z0-9]{1,64}")
@@ -62,15 +62,15 @@ async def answer_project(scope: Any, receive: Any, send: Any) -> None:
 @read("/api/projects/{name:str}/mcp", Permission.READ_PROJECT)
 async def read_mcp_address(visit: Here, name: FromPath[str]) -> McpAddress:
     """The address of the project's MCP server: it is used as it is, none is made from a name."""
-    if not any(one.name == name for one in visit.desk.status.projects()):
+    if not any(one.name == name for one in visit.control.status.projects()):
         raise NotFoundException(f"there is no project '{name}'")
-    key = await visit.desk.ask(visit.book.addresses.of, name)
-    return McpAddress(visit.desk.link(f"{MCP_PATH}/p/{key}"))
+    key = await visit.control.ask(visit.book.addresses.of, name)
+    return McpAddress(visit.control.link(f"{MCP_PATH}/p/{key}"))
 
 
 async def _answer(scope: Any, receive: Any, send: Any, key: str) -> None:
-    desk: Desk = scope["litestar_app"].state.desk
-    visit, headers = Visit(Request(scope | {"type": "http"}), desk), read_headers(scope)
+    control: ControlState = scope["litestar_app"].state.control
+    visit, headers = Visit(Request(scope | {"type": "http"}), control), read_headers(scope)
     try:
         check_head(scope["method"], headers)
         servers = await _load()
@@ -93,31 +93,31 @@ async def _let_in(
         Rejected: they may not, or it is no message.
         Gone: they did not wait.
     """
-    address = _address(visit.desk, key)
+    address = _address(visit.control, key)
     if given is None:
         _count_stranger(visit)
     granted = await identify(address, given, partial(_find, visit, address))
     if granted is not None:
-        count(visit.desk.limits.grants, granted.caller.key, "by this agent")
+        count(visit.control.limits.grants, granted.caller.key, "by this agent")
     place = await _find_place(visit, granted, key)
     message = await read_message(receive, MOST_BYTES if granted else MOST_OF_STRANGERS)
     admit(address, granted, message)
     return message, Asking(granted, place)
 
 
-def _address(desk: Desk, key: str) -> Address:
+def _address(control: ControlState, key: str) -> Address:
     path = f"{MCP_PATH}/p/{key}" if key else MCP_PATH
     tools = tools_of(PROJECT if key else PUBLIC)
-    return Address(desk.link(path), desk.link(METADATA + path), tools, is_open=not key)
+    return Address(control.link(path), control.link(METADATA + path), tools, is_open=not key)
 
 
 async def _find(visit: Visit, address: Address, token: str) -> Granted | None:
-    grants = visit.desk.book.grants
+    grants = visit.control.book.grants
     known = grants.recall(token, address.resource)  # most are, and that blocks nobody
     if known is not None:
         return known
     _count_stranger(visit)
-    return await visit.desk.ask(grants.find, token, address.resource)
+    return await visit.control.ask(grants.find, token, address.resource)
 
 
 async def _find_place(visit: Visit, granted: Granted | None, key: str) -> Any:
@@ -126,23 +126,23 @@ async def _find_place(visit: Visit, granted: Granted | None, key: str) -> Any:
     Raises:
         Rejected: there is no such project, or they have no access to it.
     """
-    desk, servers = visit.desk, await _load()
+    control, servers = visit.control, await _load()
     if granted is not None:
         visit.caller = granted.caller
     if not key:
-        return Lobby(desk.status, desk.book, desk.settings, granted, visit.note)
-    project = await desk.ask(desk.book.addresses.project, key)
+        return PublicContext(control.status, control.book, control.settings, granted, visit.note)
+    project = await control.ask(control.book.addresses.project, key)
     if project is None or not visit.may(Permission.READ_PROJECT, project):
         raise Rejected(
             HTTPStatus.FORBIDDEN, "you have no access to this project, or there is none here; an"
-            f" owner of this server gives it: {desk.link('/people')}", code=0,
+            f" owner of this server gives it: {control.link('/people')}", code=0,
         )  # fmt: skip
-    return servers.open_workplace(desk, visit.caller, project, address=visit.address)
+    return servers.open_workplace(control, visit.caller, project, address=visit.address)
 
 
 def _count_stranger(visit: Visit) -> None:
     """Count what is asked by nobody, or by a token not seen lately. Raises: Rejected: too much."""
-    count(visit.desk.limits.agents, visit.network, "from here by who is not signed in")
+    count(visit.control.limits.agents, visit.network, "from here by who is not signed in")
 
 
 async def _load() -> ModuleType:

@@ -14,7 +14,7 @@ from litestar.exceptions import NotFoundException
 from litestar.params import FromPath
 
 from bbops_server.control_plane.web.routes import IS_DOOR
-from bbops_server.control_plane.web.state import Desk
+from bbops_server.control_plane.web.state import ControlState
 from bbops_server.control_plane.web.visit import AnyRequest, Visit
 from bbops_server.mcp.oauth.asked import Answer, Sender
 from bbops_server.mcp.oauth.endpoints import METADATA
@@ -30,25 +30,25 @@ Work = Callable[[str, Sender], Answer]
 @get("/.well-known/oauth-authorization-server", include_in_schema=False, opt=_DOOR)
 async def describe_server(request: AnyRequest) -> Response[Any]:
     """Tell how to sign in."""
-    desk = _desk(request)
-    told = desk.oauth.endpoints.describe_server(reads_documents=desk.settings.reads_clients)
+    control = _control(request)
+    told = control.oauth.endpoints.describe_server(reads_documents=control.settings.reads_clients)
     return Response(told, headers=_KEPT)
 
 
 @get([METADATA, f"{METADATA}/mcp"], include_in_schema=False, opt=_DOOR)
 async def describe_resource(request: AnyRequest) -> Response[Any]:
     """Tell where to sign in for the public MCP server."""
-    endpoints = _desk(request).oauth.endpoints
+    endpoints = _control(request).oauth.endpoints
     return Response(endpoints.describe_resource(endpoints.mcp), headers=_KEPT)
 
 
 @get(f"{METADATA}/mcp/p/{{key:str}}", include_in_schema=False, opt=_DOOR)
 async def describe_project(request: AnyRequest, key: FromPath[str]) -> Response[Any]:
     """Tell where to sign in for a project's MCP server."""
-    desk = _desk(request)
-    if await desk.ask(desk.book.addresses.project, key) is None:
+    control = _control(request)
+    if await control.ask(control.book.addresses.project, key) is None:
         raise NotFoundException("there is no such MCP server")
-    endpoints = desk.oauth.endpoints
+    endpoints = control.oauth.endpoints
     return Response(endpoints.describe_resource(endpoints.mcp_of(key)), headers=_KEPT)
 
 
@@ -58,26 +58,26 @@ async def describe_project(request: AnyRequest, key: FromPath[str]) -> Response[
 )  # fmt: skip
 async def register(request: AnyRequest) -> Response[Any]:
     """Register a client."""
-    work = _desk(request).oauth.register
+    work = _control(request).oauth.register
     return send(await asyncio.to_thread(work, await request.body(), _sender(request)))
 
 
 @post("/oauth/token", include_in_schema=False, opt=_DOOR)
 async def give_tokens(request: AnyRequest) -> Response[Any]:
     """Give tokens for a code, a refresh token, or a device's key."""
-    return await _answer(request, _desk(request).oauth.give_tokens)
+    return await _answer(request, _control(request).oauth.give_tokens)
 
 
 @post("/oauth/revoke", include_in_schema=False, opt=_DOOR)
 async def revoke(request: AnyRequest) -> Response[Any]:
     """End the grant of a token."""
-    return await _answer(request, _desk(request).oauth.revoke)
+    return await _answer(request, _control(request).oauth.revoke)
 
 
 @post("/oauth/device_authorization", include_in_schema=False, opt=_DOOR)
 async def begin_device(request: AnyRequest) -> Response[Any]:
     """Give a device a code to show."""
-    return await _answer(request, _desk(request).oauth.begin_device)
+    return await _answer(request, _control(request).oauth.begin_device)
 
 
 def send(answer: Answer) -> Response[Any]:
@@ -91,13 +91,13 @@ async def _answer(request: AnyRequest, work: Work) -> Response[Any]:
     return send(await asyncio.to_thread(work, form, _sender(request)))
 
 
-def _desk(request: AnyRequest) -> Desk:
-    desk: Desk = request.app.state.desk
-    return desk
+def _control(request: AnyRequest) -> ControlState:
+    control: ControlState = request.app.state.control
+    return control
 
 
 def _sender(request: AnyRequest) -> Sender:
-    visit = Visit(request, _desk(request))
+    visit = Visit(request, _control(request))
     return Sender(visit.address, visit.network)
 
 

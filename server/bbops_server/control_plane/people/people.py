@@ -22,12 +22,12 @@ _DONE = {
 
 async def _show(visit: Visit, status: int = 200, **more: Any) -> Response[Any]:
     book = visit.book
-    roles = await visit.desk.ask(book.members.roles_of_all)
-    people = await visit.desk.ask(book.people.list)
+    roles = await visit.control.ask(book.members.roles_of_all)
+    people = await visit.control.ask(book.people.list)
     context = {
         "people": [(one, *roles.get(one.id, (None, {}))) for one in people],
-        "invitations": await visit.desk.ask(book.invitations.list),
-        "roles": tuple(Role), "projects": [one.name for one in visit.desk.status.projects()],
+        "invitations": await visit.control.ask(book.invitations.list),
+        "roles": tuple(Role), "projects": [one.name for one in visit.control.status.projects()],
         "link": "", "said": "",
     }  # fmt: skip
     return visit.page("people", status, **context | more)
@@ -45,20 +45,20 @@ async def invite(visit: Here) -> Response[Any]:
     email, project = await visit.field("email"), await visit.field("project")
     try:
         role = _read_role(await visit.field("role"))
-        key, made = await visit.desk.ask(
+        key, made = await visit.control.ask(
             visit.book.invitations.make, email, role or Role.VIEWER,
             invited_by=visit.caller.email, project=project,
         )  # fmt: skip
     except AccountError as error:
         return await _show(visit, 400, error=error)
     await visit.note("invite", object=f"{made.email} as {made.role} {made.project}".strip())
-    return await _show(visit, 201, link=visit.desk.link(f"/signup?invitation={key}"))
+    return await _show(visit, 201, link=visit.control.link(f"/signup?invitation={key}"))
 
 
 @form("/people/invitations/{key:str}/withdraw", Permission.MANAGE_PEOPLE)
 async def withdraw(visit: Here, key: FromPath[str]) -> Response[Any]:
     """Take an invitation back."""
-    if await visit.desk.ask(visit.book.invitations.withdraw, key):
+    if await visit.control.ask(visit.book.invitations.withdraw, key):
         await visit.note("withdraw invitation", object=key)
     return visit.go("/people?done=withdrawn")
 
@@ -69,7 +69,7 @@ async def change_role(visit: Here, key: FromPath[str]) -> Response[Any]:
     person, project = await _find(visit, key), await visit.field("project")
     try:
         role = _read_role(await visit.field("role"))
-        await visit.desk.ask(visit.book.members.set_role, person.id, role, project)
+        await visit.control.ask(visit.book.members.set_role, person.id, role, project)
     except AccountError as error:
         return await _show(visit, 400, error=error)
     where = f" in {project}" if project else ""
@@ -82,7 +82,7 @@ async def disable(visit: Here, key: FromPath[str]) -> Response[Any]:
     """Keep somebody out, or let them in again."""
     person, disabled = await _find(visit, key), await visit.field("disabled") == "yes"
     try:
-        await visit.desk.ask(visit.book.people.disable, person.id, disabled=disabled)
+        await visit.control.ask(visit.book.people.disable, person.id, disabled=disabled)
     except AccountError as error:
         return await _show(visit, 400, error=error)
     await visit.note("disable" if disabled else "enable", object=person.email)
@@ -90,7 +90,7 @@ async def disable(visit: Here, key: FromPath[str]) -> Response[Any]:
 
 
 async def _find(visit: Visit, key: str) -> Person:
-    person = await visit.desk.ask(visit.book.people.get, key)
+    person = await visit.control.ask(visit.book.people.get, key)
     if person is None:
         raise NotFoundException("there is no such person")
     return person

@@ -17,7 +17,7 @@ PAGE_SIZE = 100
 
 
 async def _show(visit: Visit, status: int = 200, **more: Any) -> Response[Any]:
-    found = await visit.desk.ask(visit.book.workspaces.get)
+    found = await visit.control.ask(visit.book.workspaces.get)
     return visit.page("workspace", status, **{"workspace": found, "said": ""} | more)
 
 
@@ -33,13 +33,13 @@ async def save_workspace(visit: Here) -> Response[Any]:
     name, company = await visit.field("name"), await visit.field("company")
     chosen = await visit.fields("feature")
     try:
-        await visit.desk.ask(visit.book.workspaces.set_profile, name, company)
+        await visit.control.ask(visit.book.workspaces.set_profile, name, company)
     except AccountError as error:
         return await _show(visit, 400, error=error)
     for feature in FEATURES:
-        await visit.desk.ask(visit.book.workspaces.set_feature, feature, on=feature in chosen)
-    for project in visit.desk.status.projects():
-        visit.desk.status.reconcile(project.name)
+        await visit.control.ask(visit.book.workspaces.set_feature, feature, on=feature in chosen)
+    for project in visit.control.status.projects():
+        visit.control.status.reconcile(project.name)
     await visit.note("change workspace", object=f"features: {', '.join(chosen) or 'none'}")
     return visit.go("/workspace?done=saved")
 
@@ -49,7 +49,7 @@ async def show_audit(
     visit: Here, before: Annotated[int | None, QueryParameter(ge=1)] = None
 ) -> Response[Any]:
     """Show what was done, the newest first."""
-    entries = await visit.desk.ask(visit.book.audit.list, before=before, limit=PAGE_SIZE)
+    entries = await visit.control.ask(visit.book.audit.list, before=before, limit=PAGE_SIZE)
     older = entries[-1].number if len(entries) == PAGE_SIZE else None
     return visit.page("audit", entries=entries, older=older)
 

@@ -46,7 +46,7 @@ async def read_oneself(visit: Here) -> Oneself:
 @read("/api/server", Permission.READ_SERVER)
 async def read_server(visit: Here) -> ServerStatus:
     """The file that names this server's projects, if there is one, and what is wrong in it."""
-    return visit.desk.status.server()
+    return visit.control.status.server()
 
 
 @read("/api/projects", Permission.KNOW_ONESELF)
@@ -54,7 +54,7 @@ async def list_projects(visit: Here) -> list[ProjectLine]:
     """Every project of this server that you may see."""
     return [
         ProjectLine(one.name, one.applied_revision, one.url, one.is_ready)
-        for one in visit.desk.status.projects()
+        for one in visit.control.status.projects()
         if visit.may(Permission.READ_PROJECT, one.name)
     ]
 
@@ -62,7 +62,7 @@ async def list_projects(visit: Here) -> list[ProjectLine]:
 @read("/api/projects/{name:str}/status", Permission.READ_PROJECT)
 async def read_status(visit: Here, name: FromPath[str]) -> Status:
     """How far one project is: its conditions, diagnostics and last publications."""
-    for one in visit.desk.status.projects():
+    for one in visit.control.status.projects():
         if one.name == name:
             return one
     raise _unknown(name)
@@ -71,7 +71,7 @@ async def read_status(visit: Here, name: FromPath[str]) -> Status:
 @change("/api/projects/{name:str}/reconcile", Permission.RECONCILE)
 async def reconcile(visit: Here, name: FromPath[str]) -> Accepted:
     """Look at the project's repository now instead of at the next turn."""
-    if not visit.desk.status.reconcile(name):
+    if not visit.control.status.reconcile(name):
         raise _unknown(name)
     await visit.note("reconcile", object=name)
     return Accepted()
@@ -81,7 +81,7 @@ async def reconcile(visit: Here, name: FromPath[str]) -> Accepted:
 async def accept(visit: Here, name: FromPath[str], data: Annotated[Decision, Body()]) -> Accepted:
     """Serve a commit that is held: rewritten, unreviewed, or without too much of the project."""
     try:
-        is_known = visit.desk.status.accept(name, data.commit, data.base)
+        is_known = visit.control.status.accept(name, data.commit, data.base)
     except ServerError as error:
         raise refuse(error) from None
     if not is_known:
@@ -115,14 +115,14 @@ async def list_requests(
     `since` and `until` are seconds since 1970; with `details` comes what was asked and answered,
     of endpoints that keep it.
     """
-    history = visit.desk.status.history(name)
+    history = visit.control.status.history(name)
     if history is None:
         raise _unknown(name)
     filters: dict[str, Any] = {
         "status": status_filter, "method": method, "path": path, "endpoint": endpoint,
         "text": text, "slower_than": slower_than, "until": until,
     }  # fmt: skip
-    return await visit.desk.ask(
+    return await visit.control.ask(
         find, history, limit=limit, after=after, since=since, details=details, **filters
     )
 

@@ -31,7 +31,7 @@ async def read_draft_contract(
     visit: Here, name: FromPath[str], slug: FromPath[str], form: Form = "openapi"
 ) -> Response[Any]:
     """The contract of the newest commit of a draft, in a format."""
-    drafts = visit.desk.status.drafts(name)
+    drafts = visit.control.status.drafts(name)
     if drafts is None:
         raise NotFoundException(f"there is no project '{name}'")
     draft = drafts.find(slug)
@@ -46,7 +46,7 @@ async def read_draft_contract(
 async def find_live(visit: Visit, name: str, form: str) -> Written:
     """Return the contract of what is live; what cannot be had is refused."""
     try:
-        found = await visit.desk.status.contract(name, form)
+        found = await visit.control.status.contract(name, form)
     except BbopsError as error:
         raise refuse(error) from None
     if found is None:

@@ -166,8 +166,8 @@ def _make(visit: Visit, name: str, draft: DraftStatus, hours: int) -> Preview:
 
 async def _admit(visit: Visit, name: str) -> None:
     """Have the data processes know who asks, who may have their role since a moment ago."""
-    if visit.desk.admitting is not None:
-        await visit.desk.admitting.know(visit.caller.person, name)
+    if visit.control.admitting is not None:
+        await visit.control.admitting.know(visit.caller.person, name)
 
 
 def _find(visit: Visit, name: str, slug: str) -> DraftStatus:
@@ -178,7 +178,7 @@ def _find(visit: Visit, name: str, slug: str) -> DraftStatus:
 
 
 def _drafts(visit: Visit, name: str) -> DraftSource:
-    found = visit.desk.status.drafts(name)
+    found = visit.control.status.drafts(name)
     if found is None:
         raise NotFoundException(f"there is no project '{name}'")
     return found

@@ -23,13 +23,13 @@ _KEPT: Final = {"cache-control": "public, max-age=300"}
 @page("/", Permission.KNOW_ONESELF)
 async def show_front(visit: Here) -> Response[Any]:
     """Show the projects that whoever asks may see: to browsers a page, else text."""
-    status = visit.desk.status
+    status = visit.control.status
     server = status.server() if visit.may(Permission.READ_SERVER) else ServerStatus()
     projects = [one for one in status.projects() if visit.may(Permission.READ_PROJECT, one.name)]
     if "text/html" not in visit.request.headers.get("accept", ""):
         return Response(render_text(server, projects), media_type=MediaType.TEXT)
     told = [_line(one) for one in projects]
-    setup_url = "" if await visit.desk.is_set_up() else visit.desk.setup_url
+    setup_url = "" if await visit.control.is_set_up() else visit.control.setup_url
     return visit.page("front", server="".join(_server(server)), projects=told, setup_url=setup_url)
 
 

@@ -61,7 +61,7 @@ async def publish_frontend(
 
 
 def _find(visit: Visit, name: str) -> FrontendSource:
-    found = visit.desk.status.frontends(name)
+    found = visit.control.status.frontends(name)
     if found is None:
         raise NotFoundException(f"there is no project '{name}'")
     return found

@@ -12,7 +12,7 @@ from litestar.exceptions import HTTPException
 from bbops_server.accounts.rules import NOBODY, Permission
 from bbops_server.control_plane.web.permissions import find_refusal
 from bbops_server.control_plane.web.routes import IS_DOOR
-from bbops_server.control_plane.web.state import Desk
+from bbops_server.control_plane.web.state import ControlState
 from bbops_server.control_plane.web.visit import Visit
 from bbops_server.git_http.asked import Asked, Refusal, read_asked
 from bbops_server.git_http.backend import Line
@@ -30,17 +30,17 @@ _NOT_PASSED_ON: Final = frozenset({b"authorization", b"cookie"})
 @asgi("/git", is_mount=True, copy_scope=True, opt={IS_DOOR: True})
 async def answer_git(scope: Any, receive: Any, send: Any) -> None:
     """Answer git clients below `/git/NAME.git`."""
-    desk: Desk = scope["litestar_app"].state.desk
+    control: ControlState = scope["litestar_app"].state.control
     try:
         asked = read_asked(scope)
-        visit = await _identify(scope, desk)
+        visit = await _identify(scope, control)
         await _serve(asked, visit, Line(receive, send))
     except Refusal as refusal:
         await _refuse(send, refusal)
 
 
 async def _serve(asked: Asked, visit: Visit, line: Line) -> None:
-    git = visit.desk.git
+    git = visit.control.git
     if git is None:
         raise Refusal(404, "this server has no repositories")
     repository, caller = await _find(git, asked, visit), visit.caller
@@ -81,7 +81,7 @@ async def _find(git: GitHttp, asked: Asked, visit: Visit) -> Repository:
     return repository
 
 
-async def _identify(scope: Any, desk: Desk) -> Visit:
+async def _identify(scope: Any, control: ControlState) -> Visit:
     """Find out who asks: by a token alone, which no page of another site can send.
 
     Raises:
@@ -91,7 +91,7 @@ async def _identify(scope: Any, desk: Desk) -> Visit:
     kept = [one for one in scope["headers"] if one[0] not in _NOT_PASSED_ON]
     if given is not None:
         kept.append((b"authorization", _as_bearer(given)))
-    visit = Visit(Request(scope | {"headers": kept, "type": "http"}), desk)
+    visit = Visit(Request(scope | {"headers": kept, "type": "http"}), control)
     try:
         await visit.identify()
     except HTTPException as error:

@@ -73,7 +73,7 @@ async def resend_message(visit: Here, message: FromPath[str]) -> SentMessage:
 
 
 def _hooks(visit: Visit) -> HookSource:
-    found = visit.desk.status.hooks()
+    found = visit.control.status.hooks()
     if found is None:
         raise refuse(ServerError("the server is just starting"))
     return found

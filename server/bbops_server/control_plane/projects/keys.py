@@ -159,7 +159,7 @@ class Keys:
 
 def _find(visit: Visit, name: str, draft: str) -> tuple[KeySource, str]:
     """Return the keys, and what the audit log calls whose they are."""
-    status = visit.desk.status
+    status = visit.control.status
     if not draft:
         found = status.keys(name)
         if found is None:

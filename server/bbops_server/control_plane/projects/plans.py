@@ -42,7 +42,7 @@ class Weighed(msgspec.Struct, frozen=True):
 async def weigh(visit: Here, name: FromPath[str], data: Annotated[Question, Body()]) -> Weighed:
     """Say what the live data would become with these tables, and change nothing."""
     try:
-        found = await visit.desk.status.weigh(name, data.tables, data.env)
+        found = await visit.control.status.weigh(name, data.tables, data.env)
     except BbopsError as error:
         raise refuse(error) from None
     if found is None:

@@ -28,10 +28,10 @@ MOST_SHOWN: Final = 20
 async def show_project(visit: Here, name: FromPath[str]) -> Response[Any]:
     """Show a project, its newest publications and versions."""
     history = find_versions(visit, name)
-    status = next((one for one in visit.desk.status.projects() if one.name == name), None)
+    status = next((one for one in visit.control.status.projects() if one.name == name), None)
     if status is None:
         raise NotFoundException(f"there is no project '{name}'")
-    tried = _once_each(await visit.desk.ask(history.publications, MOST_SHOWN))
+    tried = _once_each(await visit.control.ask(history.publications, MOST_SHOWN))
     wrong = render([from_json(one) for one in status.diagnostics], "text")
     return visit.page(
         "project", project=name, status=status, state=find_state(status), tried=tried[::-1],

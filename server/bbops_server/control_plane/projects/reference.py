@@ -67,7 +67,7 @@ async def show_reference(visit: Here, name: FromPath[str]) -> Response[Any]:
 @page("/projects/{name:str}/reference/view", Permission.READ_PROJECT)
 async def show_view(visit: Here, name: FromPath[str]) -> Response[Any]:
     """Show the viewer itself."""
-    url = next((one.url for one in visit.desk.status.projects() if one.name == name), "")
+    url = next((one.url for one in visit.control.status.projects() if one.name == name), "")
     return _view(name, await find_live(visit, name, "openapi"), url)
 
 
@@ -83,7 +83,7 @@ async def show_draft_reference(
 @page("/projects/{name:str}/drafts/{slug:str}/reference/view", Permission.READ_PROJECT)
 async def show_draft_view(visit: Here, name: FromPath[str], slug: FromPath[str]) -> Response[Any]:
     """Show the viewer of a draft; what it describes lets nobody in who only reads."""
-    drafts = visit.desk.status.drafts(name)
+    drafts = visit.control.status.drafts(name)
     draft = drafts.find(slug) if drafts is not None else None
     if drafts is None or draft is None:
         raise NotFoundException(f"there is no project '{name}', or no draft '{slug}' of it")

@@ -69,7 +69,7 @@ async def list_publications(
     limit: Annotated[int, QueryParameter(ge=1, le=1_000)] = 50,
 ) -> list[Publication]:  # fmt: skip
     """The newest attempts to go live, the newest last: who, when, what, and how each ended."""
-    return await visit.desk.ask(find_versions(visit, name).publications, limit)
+    return await visit.control.ask(find_versions(visit, name).publications, limit)
 
 
 @change("/api/projects/{name:str}/suspend", Permission.SUSPEND)
@@ -153,13 +153,13 @@ async def propose_going_back(visit: Visit, name: str, data: WayBack) -> RolledBa
     reviewing = Reviewing(visit, name)
     topic = " ".join(("rollback", found["version"], *data.only))[:MOST_TOPIC]
     made = await reviewing.propose(found["commit"], topic)
-    page = reviewing.desk.page(made.number)
+    page = reviewing.control.page(made.number)
     return RolledBack(made.head, made.target, found["version"], made.number, page)
 
 
 def find_versions(visit: Visit, name: str) -> VersionSource:
     """Return the history of a project. Raises: NotFoundException: there is none of that name."""
-    found = visit.desk.status.versions(name)
+    found = visit.control.status.versions(name)
     if found is None:
         raise NotFoundException(f"there is no project '{name}'")
     return found

@@ -15,8 +15,8 @@ from bbops_server.control_plane.proposals.replaying import read_kept
 from bbops_server.control_plane.proposals.review import MOST_TEXT, Reviewing
 from bbops_server.control_plane.web.routes import change, read
 from bbops_server.control_plane.web.visit import Here, Visit
+from bbops_server.publish.proposals.merge_status import MergeStatus
 from bbops_server.publish.proposals.parts import Part
-from bbops_server.publish.proposals.standing import Standing
 from bbops_server.publish.proposals.trials import Tests
 
 Text = Annotated[str, msgspec.Meta(max_length=MOST_TEXT)]
@@ -173,14 +173,14 @@ async def close_proposal(visit: Here, name: FromPath[str], number: FromPath[int]
 
 
 async def describe(
-    visit: Visit, reviewing: Reviewing, proposal: Proposal, standing: Standing
+    visit: Visit, reviewing: Reviewing, proposal: Proposal, standing: MergeStatus
 ) -> Detail:
     """Return all that is shown of a proposal."""
-    is_open, desk, name = proposal.state == "open", reviewing.desk, reviewing.name
-    drafts = visit.desk.status.drafts(name)
-    preview = drafts.url_of(desk.preview_branch(proposal.number)) if is_open and drafts else ""
+    is_open, control, name = proposal.state == "open", reviewing.control, reviewing.name
+    drafts = visit.control.status.drafts(name)
+    preview = drafts.url_of(control.preview_branch(proposal.number)) if is_open and drafts else ""
     return Detail(
-        proposal, desk.page(proposal.number), preview, standing.summary, standing.obstacles,
+        proposal, control.page(proposal.number), preview, standing.summary, standing.obstacles,
         standing.candidate.conflicts if standing.candidate else (), standing.demands.digest,
         standing.demands.approvals, standing.voices.approved,
         tuple(one.who for one in standing.voices.outdated),

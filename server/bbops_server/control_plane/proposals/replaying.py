@@ -38,15 +38,15 @@ async def ask_again(visit: Visit, name: str, number: int) -> Replayed:
         ClientException: it is not open, its draft does not work, or another one is being asked.
     """
     found, _ = await Reviewing(visit, name).look(number)
-    drafts, history = visit.desk.status.drafts(name), visit.desk.status.history(name)
+    drafts, history = visit.control.status.drafts(name), visit.control.status.history(name)
     if drafts is None or history is None:
         raise NotFoundException(f"there is no project '{name}'")
     if found.state != "open":
         raise _conflict(f"proposal #{number} is {found.state}")
-    if visit.desk.replaying.locked():
+    if visit.control.replaying.locked():
         raise _conflict("another proposal is asked right now; try again in a moment")
-    async with visit.desk.replaying:
-        branch = Reviewing(visit, name).desk.preview_branch(number)
+    async with visit.control.replaying:
+        branch = Reviewing(visit, name).control.preview_branch(number)
         try:
             draft = await wake(drafts, branch, found.head)
         except BbopsError as error:
@@ -64,7 +64,7 @@ async def ask_again(visit: Visit, name: str, number: int) -> Replayed:
         if not serves(drafts.find(branch), found.head):
             raise _conflict(f"proposal #{number} has changed meanwhile")
     text = msgspec.json.encode(done).decode()
-    await visit.desk.ask(visit.book.proposals.keep_replay, name, number, found.head, text)
+    await visit.control.ask(visit.book.proposals.keep_replay, name, number, found.head, text)
     await visit.note("replay proposal", object=f"{name} #{number}")
     return done
 
@@ -73,7 +73,7 @@ async def read_kept(visit: Visit, name: str, proposal: Proposal) -> Replayed | N
     """Return what was found of the proposal as it is; None for who may not read requests."""
     if not visit.may(Permission.READ_REQUESTS, name):
         return None
-    kept = await visit.desk.ask(
+    kept = await visit.control.ask(
         visit.book.proposals.replay, name, proposal.number, proposal.head
     )  # fmt: skip
     return None if kept is None else msgspec.json.decode(kept, type=Replayed)

@@ -17,8 +17,8 @@ from bbops_server.git_http.publishing import Waiting
 from bbops_server.git_http.reach import Asking
 from bbops_server.git_http.repository import Repository, find_repository, knows
 from bbops_server.git_http.seen import show_to
+from bbops_server.publish.proposals.merge_status import MergeStatus
 from bbops_server.publish.proposals.proposing import Proposing
-from bbops_server.publish.proposals.standing import Standing
 
 MOST_TEXT: Final = 10_000
 _WORDS: Final = {"approved": "approve", "refused": "refuse", "commented": "comment on"}
@@ -29,7 +29,7 @@ class Reviewing:
 
     def __init__(self, visit: Visit, name: str) -> None:
         """Raises: NotFoundException: there is no such project, or it is kept elsewhere."""
-        git = visit.desk.git
+        git = visit.control.git
         if git is None:
             raise NotFoundException("this server keeps no repository")
         if not knows(git.projects, name):
@@ -39,26 +39,26 @@ class Reviewing:
         except Refusal as refusal:
             raise NotFoundException(refusal.message) from None
         self._visit, self.name, self._git = visit, name, git
-        self.desk: Proposing = git.proposing(self._repository)
+        self.control: Proposing = git.proposing(self._repository)
 
     async def every(self, state: State | None) -> Sequence[Proposal]:
         """Return proposals without their reviews, the newest first."""
-        return await self._visit.desk.ask(self.desk.forge.list, state)
+        return await self._visit.control.ask(self.control.forge.list, state)
 
-    async def look(self, number: int) -> tuple[Proposal, Standing]:
+    async def look(self, number: int) -> tuple[Proposal, MergeStatus]:
         """Return a proposal and what they may see of how it stands.
 
         Raises:
             NotFoundException: there is none.
         """
         await self._get(number)
-        found, standing = await self.desk.look(number)
+        found, standing = await self.control.look(number)
         return found, show_to(standing, self._repository, self._visit.caller)
 
-    async def compare(self, standing: Standing) -> str:
+    async def compare(self, standing: MergeStatus) -> str:
         """Return what a proposal changes in the files that whoever asks may see."""
         paths = self._repository.visible(self._visit.caller)
-        return await self.desk.compare(standing, paths)
+        return await self.control.compare(standing, paths)
 
     async def open(self, branch: str, title: str, description: str, **more: Any) -> Proposal:
         """Propose what a branch holds; arguments as of `propose`.
@@ -67,7 +67,7 @@ class Reviewing:
             ClientException: there is no such branch, or it is live itself.
         """
         try:
-            head = await self._visit.desk.ask(self.desk.forge.resolve, branch)
+            head = await self._visit.control.ask(self.control.forge.resolve, branch)
         except BbopsError as error:
             raise refuse(error) from None
         return await self.propose(head, branch, title, description, **more)
@@ -87,7 +87,7 @@ class Reviewing:
         )
         wish = Wish(head, target, topic, self._visit.caller.email, title, description, **more)
         try:
-            made = await self.desk.open(wish)
+            made = await self.control.open(wish)
         except BbopsError as error:
             raise refuse(error) from None
         await self._note("propose", made.number)
@@ -107,8 +107,8 @@ class Reviewing:
         if ready is not None and not self._may_decide(found):
             raise PermissionDeniedException("only its author or a maintainer says that it is ready")
         try:
-            done = await self._visit.desk.ask(
-                self.desk.forge.mark, number, self._visit.caller.email, ready=ready,
+            done = await self._visit.control.ask(
+                self.control.forge.mark, number, self._visit.caller.email, ready=ready,
                 reviewers=reviewers,
             )  # fmt: skip
         except BbopsError as error:
@@ -144,8 +144,8 @@ class Reviewing:
             )
         words = text.strip()[:MOST_TEXT]
         try:
-            said = await self._visit.desk.ask(
-                self.desk.forge.review, number, self._visit.caller.email, verdict, words,
+            said = await self._visit.control.ask(
+                self.control.forge.review, number, self._visit.caller.email, verdict, words,
                 standing.demands.digest,
             )  # fmt: skip
         except BbopsError as error:
@@ -162,7 +162,7 @@ class Reviewing:
         found, caller = await self._get(number), self._visit.caller
         await self._require(Permission.MERGE, found.head)
         try:
-            done = await self.desk.merge(
+            done = await self.control.merge(
                 number, caller.email, head=head or found.head, by_agent=caller.how == "grant"
             )
         except BbopsError as error:
@@ -179,7 +179,7 @@ class Reviewing:
             BbopsError: it would not go live, or the rules of review would be looser by it.
         """
         await self._require(Permission.ROLL_BACK, commit)
-        await self.desk.require_unreviewed(commit, base)
+        await self.control.require_unreviewed(commit, base)
 
     async def close(self, number: int) -> Proposal:
         """Close a proposal of one's own, or any where one may merge.
@@ -192,8 +192,8 @@ class Reviewing:
         if not self._may_decide(found):
             raise PermissionDeniedException("only its author or a maintainer closes a proposal")
         try:
-            done = await self._visit.desk.ask(
-                self.desk.forge.close, number, self._visit.caller.email
+            done = await self._visit.control.ask(
+                self.control.forge.close, number, self._visit.caller.email
             )
         except BbopsError as error:
             raise refuse(error) from None
@@ -202,7 +202,7 @@ class Reviewing:
 
     async def _get(self, number: int) -> Proposal:
         try:
-            return await self.desk.get(number)
+            return await self.control.get(number)
         except BbopsError as error:
             raise NotFoundException(error.message) from None
 

@@ -31,12 +31,12 @@ _DONE = {
 async def _show(visit: Visit, status: int = 200, **more: Any) -> Response[Any]:
     person, book = visit.caller.person, visit.book
     context = {
-        "person": await visit.desk.ask(book.people.get, person),
-        "sessions": await visit.desk.ask(book.sessions.list, person),
-        "tokens": await visit.desk.ask(book.tokens.list, person),
-        "grants": await visit.desk.ask(book.grants.list, person),
+        "person": await visit.control.ask(book.people.get, person),
+        "sessions": await visit.control.ask(book.sessions.list, person),
+        "tokens": await visit.control.ask(book.tokens.list, person),
+        "grants": await visit.control.ask(book.grants.list, person),
         "scopes": tuple(Scope), "days": _DAYS, "default_days": DEFAULT_DAYS, "made": "",
-        "projects": [one.name for one in visit.desk.status.projects()
+        "projects": [one.name for one in visit.control.status.projects()
                      if visit.may(Permission.READ_PROJECT, one.name)],
         "said": "",
     }  # fmt: skip
@@ -54,7 +54,7 @@ async def save_profile(visit: Here) -> Response[Any]:
     """Change one's name and company."""
     name, company = await visit.field("name"), await visit.field("company")
     try:
-        await visit.desk.ask(visit.book.people.set_profile, visit.caller.person, name, company)
+        await visit.control.ask(visit.book.people.set_profile, visit.caller.person, name, company)
     except AccountError as error:
         return await _show(visit, 400, error=error)
     await visit.note("change profile")
@@ -74,14 +74,14 @@ async def change_password(visit: Here) -> Response[Any]:
     except AccountError as error:
         await visit.note("change password", outcome="refused")
         return await _show(visit, 400, error=error)
-    hashed = await hash_password(new, visit.desk.rounds)
-    await visit.desk.ask(visit.book.people.set_password, person.id, hashed)
+    hashed = await hash_password(new, visit.control.rounds)
+    await visit.control.ask(visit.book.people.set_password, person.id, hashed)
     await visit.note("change password")
     return await visit.sign_in(person, "/account?done=password", "password")
 
 
 async def _check_old(visit: Visit, old: str) -> Person:
-    person, known = await visit.desk.ask(visit.book.people.get_hash, visit.caller.email)
+    person, known = await visit.control.ask(visit.book.people.get_hash, visit.caller.email)
     if person is None:
         raise AccountError("there is no such account")
     if person.has_password and not await is_right(old, known):
@@ -92,7 +92,7 @@ async def _check_old(visit: Visit, old: str) -> Person:
 @form("/account/sessions/{key:str}/end", Permission.MANAGE_ONESELF)
 async def end_session(visit: Here, key: FromPath[str]) -> Response[Any]:
     """End one of one's sessions."""
-    await visit.desk.ask(visit.book.sessions.end, visit.caller.person, key)
+    await visit.control.ask(visit.book.sessions.end, visit.caller.person, key)
     await visit.note("end session")
     return visit.go("/account?done=session")
 
@@ -100,7 +100,7 @@ async def end_session(visit: Here, key: FromPath[str]) -> Response[Any]:
 @form("/account/sessions/end", Permission.MANAGE_ONESELF)
 async def end_sessions(visit: Here) -> Response[Any]:
     """Sign out everywhere but here."""
-    await visit.desk.ask(visit.book.sessions.end_all, visit.caller.person, but=visit.caller.key)
+    await visit.control.ask(visit.book.sessions.end_all, visit.caller.person, but=visit.caller.key)
     await visit.note("end all other sessions")
     return visit.go("/account?done=sessions")
 
@@ -111,7 +111,7 @@ async def make_token(visit: Here) -> Response[Any]:
     name, days, project = [await visit.field(one) for one in ("name", "days", "project")]
     chosen = [Scope(one) for one in await visit.fields("scope") if one in tuple(Scope)]
     try:
-        key, token = await visit.desk.ask(
+        key, token = await visit.control.ask(
             visit.book.tokens.make, visit.caller.person, name, chosen, project=project,
             days=int(days) if days.isascii() and days.isdigit() and len(days) < 5 else 0,
         )  # fmt: skip
@@ -124,7 +124,7 @@ async def make_token(visit: Here) -> Response[Any]:
 @form("/account/tokens/{key:str}/revoke", Permission.MANAGE_ONESELF)
 async def revoke_token(visit: Here, key: FromPath[str]) -> Response[Any]:
     """End one of one's tokens."""
-    if await visit.desk.ask(visit.book.tokens.revoke, visit.caller.person, key):
+    if await visit.control.ask(visit.book.tokens.revoke, visit.caller.person, key):
         await visit.note("revoke token", object=key)
     return visit.go("/account?done=token")
 
@@ -132,7 +132,7 @@ async def revoke_token(visit: Here, key: FromPath[str]) -> Response[Any]:
 @form("/account/grants/{key:str}/revoke", Permission.MANAGE_ONESELF)
 async def revoke_grant(visit: Here, key: FromPath[str]) -> Response[Any]:
     """End what one let an agent do."""
-    found = await visit.desk.ask(visit.book.grants.revoke, visit.caller.person, key)
+    found = await visit.control.ask(visit.book.grants.revoke, visit.caller.person, key)
     if found is not None:
         await visit.note("revoke grant", object=found.client_name)
     return visit.go("/account?done=agent")

@@ -60,27 +60,27 @@ class Revoked(msgspec.Struct, frozen=True):
 @change("/api/login", Permission.BE_ANYBODY, status=201)
 async def begin_login(visit: Here, data: Annotated[Wish, Body()]) -> Begun:
     """Begin a sign-in of another machine, which somebody approves in a browser."""
-    wait = visit.desk.limits.signup.take(visit.network)
+    wait = visit.control.limits.signup.take(visit.network)
     if wait:
         again = {"retry-after": str(wait)}
         raise HTTPException(too_many(wait).message, status_code=429, headers=again)
     client = tidy_text(data.client, "name of the client")
     scopes = tuple(sorted(set(data.scopes), key=list(Scope).index)) or (Scope.READ,)
-    key, login = visit.desk.logins.begin(client, visit.address, scopes)
+    key, login = visit.control.logins.begin(client, visit.address, scopes)
     path = quote(f"/approve?code={login.code}", safe="")
-    return Begun(key, login.code, visit.desk.link(f"/signup?return_to={path}"))
+    return Begun(key, login.code, visit.control.link(f"/signup?return_to={path}"))
 
 
 @change("/api/login/poll", Permission.BE_ANYBODY, status=200)
 async def poll_login(visit: Here, data: Annotated[Poll, Body()]) -> Outcome:
     """Ask whether a login is approved."""
-    login = visit.desk.logins.take(data.device)
+    login = visit.control.logins.take(data.device)
     if login is None:
         return Outcome("expired")
     if login.outcome != "approved":
         return Outcome(login.outcome)
     name = f"bbops login on {login.client or login.address}"
-    token, made = await visit.desk.ask(
+    token, made = await visit.control.ask(
         visit.book.tokens.make, login.person, name[:200], login.scopes
     )
     scopes = ", ".join(made.scopes)
@@ -95,7 +95,7 @@ async def revoke_own_token(visit: Here) -> Revoked:
     if caller.how != "token":
         return Revoked(revoked=False)
     await visit.note("revoke token", object=caller.key)
-    return Revoked(await visit.desk.ask(visit.book.tokens.revoke, caller.person, caller.key))
+    return Revoked(await visit.control.ask(visit.book.tokens.revoke, caller.person, caller.key))
 
 
 @page("/approve", Permission.MANAGE_ONESELF)
@@ -108,22 +108,24 @@ async def show_approval(visit: Here, code: FromQuery[str] = "") -> Response[Any]
 async def approve(visit: Here) -> Response[Any]:
     """Agree to it, or not."""
     code, decision = await visit.field("code"), await visit.field("decision")
-    login = visit.desk.logins.find(code)
+    login = visit.control.logins.find(code)
     if login is None or decision not in {"approve", "deny"}:
         return await _show(visit, code)
     caller = visit.caller
     is_approved = decision == "approve"
-    visit.desk.logins.decide(login, person=caller.person, email=caller.email, approve=is_approved)
+    visit.control.logins.decide(
+        login, person=caller.person, email=caller.email, approve=is_approved
+    )
     await visit.note(f"{decision} login", object=login.client or login.address)
     return visit.page("approved", is_approved=is_approved, what="The terminal")
 
 
 async def _show(visit: Visit, code: str) -> Response[Any]:
-    wait = visit.desk.limits.codes.take(visit.caller.person)
+    wait = visit.control.limits.codes.take(visit.caller.person)
     if wait:
         answer = visit.page("approve", 429, login=None, code=code, error=too_many(wait))
         return come_again(answer, wait)
-    login: Login | None = visit.desk.logins.find(code) if code else None
+    login: Login | None = visit.control.logins.find(code) if code else None
     gone = AccountError("no sign-in waits under this code", hint="begin again with 'bbops login'")
     is_gone = bool(code) and login is None
     return visit.page(

@@ -21,7 +21,7 @@ _DONE = {"out": "You are signed out.", "password": "Your password is changed; si
 @page("/setup", Permission.BE_ANYBODY)
 async def show_setup(visit: Here, token: FromQuery[str] = "") -> Response[Any]:
     """Show the form of the first account, to who has the link that the server printed."""
-    if not await visit.desk.is_setup_key(token):
+    if not await visit.control.is_setup_key(token):
         return _no_setup(visit)
     return visit.page("setup", token=token, email="", name="")
 
@@ -30,16 +30,16 @@ async def show_setup(visit: Here, token: FromQuery[str] = "") -> Response[Any]:
 async def set_up(visit: Here) -> Response[Any]:
     """Make the first account, an owner's; the link is good for no other."""
     token, email, name = [await visit.field(one) for one in ("token", "email", "name")]
-    if not await visit.desk.is_setup_key(token):
+    if not await visit.control.is_setup_key(token):
         return _no_setup(visit)
     try:
         new = await _new_person(visit, is_verified=True, role=Role.OWNER)
-        person = await visit.desk.ask(visit.book.people.add, new, only_first=True)
+        person = await visit.control.ask(visit.book.people.add, new, only_first=True)
     except AccountError as error:
         return visit.page("setup", 400, error=error, token=token, email=email, name=name)
-    await visit.desk.is_set_up()  # which is remembered beside the database
+    await visit.control.is_set_up()  # which is remembered beside the database
     company = await visit.field("company")
-    await visit.desk.ask(visit.book.workspaces.set_profile, "", company)
+    await visit.control.ask(visit.book.workspaces.set_profile, "", company)
     await visit.note("set up", who=person.email)
     return await visit.sign_in(person, "/", "password")
 
@@ -65,8 +65,8 @@ async def show_signup(
 async def _signup(
     visit: Visit, key: str, return_to: str, status: int = 200, **given: Any
 ) -> Response[Any]:
-    found = await visit.desk.ask(visit.book.invitations.find, key) if key else None
-    is_open = visit.desk.settings.access.signup == "open" and not key
+    found = await visit.control.ask(visit.book.invitations.find, key) if key else None
+    is_open = visit.control.settings.access.signup == "open" and not key
     if found is None and not is_open:
         return visit.page("invited", 403 if key else 200, return_to=local_path(return_to), key=key)
     context = {"email": found.email if found else "", "name": ""} | given
@@ -79,17 +79,17 @@ async def sign_up(visit: Here) -> Response[Any]:
     """Make an account and sign in."""
     key, back = await visit.field("invitation"), await visit.field("return_to")
     given = {name: await visit.field(name) for name in ("email", "name")}
-    wait = visit.desk.limits.signup.take(visit.network)
+    wait = visit.control.limits.signup.take(visit.network)
     if wait:
         return come_again(await _signup(visit, key, back, 429, error=too_many(wait), **given), wait)
-    if not key and visit.desk.settings.access.signup != "open":
+    if not key and visit.control.settings.access.signup != "open":
         return await _signup(visit, key, back)
     try:
         new = await _new_person(visit)
         if key:
-            person = await visit.desk.ask(visit.book.invitations.accept, key, new)
+            person = await visit.control.ask(visit.book.invitations.accept, key, new)
         else:
-            person = await visit.desk.ask(visit.book.people.add, new)
+            person = await visit.control.ask(visit.book.people.add, new)
     except AccountError as error:
         return await _signup(visit, key, back, 400, error=error, **given)
     await visit.note("sign up", who=person.email, object="invitation" if key else "open")
@@ -100,7 +100,9 @@ async def _new_person(visit: Visit, **more: Any) -> NewPerson:
     email, password = await visit.field("email"), await visit.field("password")
     check_password(password, email)
     name, company = await visit.field("name"), await visit.field("company")
-    return NewPerson(email, name, company, await hash_password(password, visit.desk.rounds), **more)
+    return NewPerson(
+        email, name, company, await hash_password(password, visit.control.rounds), **more
+    )
 
 
 @page("/signin", Permission.BE_ANYBODY)
@@ -119,8 +121,8 @@ async def _signin(
 ) -> Response[Any]:  # fmt: skip
     return visit.page(
         "signin", status, email=email, said=said, error=error, return_to=local_path(return_to),
-        is_open=visit.desk.settings.access.signup == "open",
-        is_set_up=await visit.desk.is_set_up(),
+        is_open=visit.control.settings.access.signup == "open",
+        is_set_up=await visit.control.is_set_up(),
     )  # fmt: skip
 
 
@@ -134,13 +136,13 @@ async def sign_in(visit: Here) -> Response[Any]:
         await visit.note("sign in", object="password", outcome="too many attempts")
         answer = await _signin(visit, back, 429, email=email, error=too_many(wait))
         return come_again(answer, wait)
-    person, known = await visit.desk.ask(visit.book.people.get_hash, email)
+    person, known = await visit.control.ask(visit.book.people.get_hash, email)
     if not await is_right(password, known) or person is None:
         who = person.email if person else ""
         await visit.note("sign in", object="password", outcome="refused", who=who)
         wrong = AccountError("the e-mail address or the password is wrong")
         return await _signin(visit, back, 401, email=email, error=wrong)
-    visit.desk.limits.account.forget(_key(visit, email))
+    visit.control.limits.account.forget(_key(visit, email))
     return await visit.sign_in(person, back, "password")
 
 
@@ -155,8 +157,8 @@ async def take_attempt(visit: Visit, email: str) -> int:
     A browser that the account has signed in with is counted for itself: who tries from elsewhere
     cannot lock its owner out.
     """
-    limits, cookie = visit.desk.limits, visit.device_cookie
-    device = await visit.desk.ask(visit.desk.devices.find, cookie, email) if cookie else ""
+    limits, cookie = visit.control.limits, visit.device_cookie
+    device = await visit.control.ask(visit.control.devices.find, cookie, email) if cookie else ""
     if device:
         return limits.account.take(f"device {device}")
     return (

@@ -25,10 +25,10 @@ async def go_elsewhere(
 ) -> Response[Any]:  # fmt: skip
     """Send the browser to a provider."""
     there = _find(visit, provider)
-    wait = visit.desk.limits.address.take(visit.network)
+    wait = visit.control.limits.address.take(visit.network)
     if wait:
         return come_again(_refuse(visit, too_many(wait), 429), wait)
-    started = visit.desk.beginnings.add(
+    started = visit.control.beginnings.add(
         provider, visit.visit_key, local_path(return_to), invitation
     )
     address = await there.begin(started, _redirect_uri(visit, provider))
@@ -43,7 +43,7 @@ async def come_back(
 ) -> Response[Any]:  # fmt: skip
     """Take back whom a provider sends."""
     there = _find(visit, provider)
-    started = visit.desk.beginnings.take(provider, visit.visit_key, given)
+    started = visit.control.beginnings.take(provider, visit.visit_key, given)
     if started is None or not code or not there.is_from(issuer):
         return _refuse(visit, AccountError("this sign-in was not finished", hint="begin again"))
     try:
@@ -62,7 +62,7 @@ async def _welcome(visit: Visit, there: Elsewhere, stranger: Stranger, invitatio
         AccountError: they have none, or are kept out.
     """
     people, identity = visit.book.people, (stranger.provider, stranger.subject)
-    person = await visit.desk.ask(people.find_identity, *identity)
+    person = await visit.control.ask(people.find_identity, *identity)
     if person is None:
         person = await _join(visit, there, stranger)
     if person is not None:
@@ -73,9 +73,9 @@ async def _welcome(visit: Visit, there: Elsewhere, stranger: Stranger, invitatio
         raise AccountError(f"'{stranger.provider}' has not verified an e-mail address of yours")
     new = NewPerson(stranger.email, stranger.name[:200], is_verified=True)
     if invitation:
-        return await visit.desk.ask(visit.book.invitations.accept, invitation, new, identity)
-    if visit.desk.settings.access.signup == "open":
-        return await visit.desk.ask(people.add, new, identity=identity)
+        return await visit.control.ask(visit.book.invitations.accept, invitation, new, identity)
+    if visit.control.settings.access.signup == "open":
+        return await visit.control.ask(people.add, new, identity=identity)
     raise AccountError("you have no account here", hint="an owner of this server can invite you")
 
 
@@ -85,7 +85,7 @@ async def _join(visit: Visit, there: Elsewhere, stranger: Stranger) -> Person | 
     Raises:
         AccountError: they have an account, and it may not be joined.
     """
-    person = await visit.desk.ask(visit.book.people.get, stranger.email or "@")
+    person = await visit.control.ask(visit.book.people.get, stranger.email or "@")
     if person is None:
         return None
     if not (there.provider.joins_by_email and stranger.is_verified and person.is_verified):
@@ -93,20 +93,20 @@ async def _join(visit: Visit, there: Elsewhere, stranger: Stranger) -> Person | 
             "there is an account with this e-mail address", hint="sign in with its password"
         )
     identity = (person.id, stranger.provider, stranger.subject)
-    await visit.desk.ask(visit.book.people.add_identity, *identity)
+    await visit.control.ask(visit.book.people.add_identity, *identity)
     await visit.note("join identity", object=stranger.provider, who=person.email)
     return person
 
 
 def _find(visit: Visit, name: str) -> Elsewhere:
-    found = visit.desk.elsewhere.find(visit.desk.settings.access.providers, name)
+    found = visit.control.elsewhere.find(visit.control.settings.access.providers, name)
     if found is None:
         raise NotFoundException(f"nobody signs in with '{name}' here")
     return found
 
 
 def _redirect_uri(visit: Visit, provider: str) -> str:
-    return visit.desk.link(f"/signin/with/{provider}/callback")
+    return visit.control.link(f"/signin/with/{provider}/callback")
 
 
 def _refuse(visit: Visit, error: AccountError, status: int = 403) -> Response[Any]:

@@ -54,7 +54,7 @@ class Guard:
         if scope["type"] not in {"http", "websocket"}:
             await self._app(scope, receive, send)
             return
-        url = scope["litestar_app"].state.desk.settings.control_url
+        url = scope["litestar_app"].state.control.settings.control_url
         reason, sending = find_reason(scope, url), _adding_headers(send, scope["path"], url)
         trouble = find_trouble(scope) if scope["type"] == "http" else None
         if trouble is not None:

@@ -33,7 +33,7 @@ async def require(
     permission: Permission | None = handler.opt.get(PERMISSION)
     if permission is None or not isinstance(connection, Request):
         raise PermissionDeniedException("this route names no permission")
-    visit = connection.state.visit = Visit(connection, connection.app.state.desk)
+    visit = connection.state.visit = Visit(connection, connection.app.state.control)
     await visit.identify()
     project = str(connection.path_params.get("name", ""))
     is_let_in = visit.may(permission, project)

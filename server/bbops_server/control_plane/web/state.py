@@ -50,7 +50,7 @@ class Limits:
         self.work = Limit(60, 60)
 
 
-class Desk:
+class ControlState:
     """One control plane's. `settings` are asked for each time: a server's file may change them.
 
     `rounds` is the cost of new passwords; each doubles the work.

@@ -36,7 +36,7 @@ from bbops_server.accounts.rules import (
 from bbops_server.accounts.sessions import LONGEST
 from bbops_server.control_plane.web.guard import is_here
 from bbops_server.control_plane.web.known_devices import LASTS_SECONDS
-from bbops_server.control_plane.web.state import Desk
+from bbops_server.control_plane.web.state import ControlState
 
 AnyRequest = Request[Any, Any, Any]
 Answer = TypeVar("Answer", bound=Response[Any])
@@ -51,9 +51,9 @@ _MOST_FIELD: Final = 4_000
 class Visit:
     """Made once for each request, before its handler runs."""
 
-    def __init__(self, request: AnyRequest, desk: Desk) -> None:
-        self.request, self.desk, self.book = request, desk, desk.book
-        desk.proxies.apply(request.scope)
+    def __init__(self, request: AnyRequest, control: ControlState) -> None:
+        self.request, self.control, self.book = request, control, control.book
+        control.proxies.apply(request.scope)
         self.address = request.client.host if request.client else ""
         self.caller: Caller = NOBODY
         self.session_key = ""
@@ -66,7 +66,7 @@ class Visit:
     @property
     def is_secure(self) -> bool:
         """Whether the browser came by https: its host is the one of the address people are told."""
-        url = urlsplit(self.desk.settings.control_url.lower())
+        url = urlsplit(self.control.settings.control_url.lower())
         return url.scheme == "https" and self.request.headers.get("host", "").lower() == url.netloc
 
     @property
@@ -98,7 +98,7 @@ class Visit:
             self.caller = await self._find_token(given)
             return
         key = self.request.cookies.get(self.cookie_name(), "")
-        found = await self.desk.ask(self.book.sessions.find, key) if key else None
+        found = await self.control.ask(self.book.sessions.find, key) if key else None
         if found is not None:
             self.caller, self.session_key = found, key
         elif await self._is_this_machine():
@@ -107,23 +107,23 @@ class Visit:
     async def _find_token(self, given: str) -> Caller:
         scheme, _, key = given.partition(" ")
         key = key.strip()
-        if scheme.lower() == "bearer" and self.desk.is_local_key(key):
+        if scheme.lower() == "bearer" and self.control.is_local_key(key):
             return LOCAL
         if key.startswith("bba_"):
             raise unauthorized("this token of an agent is good at the MCP server alone")
         is_key = scheme.lower() == "bearer" and key.startswith("bbp_")
-        found = await self.desk.ask(self.book.tokens.find, key) if is_key else None
+        found = await self.control.ask(self.book.tokens.find, key) if is_key else None
         if found is None:
             raise unauthorized("this token is unknown, revoked or has expired")
         return found
 
     async def _is_this_machine(self) -> bool:
         """Return whether nobody has an account yet, and nobody elsewhere is meant to ask."""
-        is_meant = self.desk.settings.is_for_this_machine
+        is_meant = self.control.settings.is_for_this_machine
         is_near = is_here(self.request.headers.get("host", "")) and (
             "x-forwarded-for" not in self.request.headers
         )
-        return is_meant and is_near and not await self.desk.is_set_up()
+        return is_meant and is_near and not await self.control.is_set_up()
 
     # ---- what came with it
     @property
@@ -195,14 +195,14 @@ class Visit:
     async def sign_in(self, person: Person, return_to: str, how: str) -> Redirect:
         """Begin a new session in the place of one there may be, and go on."""
         if self.caller.how == "session":
-            await self.desk.ask(self.book.sessions.end, self.caller.person, self.caller.key)
-        key = await self.desk.ask(
+            await self.control.ask(self.book.sessions.end, self.caller.person, self.caller.key)
+        key = await self.control.ask(
             self.book.sessions.begin, person.id, user_agent=self.user_agent, address=self.address
         )
         await self.note("sign in", object=how, who=person.email)
         answer = self.go(local_path(return_to))
         answer.set_cookie(self._cookie("", key, int(LONGEST.total_seconds())))
-        device = await self.desk.ask(self.desk.devices.make, person.email)
+        device = await self.control.ask(self.control.devices.make, person.email)
         answer.set_cookie(self._cookie("-device", device, LASTS_SECONDS))
         answer.set_cookie(self._cookie("-visit", "", 0))
         return answer
@@ -210,7 +210,7 @@ class Visit:
     async def sign_out(self) -> Redirect:
         """End the session, if there is one."""
         if self.caller.how == "session":
-            await self.desk.ask(self.book.sessions.end, self.caller.person, self.caller.key)
+            await self.control.ask(self.book.sessions.end, self.caller.person, self.caller.key)
             await self.note("sign out")
         answer = self.go("/signin?done=out")
         answer.set_cookie(self._cookie("", "", 0))
@@ -221,10 +221,10 @@ class Visit:
     ) -> None:  # fmt: skip
         """Write into the audit log. Of what nobody known tries, it takes a thousand an hour."""
         who = who or self.caller.email
-        if not who and self.desk.limits.strangers.take(""):
+        if not who and self.control.limits.strangers.take(""):
             return
         token = self.caller.key if self.caller.how in {"token", "grant"} else ""
-        await self.desk.ask(
+        await self.control.ask(
             self.book.audit.add, action, who=who, token=token, object=object,
             address=self.address, outcome=outcome,
         )  # fmt: skip

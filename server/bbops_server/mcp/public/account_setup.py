@@ -8,8 +8,8 @@ import msgspec
 
 from bbops.interfaces.mcp.tool import WRITES, Call, Gives, Refused, Takes, Tool
 from bbops_server.accounts.tables import TEXT_LENGTH
-from bbops_server.mcp.lobby import Lobby
 from bbops_server.mcp.public.account_status import find_missing, find_person
+from bbops_server.mcp.public_context import PublicContext
 
 Line = Annotated[str, msgspec.Meta(max_length=TEXT_LENGTH)]
 
@@ -29,7 +29,7 @@ class Saved(Gives, frozen=True):
     missing_fields: list[str]
 
 
-async def save(at: Lobby, given: Profile) -> Saved:
+async def save(at: PublicContext, given: Profile) -> Saved:
     """Fill the empty fields in."""
     person = await find_person(at)
     missing, filled = (

@@ -6,8 +6,8 @@ import msgspec
 
 from bbops.interfaces.mcp.tool import Call, Gives, Refused, Tool
 from bbops_server.accounts.people import Person
-from bbops_server.mcp.lobby import Lobby
 from bbops_server.mcp.public._takes import Nothing
+from bbops_server.mcp.public_context import PublicContext
 
 PROFILE = ("name", "company")
 
@@ -32,7 +32,7 @@ class Account(Gives, frozen=True):
     missing_fields: list[str]
 
 
-async def find_person(at: Lobby) -> Person:
+async def find_person(at: PublicContext) -> Person:
     """Return whose account it is. Raises: Refused: it is gone."""
     found = await at.ask(at.book.people.get, at.caller.person)
     if found is None:
@@ -45,7 +45,7 @@ def find_missing(person: Person) -> list[str]:
     return [field for field in PROFILE if not getattr(person, field)]
 
 
-async def show(at: Lobby, _: Nothing) -> Account:
+async def show(at: PublicContext, _: Nothing) -> Account:
     """Show it."""
     person, workspace = await find_person(at), await at.ask(at.book.workspaces.get)
     missing = find_missing(person)

@@ -11,7 +11,7 @@ import msgspec
 from bbops.base.diagnostics import suggest
 from bbops.interfaces.mcp.tool import Call, Gives, Refused, Takes, Tool
 from bbops.runtime.vendors import find_steps
-from bbops_server.mcp.lobby import Lobby
+from bbops_server.mcp.public_context import PublicContext
 
 if TYPE_CHECKING:
     from bbops.language.addons._base import AddonKind
@@ -70,7 +70,7 @@ class Addons(Gives, frozen=True):
     addons: list[Addon]
 
 
-async def show(at: Lobby, wanted: Wanted) -> Addons:
+async def show(at: PublicContext, wanted: Wanted) -> Addons:
     """Show them."""
     known = await asyncio.to_thread(_read_addons)
     if not wanted.addon:
@@ -95,7 +95,7 @@ def _is_unsupported(id_: str, action: str = "") -> bool:
     return action not in steps if action else not steps
 
 
-def _addon(at: Lobby, id_: str, kind: AddonKind) -> Addon:
+def _addon(at: PublicContext, id_: str, kind: AddonKind) -> Addon:
     steps = [
         Step(f"{id_}.{name}", one.summary, _is_unsupported(id_, name))
         for name, one in kind.actions.items()
@@ -106,7 +106,7 @@ def _addon(at: Lobby, id_: str, kind: AddonKind) -> Addon:
     )  # fmt: skip
 
 
-def _in_detail(at: Lobby, id_: str, kind: AddonKind) -> Addon:
+def _in_detail(at: PublicContext, id_: str, kind: AddonKind) -> Addon:
     steps = [
         Step(
             f"{id_}.{name}", one.summary, _is_unsupported(id_, name),

@@ -9,7 +9,7 @@ import msgspec
 
 from bbops.interfaces.mcp.searching import Hit, search
 from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
-from bbops_server.mcp.lobby import Lobby
+from bbops_server.mcp.public_context import PublicContext
 
 
 class Query(Takes, frozen=True):
@@ -36,14 +36,14 @@ class Sections(Gives, frozen=True):
     results: list[Found]
 
 
-async def find(at: Lobby, wanted: Query) -> Sections:
+async def find(at: PublicContext, wanted: Query) -> Sections:
     """Find sections."""
     hits = await asyncio.to_thread(search, wanted.query, wanted.limit)
     following = [] if hits else [Call("platform_help", why="where all of the documentation is")]
     return Sections(results=[_show(at, hit) for hit in hits], next=following)
 
 
-def _show(at: Lobby, hit: Hit) -> Found:
+def _show(at: PublicContext, hit: Hit) -> Found:
     url = at.link(f"/docs/{hit.page}#{hit.anchor}")
     return Found(hit.title, hit.heading, hit.snippet, url)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from bbops.interfaces.mcp.tool import Call, Gives, Tool
-from bbops_server.mcp.lobby import Lobby
 from bbops_server.mcp.public._takes import Nothing
+from bbops_server.mcp.public_context import PublicContext
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -39,7 +39,7 @@ _WORK = [
 ]
 
 
-async def begin(at: Lobby, _: Nothing) -> Onboarding:
+async def begin(at: PublicContext, _: Nothing) -> Onboarding:
     """Say what comes next for whoever asks."""
     granted = at.granted
     if granted is None:

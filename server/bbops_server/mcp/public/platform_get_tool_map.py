@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from bbops.interfaces.mcp.tool import Call, Gives, Tool
-from bbops_server.mcp.lobby import MCP_PATH, Lobby
 from bbops_server.mcp.public._takes import Nothing
+from bbops_server.mcp.public_context import MCP_PATH, PublicContext
 from bbops_server.mcp.tables import PROJECT, PUBLIC, tools_of
 
 
@@ -37,7 +37,7 @@ class ToolMap(Gives, frozen=True):
     order: list[str]
 
 
-async def show(at: Lobby, _: Nothing) -> ToolMap:
+async def show(at: PublicContext, _: Nothing) -> ToolMap:
     """Show both."""
     project = "the mcpUrl that project_select returns, exactly as it is"
     return ToolMap(

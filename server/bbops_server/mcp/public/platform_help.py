@@ -8,8 +8,8 @@ import msgspec
 
 import bbops
 from bbops.interfaces.mcp.tool import Call, Gives, Tool
-from bbops_server.mcp.lobby import MCP_PATH, Lobby
 from bbops_server.mcp.public._takes import Nothing
+from bbops_server.mcp.public_context import MCP_PATH, PublicContext
 
 ABOUT = (
     "bbops serves backends that live in git: tables, functions, endpoints and channels are YAML"
@@ -65,7 +65,7 @@ def _find_unsupported() -> list[str]:
     return [*found.kinds, *found.steps, *found.addon_steps]
 
 
-async def explain(at: Lobby, _: Nothing) -> Help:
+async def explain(at: PublicContext, _: Nothing) -> Help:
     """Say it."""
     return Help(
         version=bbops.__version__, about=ABOUT,

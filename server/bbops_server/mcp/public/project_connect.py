@@ -10,8 +10,8 @@ from bbops.interfaces.mcp.clients._base import Client, find_clients
 from bbops.interfaces.mcp.installing.guide import BEGIN, END, make_guide
 from bbops.interfaces.mcp.skills import read_skills
 from bbops.interfaces.mcp.tool import Call, Gives, Refused, Takes, Tool
-from bbops_server.mcp.lobby import Lobby
 from bbops_server.mcp.public._takes import Id
+from bbops_server.mcp.public_context import PublicContext
 
 _GUIDE, _SKILLS = "AGENTS.md", ".agents/skills"
 
@@ -64,7 +64,7 @@ class Plan(Gives, frozen=True):
     first_call: str
 
 
-async def bind(at: Lobby, wanted: Bound) -> Plan:
+async def bind(at: PublicContext, wanted: Bound) -> Plan:
     """Return the plan; nothing is changed by it here."""
     found, clients = at.project(wanted.project_id), _choose(wanted.client)
     url, name = await at.mcp_url(found.name), f"bbops-{found.name}"[:40].lower().replace("_", "-")
@@ -111,7 +111,7 @@ def _tell(name: str, folder: str) -> Step:
     return Step("guide", "merge_text", title, _GUIDE, text=text, begin=BEGIN, end=END)
 
 
-def _fetch(at: Lobby, folder: str) -> list[Step]:
+def _fetch(at: PublicContext, folder: str) -> list[Step]:
     return [
         Step(
             f"skill-{one.name}", "fetch_file", f"Give agents the skill {one.name}",

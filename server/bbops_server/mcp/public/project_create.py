@@ -10,7 +10,7 @@ import msgspec
 
 from bbops.interfaces.cli.init import slug, template_files
 from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
-from bbops_server.mcp.lobby import Lobby
+from bbops_server.mcp.public_context import PublicContext
 
 
 class Wanted(Takes, frozen=True):
@@ -39,7 +39,7 @@ class Preview(Gives, frozen=True):
     afterwards: str
 
 
-async def preview(at: Lobby, wanted: Wanted) -> Preview:
+async def preview(at: PublicContext, wanted: Wanted) -> Preview:
     """Show what would be made."""
     name = slug(wanted.name)
     files = await asyncio.to_thread(template_files, name)

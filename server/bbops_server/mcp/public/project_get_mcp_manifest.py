@@ -6,9 +6,9 @@ import msgspec
 
 from bbops.interfaces.mcp.tool import Call, Gives, Tool
 from bbops_server.accounts.rules import GrantScope
-from bbops_server.mcp.lobby import Lobby
 from bbops_server.mcp.oauth.endpoints import METADATA
 from bbops_server.mcp.public._takes import Chosen
+from bbops_server.mcp.public_context import PublicContext
 from bbops_server.mcp.tables import PROJECT, PROTOCOLS, tools_of
 
 
@@ -32,7 +32,7 @@ class Manifest(Gives, frozen=True):
     first_call: str
 
 
-async def show(at: Lobby, chosen: Chosen) -> Manifest:
+async def show(at: PublicContext, chosen: Chosen) -> Manifest:
     """Show it."""
     found = at.project(chosen.project_id)
     url = await at.mcp_url(found.name)

@@ -8,8 +8,8 @@ import msgspec
 
 from bbops.base.errors import BbopsError
 from bbops.interfaces.mcp.tool import Call, Gives, Tool
-from bbops_server.mcp.lobby import Lobby
 from bbops_server.mcp.public._takes import Chosen
+from bbops_server.mcp.public_context import PublicContext
 
 MOST_ROUTES = 100
 
@@ -43,7 +43,7 @@ class Context(Gives, frozen=True):
     route_count: int
 
 
-async def show(at: Lobby, chosen: Chosen) -> Context:
+async def show(at: PublicContext, chosen: Chosen) -> Context:
     """Show it."""
     found = at.project(chosen.project_id)
     contract = await _read_contract(at, found.name)
@@ -59,7 +59,7 @@ async def show(at: Lobby, chosen: Chosen) -> Context:
     )  # fmt: skip
 
 
-async def _read_contract(at: Lobby, name: str) -> _Contract:
+async def _read_contract(at: PublicContext, name: str) -> _Contract:
     try:
         written = await at.status.contract(name, "json")
     except BbopsError:  # nothing is live yet

@@ -6,8 +6,8 @@ import msgspec
 
 from bbops.interfaces.mcp.tool import Call, Gives, Tool
 from bbops_server.accounts.rules import role_in
-from bbops_server.mcp.lobby import Lobby
 from bbops_server.mcp.public._takes import Nothing
+from bbops_server.mcp.public_context import PublicContext
 from bbops_server.publish.status.status import Status
 
 
@@ -27,7 +27,7 @@ class Projects(Gives, frozen=True):
     projects: list[Line]
 
 
-async def show(at: Lobby, _: Nothing) -> Projects:
+async def show(at: PublicContext, _: Nothing) -> Projects:
     """Show them."""
     found = at.projects()
     if not found:
@@ -37,7 +37,7 @@ async def show(at: Lobby, _: Nothing) -> Projects:
     return Projects(projects=[_line(at, one) for one in found], next=choose)
 
 
-def _line(at: Lobby, status: Status) -> Line:
+def _line(at: PublicContext, status: Status) -> Line:
     role = role_in(at.caller, status.name)
     return Line(status.name, status.url, role or "", status.is_ready, status.applied_revision)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from bbops.interfaces.mcp.tool import Call, Gives, Tool
-from bbops_server.mcp.lobby import Lobby
 from bbops_server.mcp.public._takes import Chosen
+from bbops_server.mcp.public_context import PublicContext
 
 
 class Selected(Gives, frozen=True):
@@ -18,7 +18,7 @@ class Selected(Gives, frozen=True):
     dashboard_url: str
 
 
-async def select(at: Lobby, chosen: Chosen) -> Selected:
+async def select(at: PublicContext, chosen: Chosen) -> Selected:
     """Return its addresses."""
     found = at.project(chosen.project_id)
     bind = Call("project_connect", {"projectId": found.name}, "how this workspace is connected")

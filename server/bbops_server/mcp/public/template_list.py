@@ -11,8 +11,8 @@ from bbops.base.assets import asset_folder
 from bbops.interfaces.mcp.handbook import read_pages
 from bbops.interfaces.mcp.tool import Call, Gives, Tool
 from bbops.source.tree import FolderTree
-from bbops_server.mcp.lobby import Lobby
 from bbops_server.mcp.public._takes import Nothing
+from bbops_server.mcp.public_context import PublicContext
 
 _DESCRIPTION = re.compile(r"^description: (.+)$", re.MULTILINE)
 _PATTERNS = ("sessions", "requests", "frontend", "clients", "drafts", "versions")
@@ -42,7 +42,7 @@ class Templates(Gives, frozen=True):
     patterns: list[Pattern]
 
 
-async def show(at: Lobby, _: Nothing) -> Templates:
+async def show(at: PublicContext, _: Nothing) -> Templates:
     """Show them."""
     pages = read_pages()
     found = [(f"{name}.md", pages[f"{name}.md"]) for name in _PATTERNS]

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from bbops.base.errors import ServerError
-from bbops_server.process.webhooks.courier import Courier, now
 from bbops_server.process.webhooks.deliveries import Delivery, show_receiver
-from bbops_server.process.webhooks.line import Line
+from bbops_server.process.webhooks.delivery_queue import DeliveryQueue
 from bbops_server.process.webhooks.message import Message, write_body
+from bbops_server.process.webhooks.sender import WebhookSender, now
 from bbops_server.settings import Settings, Webhook
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 3_600.0
@@ -29,8 +29,8 @@ class Outbox:
     """The messages to all receivers that the settings name, as they are by then."""
 
     def __init__(self, settings: Callable[[], Settings]) -> None:
-        self._settings, self._courier = settings, Courier(settings)
-        self._lines: dict[str, Line] = {}
+        self._settings, self._sender = settings, WebhookSender(settings)
+        self._lines: dict[str, DeliveryQueue] = {}
         self._sending: dict[str, asyncio.Task[None]] = {}
 
     def tell(self, event: str, data: Mapping[str, Any]) -> None:
@@ -52,7 +52,7 @@ class Outbox:
             for task in self._sending.values():
                 task.cancel()
             await asyncio.gather(*self._sending.values(), return_exceptions=True)
-            await self._courier.close()
+            await self._sender.close()
 
     # ---- for who looks after it
     def messages(self, limit: int) -> list[dict[str, Any]]:
@@ -93,7 +93,7 @@ class Outbox:
     async def _try(self, hook: Webhook, message: Message) -> dict[str, Any]:
         line = self._line(hook)
         async with line.turn:
-            found = line.settle(await self._courier.send(hook, message))
+            found = line.settle(await self._sender.send(hook, message))
         return found.tell(show_receiver(hook.url))
 
     def _all(self) -> Iterator[tuple[Webhook, Delivery]]:
@@ -112,9 +112,9 @@ class Outbox:
         return found
 
     # ---- sending
-    def _line(self, hook: Webhook) -> Line:
+    def _line(self, hook: Webhook) -> DeliveryQueue:
         if hook.url not in self._lines:
-            self._lines[hook.url] = Line(self._settings().state / "webhooks", hook.url)
+            self._lines[hook.url] = DeliveryQueue(self._settings().state / "webhooks", hook.url)
         return self._lines[hook.url]
 
     def _send(self, hook: Webhook) -> None:
@@ -130,7 +130,7 @@ class Outbox:
                 message = line.queue.first
                 if message is None:
                     return
-                found = line.settle(await self._courier.send(hook, message))
+                found = line.settle(await self._sender.send(hook, message))
             if found.outcome == "waiting":
                 shown = show_receiver(url)
                 _log.warning("webhook '%s': %s; it is tried again", shown, found.error)

@@ -16,6 +16,7 @@ from bbops.language.project import Project
 from bbops.review.plan.hosts import find_hosts
 from bbops.source.tree import Tree
 from bbops_server.process.messages import Frame
+from bbops_server.publish.build.executor import Work
 from bbops_server.publish.build.frontend import keep
 from bbops_server.publish.build.gate import Gate
 from bbops_server.publish.build.handed import Handed
@@ -24,7 +25,6 @@ from bbops_server.publish.build.sources import Sources
 from bbops_server.publish.build.tables import TablesAtWork
 from bbops_server.publish.build.tagged import check_tagged, find_tagged, publish
 from bbops_server.publish.build.telling import describe
-from bbops_server.publish.build.turns import Work
 
 _NOTHING: Final[Frame] = {
     "artifact": "", "env": {}, "project": "", "durability": "normal", "gate": False, "signs": "",

@@ -21,9 +21,9 @@ from bbops_server.process.children import Child, ChildGone, ChildSilent
 from bbops_server.process.forks.keeper import Zygotes
 from bbops_server.process.forks.limits import TRIAL
 from bbops_server.process.messages import Frame
+from bbops_server.publish.build.executor import Verb
 from bbops_server.publish.build.handed import Handed
 from bbops_server.publish.build.telling import describe
-from bbops_server.publish.build.turns import Verb
 
 TEST_SECONDS: Final = 120
 """What all tests of a project may take."""

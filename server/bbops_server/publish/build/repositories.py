@@ -9,9 +9,9 @@ from pathlib import Path
 from bbops.source.git.checkout import is_dirty
 from bbops.source.git.reach import Part, find_touched
 from bbops_server.process.messages import Frame
+from bbops_server.publish.build.executor import Work
 from bbops_server.publish.build.mirrors import Mirrors
 from bbops_server.publish.build.sources import Sources
-from bbops_server.publish.build.turns import Work
 
 
 class Repositories:

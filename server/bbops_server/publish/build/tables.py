@@ -19,8 +19,8 @@ from bbops.database.open import throw_away
 from bbops.database.schema.place import Place, read_place
 from bbops.language.resources.table import Table
 from bbops_server.process.messages import Frame
+from bbops_server.publish.build.executor import Verb, Work
 from bbops_server.publish.build.smoke import try_release
-from bbops_server.publish.build.turns import Verb, Work
 from bbops_server.publish.holds.approvals import close_approval, keep_waiting, read_approved
 
 _BUILDS_KEPT = 2

@@ -15,21 +15,26 @@ from bbops.database.schema.place import read_place
 from bbops.review.plan.asking import Question, make_tree
 from bbops_server.process.messages import Frame
 from bbops_server.publish.build.compiling import Compiling
+from bbops_server.publish.build.executor import Executor, Verb
 from bbops_server.publish.build.gate import Gate
 from bbops_server.publish.build.proposing import agree, find_wait, judge, read_live_rules, read_pair
 from bbops_server.publish.build.sources import Sources
 from bbops_server.publish.build.tables import TablesAtWork
 from bbops_server.publish.build.telling import describe
-from bbops_server.publish.build.turns import Turns, Verb
 
 
 class Weighing:
     """Reads commits in their turn, asks the data beside it; each verb takes a request."""
 
     def __init__(
-        self, turns: Turns, sources: Sources, compiling: Compiling, tables: TablesAtWork, gate: Gate
+        self,
+        executor: Executor,
+        sources: Sources,
+        compiling: Compiling,
+        tables: TablesAtWork,
+        gate: Gate,
     ) -> None:
-        self._turns, self._sources, self._compiling = turns, sources, compiling
+        self._executor, self._sources, self._compiling = executor, sources, compiling
         self._tables, self._gate = tables, gate
 
     @property
@@ -45,7 +50,7 @@ class Weighing:
             read_pair, self._sources, request["base"], request["source"], off=request["off"],
             engine=request["engine"],
         )  # fmt: skip
-        pair = await self._turns.take(read)
+        pair = await self._executor.take(read)
         place, tables = read_place(request["database"]), pair.tables
         looked = None if tables is None else await self._tables.look(place, tables)
         told = looked.told if looked is not None else None
@@ -64,7 +69,7 @@ class Weighing:
         """Say what tables that are in no commit would do to the data."""
         tree = make_tree(Question(request["tables"]))
         look = partial(check, tree, Cache(), database=request["engine"], off=(), base=tree)
-        project, found = await self._turns.take(look)
+        project, found = await self._executor.take(look)
         if project is None:
             raise ServerError(f"the tables have mistakes: {found[0].message}")
         tables = {name: one.model for name, one in project.tables.items()}
@@ -73,12 +78,12 @@ class Weighing:
 
     async def _try(self, request: Frame) -> Frame:
         """Run the tests of a commit that is not to be served, whether or not they are a gate."""
-        handed = await self._turns.take(partial(self._compiling.hand_over, request))
+        handed = await self._executor.take(partial(self._compiling.hand_over, request))
         return await self._gate.run(Path(request["state"]), handed)
 
     async def _copy(self, request: Frame) -> Frame:
         """Copy rows of what is live into a draft, whose commit says which tables there are."""
-        project = await self._turns.take(partial(self._compiling.read, request))
+        project = await self._executor.take(partial(self._compiling.read, request))
         tables = {name: one.model for name, one in project.tables.items()}
         counts = await asyncio.to_thread(
             copy_rows, read_place(request["from"]), read_place(request["to"]), tables,

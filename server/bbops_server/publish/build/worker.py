@@ -19,12 +19,12 @@ from bbops_server.process.forks import limits
 from bbops_server.process.host.log import start_logging
 from bbops_server.process.messages import Channel, Frame, answer_all
 from bbops_server.publish.build.compiling import Compiling
+from bbops_server.publish.build.executor import Executor, Verb, Work
 from bbops_server.publish.build.gate import Gate
 from bbops_server.publish.build.repositories import Repositories
 from bbops_server.publish.build.secret_search import Search
 from bbops_server.publish.build.sources import Sources
 from bbops_server.publish.build.tables import TablesAtWork
-from bbops_server.publish.build.turns import Turns, Verb, Work
 from bbops_server.publish.build.weighing import Weighing
 
 if TYPE_CHECKING:
@@ -36,18 +36,18 @@ class Builder:
     """What the parent can ask for; `handle` may run side by side."""
 
     def __init__(self) -> None:
-        self._turns, self._sources = Turns(), Sources()
+        self._executor, self._sources = Executor(), Sources()
         self._tables, self._gate = TablesAtWork(), Gate()
         repositories = Repositories(self._sources)
         compiling = Compiling(self._sources, self._tables, self._gate)
-        weighing = Weighing(self._turns, self._sources, compiling, self._tables, self._gate)
+        weighing = Weighing(self._executor, self._sources, compiling, self._tables, self._gate)
         in_turn: dict[str, Work] = {
             **repositories.verbs, **compiling.verbs, "find secret": Search().answer,
             "contract": self._write_contract,
         }  # fmt: skip
         self._verbs: dict[str, Verb] = {
-            **self._turns.verbs(in_turn),
-            **self._turns.online(repositories.online),
+            **self._executor.verbs(in_turn),
+            **self._executor.online(repositories.online),
             **self._tables.verbs,
             **self._gate.verbs,
             **weighing.verbs,
@@ -90,7 +90,7 @@ class Builder:
         end_all()  # nothing that is under way there is needed now
         await self._gate.close()
         await self._tables.close()
-        return await self._turns.take(dict)
+        return await self._executor.take(dict)
 
 
 def run(*, control: int, is_of_drafts: bool = False) -> None:

@@ -11,7 +11,7 @@ import msgspec
 from bbops.base.addresses import split
 from bbops.base.disk import replace_file
 from bbops.base.errors import ServerError
-from bbops_server.publish.sources.attempt import Workshop
+from bbops_server.publish.sources.attempt import PublishContext
 from bbops_server.publish.sources.record import read_record
 
 _FILE: Final = "hosts.json"
@@ -26,7 +26,7 @@ class Allowed(msgspec.Struct, frozen=True):
     hosts: tuple[str, ...]
 
 
-def find_allowed(live: Workshop, state: Path, commit: str) -> tuple[str, ...]:
+def find_allowed(live: PublishContext, state: Path, commit: str) -> tuple[str, ...]:
     """Return the hosts that a draft may reach at a commit; blocks.
 
     Args:
@@ -39,7 +39,7 @@ def find_allowed(live: Workshop, state: Path, commit: str) -> tuple[str, ...]:
     return tuple(sorted({*_of_live(live), *given}))
 
 
-def _of_live(live: Workshop) -> set[str]:
+def _of_live(live: PublishContext) -> set[str]:
     found: dict[str, Any] = read_record(live) or {}
     reaches = found.get("reaches", {})
     hosts = set(reaches.get("hosts", ()))

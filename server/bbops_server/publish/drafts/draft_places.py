@@ -7,44 +7,44 @@ from typing import Final
 
 from bbops_server.data_plane.live.place import DraftPlace
 from bbops_server.publish.drafts.draft_names import draft_name, host_label, key_of
-from bbops_server.publish.sources.attempt import Workshop
+from bbops_server.publish.sources.attempt import PublishContext
 from bbops_server.settings import ProjectSettings
 
 TELL_SECONDS: Final = 20.0
 """Processes tell of a draft's use at most once in so long."""
 
 
-def make_settings(workshop: Workshop, slug: str, branch: str) -> ProjectSettings:
+def make_settings(context: PublishContext, slug: str, branch: str) -> ProjectSettings:
     """Return the settings of a draft, which is followed as a project of its own."""
-    project, own_host = workshop.project, _own_host(workshop, slug)
+    project, own_host = context.project, _own_host(context, slug)
     return replace(
         project, state=project.state / "drafts" / slug, name=draft_name(project.name, slug),
         branch=branch, hosts=(own_host,) if own_host else project.hosts,
-        prefix="" if own_host else _prefix(workshop, slug), postgres=None,
+        prefix="" if own_host else _prefix(context, slug), postgres=None,
     )  # fmt: skip
 
 
-def make_place(workshop: Workshop, slug: str, branch: str) -> DraftPlace:
+def make_place(context: PublishContext, slug: str, branch: str) -> DraftPlace:
     """Return what data processes are told of a draft. Raises: ServerError: no key file."""
-    settings = workshop.plane.settings
-    url = settings.url_of(make_settings(workshop, slug, branch))
+    settings = context.plane.settings
+    url = settings.url_of(make_settings(context, slug, branch))
     return DraftPlace(
-        branch, workshop.project.hosts, _prefix(workshop, slug),
-        make_key(workshop, slug, branch).hex(), settings.control_url, url.startswith("https:"),
-        min(TELL_SECONDS, settings.drafts.idle_seconds / 4), _own_host(workshop, slug), url,
+        branch, context.project.hosts, _prefix(context, slug),
+        make_key(context, slug, branch).hex(), settings.control_url, url.startswith("https:"),
+        min(TELL_SECONDS, settings.drafts.idle_seconds / 4), _own_host(context, slug), url,
     )  # fmt: skip
 
 
-def make_key(workshop: Workshop, slug: str, branch: str) -> bytes:
+def make_key(context: PublishContext, slug: str, branch: str) -> bytes:
     """Return what the tokens of a draft are made with. Raises: ServerError: no key file."""
-    state = workshop.plane.settings.state
-    return key_of(state, draft_name(workshop.project.name, slug), branch)
+    state = context.plane.settings.state
+    return key_of(state, draft_name(context.project.name, slug), branch)
 
 
-def _own_host(workshop: Workshop, slug: str) -> str:
-    label = host_label(slug, "" if workshop.plane.is_of_one else workshop.project.name)
-    return workshop.plane.settings.drafts.host_of(label)
+def _own_host(context: PublishContext, slug: str) -> str:
+    label = host_label(slug, "" if context.plane.is_of_one else context.project.name)
+    return context.plane.settings.drafts.host_of(label)
 
 
-def _prefix(workshop: Workshop, slug: str) -> str:
-    return f"{workshop.project.prefix}/~drafts/{slug}"
+def _prefix(context: PublishContext, slug: str) -> str:
+    return f"{context.project.prefix}/~drafts/{slug}"

@@ -28,7 +28,7 @@ from bbops_server.publish.drafts.draft_names import choose, slug_of
 from bbops_server.publish.drafts.draft_places import make_key, make_place, make_settings
 from bbops_server.publish.drafts.draft_status import DraftStatus
 from bbops_server.publish.processes.api_keys import ApiKeys
-from bbops_server.publish.sources.attempt import Workshop
+from bbops_server.publish.sources.attempt import PublishContext
 from bbops_server.publish.stages.contracts import write_contract
 from bbops_server.publish.stages.loop import Reconciler
 from bbops_server.publish.status.events import Event, Published
@@ -50,9 +50,9 @@ _log = logging.getLogger(__name__)
 class Drafts:
     """Follows the branches of one project, and wakes, evicts and drops their drafts."""
 
-    def __init__(self, workshop: Workshop, inform: Inform = lambda _, __: None) -> None:
+    def __init__(self, context: PublishContext, inform: Inform = lambda _, __: None) -> None:
         """`inform` lets others know what becomes of drafts."""
-        self.workshop, self._inform = workshop, inform
+        self.context, self._inform = context, inform
         self.asked = asyncio.Event()
         self._drafts: dict[str, Draft] = {}
         self._branches: Mapping[str, str] = {}
@@ -65,7 +65,7 @@ class Drafts:
     @property
     def folder(self) -> Path:
         """What all of them keep, and the values that they share."""
-        return self.workshop.project.state / "drafts"
+        return self.context.project.state / "drafts"
 
     async def run(self) -> None:
         """Follow the branches until cancelled."""
@@ -80,11 +80,11 @@ class Drafts:
             ending = [self._end(one) for one in self._drafts.values()]
             await asyncio.gather(*ending, return_exceptions=True)
             with suppress(BbopsError):
-                await self.workshop.plane.arrange_drafts(self.workshop.project.name, {})
+                await self.context.plane.arrange_drafts(self.context.project.name, {})
 
     def move(self, project: ProjectSettings) -> None:
         """Take over where the project answers from now on."""
-        self.workshop = replace(self.workshop, project=project)
+        self.context = replace(self.context, project=project)
         for slug, one in self._drafts.items():
             self._place_anew(slug, one)
         self.asked.set()
@@ -103,24 +103,24 @@ class Drafts:
 
     def key(self, slug: str) -> bytes:
         """Return what the tokens of a draft are made with. Raises: ServerError: no key file."""
-        return make_key(self.workshop, slug, self._branch(slug))
+        return make_key(self.context, slug, self._branch(slug))
 
     def url_of(self, branch: str) -> str:
         """Return where a branch is previewed, whether or not it is there yet."""
-        settings = make_settings(self.workshop, slug_of(branch), branch)
-        return self.workshop.plane.settings.url_of(settings) + "/"
+        settings = make_settings(self.context, slug_of(branch), branch)
+        return self.context.plane.settings.url_of(settings) + "/"
 
     def here(self, slug: str) -> tuple[str, str]:
         """Return where this machine itself reaches a draft, and the Host that it is asked as."""
         settings, mine = (
-            self.workshop.plane.settings,
-            make_settings(self.workshop, slug, self._branch(slug)),
+            self.context.plane.settings,
+            make_settings(self.context, slug, self._branch(slug)),
         )
         return settings.data_here + mine.prefix, urlsplit(settings.url_of(mine)).netloc
 
     def history(self, slug: str) -> Path:
         """Return where a draft's requests are remembered."""
-        return make_settings(self.workshop, slug, self._branch(slug)).history
+        return make_settings(self.context, slug, self._branch(slug)).history
 
     def hurry(self) -> None:
         """Look at the branches now."""
@@ -202,11 +202,11 @@ class Drafts:
         """
         one = self._drafts[slug]
         await self._ready(slug, one)
-        build = self.workshop.plane.build
+        build = self.context.plane.build
         settings = one.settings
         asked = {
             "do": "copy rows", "source": (await self._source_of(one)),
-            "from": write_place(self.workshop.database), "to": write_place(settings.database),
+            "from": write_place(self.context.database), "to": write_place(settings.database),
             "tables": list(tables), "limit": limit, "masked": list(masked),
         }  # fmt: skip
         return dict((await build.ask(asked, timeout_seconds=COPY_SECONDS))["rows"])
@@ -215,17 +215,17 @@ class Drafts:
         """Return the API keys of a draft, which is woken for them."""
         one = self._drafts[slug]
         name = one.settings.name
-        return ApiKeys(self.workshop.plane, name, lambda: self._ready(slug, one))
+        return ApiKeys(self.context.plane, name, lambda: self._ready(slug, one))
 
     async def contract(self, slug: str, form: str) -> Written:
         """Return what a draft publishes to its callers. Raises: BbopsError: it has mistakes."""
         one = self._drafts[slug]
-        project = self.workshop.project
-        workshop = replace(self.workshop, project=one.settings, draft_of=project)
-        return await write_contract(workshop, await self._source_of(one), form)
+        project = self.context.project
+        context = replace(self.context, project=one.settings, draft_of=project)
+        return await write_contract(context, await self._source_of(one), form)
 
     async def _source_of(self, one: Draft) -> Mapping[str, Any]:
-        found = await self.workshop.source.of_branch(one.branch).revision(self.workshop.plane.build)
+        found = await self.context.source.of_branch(one.branch).revision(self.context.plane.build)
         if found is None:
             raise ServerError(f"branch '{one.branch}' is gone")
         return found[1]
@@ -243,9 +243,9 @@ class Drafts:
         raise ServerError("the draft is not ready in time", hint="try again in a moment")
 
     async def _look(self) -> None:
-        build = self.workshop.plane.build
+        build = self.context.plane.build
         try:
-            found = await self.workshop.source.branches(build)
+            found = await self.context.source.branches(build)
             if found is not None:
                 self._branches, self._taken = found, None
             async with self._one_at_a_time:
@@ -256,20 +256,20 @@ class Drafts:
         except (BbopsError, Stalled):
             return  # the project's own status says what is wrong with its repository
         except Exception:  # noqa: BLE001 - what is live serves on
-            _log.exception("the drafts of '%s' could not be looked at", self.workshop.source.shown)
+            _log.exception("the drafts of '%s' could not be looked at", self.context.source.shown)
 
     def _surroundings(self) -> tuple[object, ...]:
         """Return what decides about drafts beside their branches."""
-        settings = self.workshop.plane.settings
+        settings = self.context.plane.settings
         return (
-            self.workshop.project, settings.drafts, settings.control_url, settings.data_url,
-            self.workshop.plane.is_of_one,
+            self.context.project, settings.drafts, settings.control_url, settings.data_url,
+            self.context.plane.is_of_one,
         )  # fmt: skip
 
     async def _take(self) -> bool:
         """Make the drafts those of the branches there are; False: there is something left to do."""
-        live = self.workshop.project.branch
-        most = self.workshop.plane.settings.drafts.most
+        live = self.context.project.branch
+        most = self.context.plane.settings.drafts.most
         used = {one.branch for one in self._drafts.values() if one.task is not None}
         wanted = choose([one for one in self._branches if one != live], used, most)
         slugs = {slug_of(branch): branch for branch in wanted}
@@ -290,7 +290,7 @@ class Drafts:
         one = self._drafts.get(slug)
         commit = self._branches[branch]
         if one is None:
-            return Draft(branch, commit, make_settings(self.workshop, slug, branch))
+            return Draft(branch, commit, make_settings(self.context, slug, branch))
         if one.commit != commit and one.reconciler is not None:
             one.reconciler.look()
         one.commit = commit
@@ -298,7 +298,7 @@ class Drafts:
         return one
 
     def _place_anew(self, slug: str, one: Draft) -> None:
-        settings = make_settings(self.workshop, slug, one.branch)
+        settings = make_settings(self.context, slug, one.branch)
         if one.settings != settings:
             one.settings = settings
             if one.reconciler is not None:
@@ -306,12 +306,12 @@ class Drafts:
 
     async def _arrange(self) -> None:
         places = {
-            one.settings.name: make_place(self.workshop, slug, one.branch)
+            one.settings.name: make_place(self.context, slug, one.branch)
             for slug, one in self._drafts.items()
         }
-        told = places, self.workshop.plane.settings.drafts.hosts
+        told = places, self.context.plane.settings.drafts.hosts
         if told != self._arranged:
-            await self.workshop.plane.arrange_drafts(self.workshop.project.name, places)
+            await self.context.plane.arrange_drafts(self.context.project.name, places)
             self._arranged = told
 
     def _clear(self) -> bool:
@@ -324,7 +324,7 @@ class Drafts:
         return not any(path.is_dir() for path in left)
 
     async def _evict(self) -> None:
-        idle = self.workshop.plane.settings.drafts.idle_seconds
+        idle = self.context.plane.settings.drafts.idle_seconds
         for one in self._drafts.values():
             is_idle = one.task is not None and monotonic() - one.asked_at > idle
             if is_idle and state_of(one.reconciler) != "waking":
@@ -333,13 +333,13 @@ class Drafts:
     def _wake(self, slug: str, one: Draft) -> None:
         one.asked_at = monotonic()
         if one.task is None and not one.is_emptied:
-            workshop = replace(
-                self.workshop, project=one.settings, draft_of=self.workshop.project,
-                source=self.workshop.source.of_branch(one.branch),
+            context = replace(
+                self.context, project=one.settings, draft_of=self.context.project,
+                source=self.context.source.of_branch(one.branch),
                 secrets=Secrets(self.folder, environment={}),
-                hosts=partial(find_allowed, self.workshop, one.settings.state),
+                hosts=partial(find_allowed, self.context, one.settings.state),
             )  # fmt: skip
-            one.reconciler = Reconciler(workshop, lambda event: self._hear(slug, event))
+            one.reconciler = Reconciler(context, lambda event: self._hear(slug, event))
             one.task = asyncio.create_task(follow(one.reconciler, one.settings.state))
 
     def _hear(self, slug: str, event: Event) -> None:
@@ -362,7 +362,7 @@ class Drafts:
         if one.told == (one.commit, event):
             return
         one.told = one.commit, event
-        draft = self.workshop.plane.settings.url_of(one.settings) + "/"
+        draft = self.context.plane.settings.url_of(one.settings) + "/"
         self._inform(event, {
             "branch": one.branch, "commit": one.commit, "draft": draft, "message": message,
         })  # fmt: skip
@@ -373,7 +373,7 @@ class Drafts:
 
     async def _sleep(self, one: Draft) -> None:
         await self._end(one)
-        await self.workshop.plane.rest(one.settings.name)
+        await self.context.plane.rest(one.settings.name)
 
     async def _end(self, one: Draft) -> None:
         task, reconciler = one.task, one.reconciler
@@ -389,7 +389,7 @@ class Drafts:
         return one.branch if one is not None else ""
 
     def _status(self, slug: str, one: Draft) -> DraftStatus:
-        url = self.workshop.plane.settings.url_of(one.settings) + "/"
+        url = self.context.plane.settings.url_of(one.settings) + "/"
         board = one.reconciler.board if one.reconciler is not None else None
         stalled = board.stalled if board else None
         message = stalled.as_sentence() if stalled else ""

@@ -8,7 +8,7 @@ import msgspec
 
 from bbops.base.disk import replace_file
 from bbops.base.errors import ServerError
-from bbops_server.publish.sources.attempt import Attempt, Workshop
+from bbops_server.publish.sources.attempt import Attempt, PublishContext
 from bbops_server.publish.sources.record import read_record
 from bbops_server.publish.status.status import Stalled, now
 from bbops_server.settings.freezes import Frozen, find_frozen
@@ -24,12 +24,12 @@ class Exemption(msgspec.Struct, frozen=True):
     at: datetime
 
 
-def find_freeze(at: Workshop) -> Frozen | None:
+def find_freeze(at: PublishContext) -> Frozen | None:
     """Return until when new commits wait; None when they do not. Drafts never do."""
     return None if at.is_draft else find_frozen(at.plane.settings.freezes, now())
 
 
-def keep_frozen(revision: str, applied: str | None, at: Workshop) -> None:
+def keep_frozen(revision: str, applied: str | None, at: PublishContext) -> None:
     """Let a new revision wait for the end of a freeze.
 
     Raises:
@@ -46,7 +46,7 @@ def keep_frozen(revision: str, applied: str | None, at: Workshop) -> None:
     )  # fmt: skip
 
 
-async def keep_frontend_frozen(attempt: Attempt, at: Workshop) -> None:
+async def keep_frontend_frozen(attempt: Attempt, at: PublishContext) -> None:
     """Let a frontend that was tagged beside the live commit wait for the end of a freeze.
 
     Raises:
@@ -57,7 +57,7 @@ async def keep_frontend_frozen(attempt: Attempt, at: Workshop) -> None:
         keep_frozen(attempt.revision, None, at)
 
 
-def exempt(revision: str | None, who: str, at: Workshop) -> None:
+def exempt(revision: str | None, who: str, at: PublishContext) -> None:
     """Let one revision go live in spite of the freeze.
 
     Raises:
@@ -73,7 +73,7 @@ def exempt(revision: str | None, who: str, at: Workshop) -> None:
         raise ServerError(f"cannot write '{at.project.state / _FILE}': {reason}") from None
 
 
-def _read_exempted(at: Workshop) -> str | None:
+def _read_exempted(at: PublishContext) -> str | None:
     try:
         data = (at.project.state / _FILE).read_bytes()
         return msgspec.json.decode(data, type=Exemption).revision

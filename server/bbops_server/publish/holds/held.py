@@ -8,7 +8,7 @@ import msgspec
 
 from bbops.base.disk import replace_file
 from bbops.base.errors import ServerError
-from bbops_server.publish.sources.attempt import Workshop
+from bbops_server.publish.sources.attempt import PublishContext
 from bbops_server.publish.status.status import Stalled
 
 SHORT: Final = 12
@@ -33,14 +33,14 @@ class Held(Stalled):
         self.old, self.new, self.must_name_both = old, new, must_name_both
 
 
-def accepting(new: str, at: Workshop, *, old: str = "") -> str:
+def accepting(new: str, at: PublishContext, *, old: str = "") -> str:
     """Return the command that accepts a commit, or all between two."""
     project = f" --project {at.project.name}" if at.project.name else ""
     what = f"--range {old[:SHORT]}..{new[:SHORT]}" if old else new[:SHORT]
     return f"bbops accept {what}{project} --server {at.plane.settings.control_url}"
 
 
-def accept(held: Stalled | None, commit: str, at: Workshop, *, base: str = "") -> None:
+def accept(held: Stalled | None, commit: str, at: PublishContext, *, base: str = "") -> None:
     """Remember that a held commit is to be served.
 
     Args:
@@ -76,7 +76,7 @@ def accept(held: Stalled | None, commit: str, at: Workshop, *, base: str = "") -
         raise ServerError(f"cannot write '{at.accepted}': {reason}") from None
 
 
-def read_accepted(at: Workshop, old: str) -> str | None:
+def read_accepted(at: PublishContext, old: str) -> str | None:
     """Return the commit that was accepted in the place of `old`; a decision holds only for it."""
     try:
         found: Any = msgspec.json.decode(at.accepted.read_bytes(), type=dict[str, str])

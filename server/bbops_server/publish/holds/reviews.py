@@ -13,13 +13,13 @@ from typing import Any
 
 from bbops_server.publish.holds.held import SHORT, Held, accepting, read_accepted
 from bbops_server.publish.holds.rewritten import COMPARE_SECONDS
-from bbops_server.publish.sources.attempt import Attempt, Workshop
+from bbops_server.publish.sources.attempt import Attempt, PublishContext
 from bbops_server.publish.sources.record import applied_commit, read_record
 
 _log = logging.getLogger(__name__)
 
 
-async def keep_reviews(attempt: Attempt, at: Workshop) -> None:
+async def keep_reviews(attempt: Attempt, at: PublishContext) -> None:
     """Refuse a commit that the live rules of review do not let through, unless it was accepted.
 
     Raises:
@@ -36,12 +36,12 @@ async def keep_reviews(attempt: Attempt, at: Workshop) -> None:
         await _keep_size(old, new, attempt, at)
 
 
-def is_held_elsewhere(rules: Mapping[str, Any], at: Workshop) -> bool:
+def is_held_elsewhere(rules: Mapping[str, Any], at: PublishContext) -> bool:
     """Return whether what is pushed to the repository elsewhere needs somebody's word."""
     return at.source.is_elsewhere and not at.is_draft and rules.get("main") == "proposals"
 
 
-def warn_of_reviews(live: Mapping[str, Any], at: Workshop) -> None:
+def warn_of_reviews(live: Mapping[str, Any], at: PublishContext) -> None:
     """Say once at a start that the next commit waits, where the last one did not have to.
 
     Args:
@@ -56,7 +56,7 @@ def warn_of_reviews(live: Mapping[str, Any], at: Workshop) -> None:
         )  # fmt: skip
 
 
-async def _missing(old: str, new: str, attempt: Attempt, at: Workshop) -> Held:
+async def _missing(old: str, new: str, attempt: Attempt, at: PublishContext) -> Held:
     asked = {
         "do": "count commits", "repository": attempt.source["repository"], "old": old, "new": new,
     }  # fmt: skip
@@ -72,7 +72,7 @@ async def _missing(old: str, new: str, attempt: Attempt, at: Workshop) -> Held:
     )  # fmt: skip
 
 
-async def _keep_size(old: str, new: str, attempt: Attempt, at: Workshop) -> None:
+async def _keep_size(old: str, new: str, attempt: Attempt, at: PublishContext) -> None:
     asked = {
         "do": "removed", "source": attempt.source, "base": {**attempt.source, "commit": old},
         "engine": at.engine,

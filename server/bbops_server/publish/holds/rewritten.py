@@ -7,14 +7,14 @@ is live stays live, and one command says that the new history is meant.
 from __future__ import annotations
 
 from bbops_server.publish.holds.held import SHORT, Held, accepting, read_accepted
-from bbops_server.publish.sources.attempt import Attempt, Workshop
+from bbops_server.publish.sources.attempt import Attempt, PublishContext
 from bbops_server.publish.sources.record import applied_commit
 from bbops_server.publish.status.status import Stalled
 
 COMPARE_SECONDS = 60
 
 
-async def keep_history(attempt: Attempt, at: Workshop) -> None:
+async def keep_history(attempt: Attempt, at: PublishContext) -> None:
     """Refuse a commit that does not follow the live one, unless it was accepted."""
     if not at.source.holds_rewrites:
         return
@@ -26,7 +26,7 @@ async def keep_history(attempt: Attempt, at: Workshop) -> None:
         raise _rewritten(old, new, at)
 
 
-def missing_branch(at: Workshop, applied: str | None) -> Stalled:
+def missing_branch(at: PublishContext, applied: str | None) -> Stalled:
     """Return why nothing can be attempted: there is no such branch, or no longer."""
     branch, shown = at.project.branch, at.source.shown
     other = "another 'branch' in the server's file" if at.project.name else "another with --branch"
@@ -43,7 +43,7 @@ def missing_branch(at: Workshop, applied: str | None) -> Stalled:
     )  # fmt: skip
 
 
-def _rewritten(old: str, new: str, at: Workshop) -> Held:
+def _rewritten(old: str, new: str, at: PublishContext) -> Held:
     return Held(
         "HistoryRewritten",
         f"branch '{at.project.branch}' was rewritten: its newest commit {new[:SHORT]}"
@@ -53,7 +53,7 @@ def _rewritten(old: str, new: str, at: Workshop) -> Held:
     )  # fmt: skip
 
 
-async def _follows(old: str, new: str, attempt: Attempt, at: Workshop) -> bool:
+async def _follows(old: str, new: str, attempt: Attempt, at: PublishContext) -> bool:
     if old == new:
         return True
     asked = {

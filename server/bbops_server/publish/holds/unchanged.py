@@ -12,7 +12,7 @@ from typing import Any
 
 from bbops.source.git.revisions import Revision
 from bbops_server.publish.holds.rewritten import COMPARE_SECONDS
-from bbops_server.publish.sources.attempt import Attempt, Workshop
+from bbops_server.publish.sources.attempt import Attempt, PublishContext
 from bbops_server.publish.sources.record import applied_commit
 
 _BUILT = ("digest", "frontend", "tagged")
@@ -43,7 +43,7 @@ def settle(attempt: Attempt, source: object, beside: object) -> Settled:
     return Settled(source, beside, tuple(attempt.built.get(one) for one in _BUILT))
 
 
-async def find_own(newest: Newest, at: Workshop) -> Newest:
+async def find_own(newest: Newest, at: PublishContext) -> Newest:
     """Return the revision that is live, where the newest has the same files of the project.
 
     Raises:

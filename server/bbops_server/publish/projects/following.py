@@ -22,7 +22,7 @@ from bbops_server.data_plane.live.place import EVERYWHERE, Place
 from bbops_server.process.host.secrets import Secrets
 from bbops_server.publish.processes.plane import Arrangement, Plane
 from bbops_server.publish.projects.projects import Projects
-from bbops_server.publish.sources.attempt import Workshop
+from bbops_server.publish.sources.attempt import PublishContext
 from bbops_server.publish.sources.remote import RemoteSource
 from bbops_server.publish.sources.sources import BranchSource, Source
 from bbops_server.publish.status.events import Applied, Refused
@@ -139,7 +139,7 @@ class FollowedFile:
         for name in (*changes.removed, *restarted):
             projects.end(name)
         for name in (*changes.added, *restarted):
-            projects.start(self.workshop(settings[name], new.projects[name]))
+            projects.start(self.context(settings[name], new.projects[name]))
         for name in new.projects.keys() - {*changes.added, *restarted}:
             projects.move(settings[name])
         return changes
@@ -171,10 +171,10 @@ class FollowedFile:
         except BbopsError as error:
             _log.error("a process was not told of a change of '%s': %s", self.path, error)
 
-    def workshop(self, settings: ProjectSettings, served: ServedProject) -> Workshop:
+    def context(self, settings: ProjectSettings, served: ServedProject) -> PublishContext:
         """Return what a project's loop works with; its secrets come from its own store alone."""
         source = self.source(settings, served)
-        return Workshop(settings, source, self.plane, Secrets(settings.state, environment={}))
+        return PublishContext(settings, source, self.plane, Secrets(settings.state, environment={}))
 
     def source(self, settings: ProjectSettings, served: ServedProject) -> Source:
         """Return what a project follows; a folder is looked for beside the file."""

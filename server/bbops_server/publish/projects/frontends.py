@@ -58,7 +58,7 @@ class Frontends:
         source = await self._source()
         asked = {
             "do": "publish frontend", "source": source, "from": str(folder), "paths": list(paths),
-            "who": who, "subject": subject, "engine": self._reconciler.workshop.engine,
+            "who": who, "subject": subject, "engine": self._reconciler.context.engine,
         }  # fmt: skip
         before = self._reconciler.newest, self._reconciler.board.stalled
         made = await self._build.ask(asked, timeout_seconds=KEEP_SECONDS)
@@ -88,7 +88,7 @@ class Frontends:
 
     @property
     def _build(self) -> Any:
-        return self._reconciler.workshop.plane.build
+        return self._reconciler.context.plane.build
 
     async def _source(self) -> dict[str, Any]:
         one = self._reconciler

@@ -19,7 +19,7 @@ from bbops_server.publish.drafts.drafts import Drafts
 from bbops_server.publish.processes.api_keys import ApiKeys
 from bbops_server.publish.projects.frontends import Frontends
 from bbops_server.publish.projects.versions import Versions
-from bbops_server.publish.sources.attempt import Workshop
+from bbops_server.publish.sources.attempt import PublishContext
 from bbops_server.publish.stages.contracts import live_source, write_contract
 from bbops_server.publish.stages.impact import weigh
 from bbops_server.publish.stages.loop import Reconciler
@@ -116,7 +116,7 @@ class Projects:
     def history(self, name: str) -> Path | None:
         """Return where a project's requests are remembered."""
         found = self._find(name)
-        return found.workshop.history if found is not None else None
+        return found.context.history if found is not None else None
 
     def drafts(self, name: str) -> Drafts | None:
         """Return the drafts of a project; None when no project has that name."""
@@ -136,23 +136,23 @@ class Projects:
     def keys(self, name: str) -> ApiKeys | None:
         """Return the API keys of a project; None when no project has that name."""
         found = self._find(name)
-        return ApiKeys(found.workshop.plane, found.workshop.project.name) if found else None
+        return ApiKeys(found.context.plane, found.context.project.name) if found else None
 
     async def contract(self, name: str, form: str) -> Written | None:
         """Return what the live commit publishes; None when no project has that name."""
         found = self._find(name)
         if found is None:
             return None
-        build = found.workshop.plane.build
+        build = found.context.plane.build
         source = await live_source(found.source, found.board.applied, build)
-        return await write_contract(found.workshop, source, form)
+        return await write_contract(found.context, source, form)
 
     async def weigh(
         self, name: str, tables: Mapping[str, Mapping[str, Any]], env: Sequence[str]
     ) -> dict[str, Any] | None:
         """Return what other tables would do to the live data; None when no project has the name."""
         found = self._find(name)
-        return None if found is None else await weigh(found.workshop, tables, env)
+        return None if found is None else await weigh(found.context, tables, env)
 
     def wake(self, draft: str) -> None:
         """Let a draft answer that was asked for."""
@@ -200,19 +200,19 @@ class Projects:
         for one in tuple(self.reconcilers()):
             await one.restored.wait()
 
-    def start(self, workshop: Workshop) -> None:
+    def start(self, context: PublishContext) -> None:
         """Follow a project; a loop of the same name that still ends is waited for."""
-        name = workshop.project.name
-        reconciler = Reconciler(workshop, lambda event: self.tell(name, event))
+        name = context.project.name
+        reconciler = Reconciler(context, lambda event: self.tell(name, event))
         reconciler.ended = lambda publication: self.notify(reconciler, publication)
         task = asyncio.create_task(self._run(reconciler, self._ending.get(name)))
-        drafts = Drafts(workshop, lambda event, told: self.inform(reconciler, event, told))
-        work = self._follow_drafts(drafts) if workshop.mode == "serve" else asyncio.sleep(0)
-        workshop.plane.wake, workshop.plane.awake.failed = self.wake, self.fail
+        drafts = Drafts(context, lambda event, told: self.inform(reconciler, event, told))
+        work = self._follow_drafts(drafts) if context.mode == "serve" else asyncio.sleep(0)
+        context.plane.wake, context.plane.awake.failed = self.wake, self.fail
         self._entries[name] = _Entry(reconciler, task, drafts, asyncio.create_task(work))
 
     async def _follow_drafts(self, drafts: Drafts) -> None:
-        await drafts.workshop.plane.owned.wait()
+        await drafts.context.plane.owned.wait()
         await drafts.run()
 
     def move(self, project: ProjectSettings) -> None:
@@ -230,9 +230,9 @@ class Projects:
     async def _run(self, reconciler: Reconciler, before: asyncio.Task[None] | None) -> None:
         if before is not None:
             await asyncio.wait({before})
-        await reconciler.workshop.plane.owned.wait()
+        await reconciler.context.plane.owned.wait()
         while True:
-            project = reconciler.workshop.project
+            project = reconciler.context.project
             try:
                 Secrets.open(project.state)  # makes the folder
                 note_schema(project.state, project.schema)

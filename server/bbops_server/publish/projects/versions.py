@@ -34,16 +34,16 @@ class Versions:
 
     def publications(self, limit: int) -> list[Publication]:
         """Return the newest attempts, the newest last."""
-        return read_publications(self._reconciler.workshop.project.state, limit)
+        return read_publications(self._reconciler.context.project.state, limit)
 
     def suspend(self, who: str, reason: str) -> None:
         """Let nothing new go live. Raises: ServerError: the state folder takes nothing."""
-        suspend(self._reconciler.workshop.project.state, Suspension(who, now(), reason))
+        suspend(self._reconciler.context.project.state, Suspension(who, now(), reason))
         self._reconciler.reconcile()
 
     def resume(self) -> bool:
         """Let what is newest go live; return whether that was suspended. Raises as `suspend`."""
-        was_suspended = resume(self._reconciler.workshop.project.state)
+        was_suspended = resume(self._reconciler.context.project.state)
         if was_suspended:
             self._reconciler.reconcile()
         return was_suspended
@@ -63,9 +63,9 @@ class Versions:
     async def _read(self) -> Sequence[Version]:
         answer = await self._ask({"do": "versions", "repository": self._repository})
         found = [Version(**one) for one in answer["versions"]]
-        one, state = self._reconciler, self._reconciler.workshop.project.state
+        one, state = self._reconciler, self._reconciler.context.project.state
         known = await asyncio.to_thread(read_publications, state, MOST_KEPT)
-        return find_own(found, one.workshop.series(one.board.name), known)
+        return find_own(found, one.context.series(one.board.name), known)
 
     async def restore(self, version: str, only: list[str], who: str) -> dict[str, Any]:
         """Make a commit on top of the branch that restores a version; no branch holds it yet.
@@ -114,7 +114,7 @@ class Versions:
         Raises:
             ServerError: publications are suspended or frozen.
         """
-        at = self._reconciler.workshop
+        at = self._reconciler.context
         suspension, frozen = read_suspension(at.project.state), find_freeze(at)
         name = f" {at.project.name}" if at.project.name else ""
         if suspension is not None:
@@ -134,5 +134,5 @@ class Versions:
         return str(getattr(source, "repository", getattr(source, "mirror", "")))
 
     async def _ask(self, asked: dict[str, Any]) -> dict[str, Any]:
-        build = self._reconciler.workshop.plane.build
+        build = self._reconciler.context.plane.build
         return await build.ask(asked, timeout_seconds=ASK_SECONDS)

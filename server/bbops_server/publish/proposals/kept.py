@@ -8,8 +8,8 @@ from typing import Final
 import msgspec
 
 from bbops.source.git.proposals import Proposal
+from bbops_server.publish.proposals.merge_status import MergeStatus
 from bbops_server.publish.proposals.rules import Demands, Voices
-from bbops_server.publish.proposals.standing import Standing
 from bbops_server.publish.proposals.trials import Tests
 
 MOST_BYTES: Final = 256 << 10
@@ -17,12 +17,12 @@ MOST_TEXT: Final = 32 << 10
 MOST_FOUND: Final = 20
 """Mistakes that are kept where all of them would be too long."""
 
-_NOTHING: Final = Standing(None, Demands("", 0), Voices((), (), ()))
+_NOTHING: Final = MergeStatus(None, Demands("", 0), Voices((), (), ()))
 _TOO_LONG: Final = replace(_NOTHING, text="how it stood was too long to keep")
-_decode = msgspec.json.Decoder(Standing).decode
+_decode = msgspec.json.Decoder(MergeStatus).decode
 
 
-def encode(standing: Standing) -> str:
+def encode(standing: MergeStatus) -> str:
     """Return it as JSON of at most MOST_BYTES: what is longer loses its document, then more.
 
     What is left out says so, and the diff is in git in any case.
@@ -32,7 +32,7 @@ def encode(standing: Standing) -> str:
     return next((one for one in told if len(one.encode()) <= MOST_BYTES), _write(_TOO_LONG))
 
 
-def _shorten(standing: Standing) -> Standing:
+def _shorten(standing: MergeStatus) -> MergeStatus:
     others = (replace(one, plan=None, text=_cut(one.text), diagnostics=one.diagnostics[:MOST_FOUND],
                       tests=_cut_tests(one.tests)) for one in standing.others)  # fmt: skip
     return replace(
@@ -49,11 +49,11 @@ def _cut_tests(tests: Tests | None) -> Tests | None:
     return replace(tests, diagnostics=tests.diagnostics[:MOST_FOUND]) if tests else None
 
 
-def _write(standing: Standing) -> str:
+def _write(standing: MergeStatus) -> str:
     return msgspec.json.encode(standing).decode()
 
 
-def read(kept: str | None) -> Standing:
+def read(kept: str | None) -> MergeStatus:
     """Return what `encode` has made; of None, or what another version has made, nothing is said."""
     try:
         return _decode(kept or "")
@@ -61,6 +61,6 @@ def read(kept: str | None) -> Standing:
         return _NOTHING
 
 
-def end(proposal: Proposal, kept: Standing) -> Standing:
+def end(proposal: Proposal, kept: MergeStatus) -> MergeStatus:
     """Return how a merged or closed proposal stood before that."""
     return replace(kept, ended=proposal.state, obstacles=(f"it is {proposal.state}",))

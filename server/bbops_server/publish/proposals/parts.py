@@ -10,7 +10,7 @@ from typing import Any, Final
 from bbops_server.accounts.features import read_features_off
 from bbops_server.process.children import LivingChild
 from bbops_server.publish.proposals.trials import RUNNING, TEST_SECONDS, Key, Tests, Trial, Trials
-from bbops_server.publish.sources.attempt import Workshop
+from bbops_server.publish.sources.attempt import PublishContext
 from bbops_server.publish.sources.record import applied_commit, read_record
 from bbops_server.publish.sources.sources import BranchSource, describe
 
@@ -25,7 +25,7 @@ class Served:
     """A project that follows the repository."""
 
     name: str
-    at: Workshop
+    at: PublishContext
     source: BranchSource
 
 

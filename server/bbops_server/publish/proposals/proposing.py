@@ -11,8 +11,8 @@ from bbops.base.errors import GitError, ServerError
 from bbops.source.git.proposals import PREVIEW, Proposal, Wish
 from bbops_server.publish.projects.asked import DraftSource
 from bbops_server.publish.proposals.kept import encode, end, read
+from bbops_server.publish.proposals.merge_status import Bench, MergeStatus
 from bbops_server.publish.proposals.rules import find_missing_person
-from bbops_server.publish.proposals.standing import Bench, Standing
 from bbops_server.publish.proposals.trials import TEST_SECONDS
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def propose(forge: LocalForge, wish: Wish, *, is_forced: bool = False) -> tuple[
 
 
 class Proposing:
-    """The desk of one project's proposals."""
+    """Makes and merges the proposals of one project."""
 
     def __init__(
         self, forge: LocalForge, bench: Bench, link: Callable[[str], str],
@@ -85,7 +85,7 @@ class Proposing:
             raise ServerError(f"project '{self.forge.project}' has no proposal #{number}")
         return found
 
-    async def look(self, number: int, *, wait_seconds: float = 0.0) -> tuple[Proposal, Standing]:
+    async def look(self, number: int, *, wait_seconds: float = 0.0) -> tuple[Proposal, MergeStatus]:
         """Return a proposal and how it stands; of one that has ended, how it stood before that.
 
         Whoever looks first has its tests run.
@@ -103,7 +103,7 @@ class Proposing:
                 return found, standing
         return found, await self._recall(found)
 
-    async def _recall(self, found: Proposal) -> Standing:
+    async def _recall(self, found: Proposal) -> MergeStatus:
         """Return how a proposal stood that has ended, and keep what its tests say since."""
         kept = read(await asyncio.to_thread(self.forge.kept, found.number))
         told = self._bench.recall(found, kept)
@@ -111,7 +111,7 @@ class Proposing:
             await asyncio.to_thread(self.forge.keep, found.number, encode(told))
         return end(found, told)
 
-    async def compare(self, standing: Standing, paths: Sequence[str] = ()) -> str:
+    async def compare(self, standing: MergeStatus, paths: Sequence[str] = ()) -> str:
         """Return what a proposal changes, as `git diff` does; empty where that cannot be said.
 
         Args:

@@ -59,7 +59,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Workshop:
+class PublishContext:
     """What the stages work with: one project, and what it shares with the others."""
 
     project: ProjectSettings
@@ -143,4 +143,4 @@ class Workshop:
         return self.project.state / "accepted.json"
 
 
-Stage = Callable[[Attempt, Workshop], Awaitable[None]]
+Stage = Callable[[Attempt, PublishContext], Awaitable[None]]

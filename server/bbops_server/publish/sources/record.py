@@ -12,7 +12,7 @@ from bbops.base.disk import replace_file
 from bbops.base.errors import ServerError
 from bbops.source.git.revisions import commit_of, read_revision
 from bbops_server.data_plane.live.recent_frontends import note_live
-from bbops_server.publish.sources.attempt import Attempt, Workshop
+from bbops_server.publish.sources.attempt import Attempt, PublishContext
 from bbops_server.publish.status.status import Stalled, now
 
 ARTIFACTS_KEPT = 20
@@ -21,7 +21,7 @@ RELEASE_SECONDS = 60
 """How long the build process may take to say which release the tables are for."""
 
 
-async def record(attempt: Attempt, at: Workshop) -> None:
+async def record(attempt: Attempt, at: PublishContext) -> None:
     """Write what is live now.
 
     Raises:
@@ -42,7 +42,7 @@ async def record(attempt: Attempt, at: Workshop) -> None:
         ) from None
 
 
-def intend(attempt: Attempt, at: Workshop) -> None:
+def intend(attempt: Attempt, at: PublishContext) -> None:
     """Write what is about to go live together with a change of the tables.
 
     Raises:
@@ -55,7 +55,7 @@ def intend(attempt: Attempt, at: Workshop) -> None:
         raise ServerError(f"cannot write '{at.intention}': {reason}") from None
 
 
-async def read_live(at: Workshop) -> dict[str, Any] | None:
+async def read_live(at: PublishContext) -> dict[str, Any] | None:
     """Return what was live last, or what the tables have been changed for since.
 
     None when nothing was or nobody knows.
@@ -69,7 +69,7 @@ async def read_live(at: Workshop) -> dict[str, Any] | None:
     return await asyncio.to_thread(read_record, at)
 
 
-def _describe(attempt: Attempt, at: Workshop) -> dict[str, Any]:
+def _describe(attempt: Attempt, at: PublishContext) -> dict[str, Any]:
     built = attempt.built
     return {
         "revision": attempt.revision, "release": attempt.release, "digest": built["digest"],
@@ -81,7 +81,7 @@ def _describe(attempt: Attempt, at: Workshop) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def read_record(at: Workshop) -> dict[str, Any] | None:
+def read_record(at: PublishContext) -> dict[str, Any] | None:
     """Return what was live last, None when nothing was or nobody knows."""
     return _read(at.record)
 
@@ -93,14 +93,14 @@ def _read(path: Path) -> dict[str, Any] | None:
         return None
 
 
-def read_live_commit(at: Workshop) -> str:
+def read_live_commit(at: PublishContext) -> str:
     """Return the commit that is live of a project, also for its drafts; empty without one."""
     state = (at.draft_of or at.project).state
     found = _read(state / at.record.name) or {}
     return commit_of(found.get("revision"))
 
 
-def applied_commit(at: Workshop) -> str | None:
+def applied_commit(at: PublishContext) -> str | None:
     """Return the commit that was live last, if it is of the branch and repository now served."""
     found = read_record(at) or {}
     branch, commit = read_revision(found.get("revision"))

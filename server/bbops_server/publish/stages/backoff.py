@@ -16,7 +16,7 @@ Each time it fails again, the pause doubles.
 """
 
 
-class Pace:
+class Backoff:
     """Counts what happens in a row: attempts that were tried again, and attempts that gave way."""
 
     def __init__(self) -> None:

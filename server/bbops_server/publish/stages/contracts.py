@@ -8,18 +8,18 @@ from typing import Any, Final
 from bbops.base.errors import ServerError
 from bbops.source.git.revisions import commit_of
 from bbops_server.process.children import LivingChild
-from bbops_server.publish.sources.attempt import Workshop
+from bbops_server.publish.sources.attempt import PublishContext
 from bbops_server.publish.sources.sources import Source
 from bbops_server.publish.status.status import Written
 
 ASK_SECONDS: Final = 60
 
 
-async def write_contract(workshop: Workshop, source: Mapping[str, Any], form: str) -> Written:
+async def write_contract(context: PublishContext, source: Mapping[str, Any], form: str) -> Written:
     """Return the contract of a commit, which the build process writes.
 
     Args:
-        workshop: of the project, which knows where it answers.
+        context: of the project, which knows where it answers.
         source: of the commit.
         form: a format.
 
@@ -27,10 +27,10 @@ async def write_contract(workshop: Workshop, source: Mapping[str, Any], form: st
         BbopsError: the commit has mistakes, or cannot be read.
     """
     asked = {
-        "do": "contract", "source": dict(source), "form": form, "url": workshop.url,
-        "engine": workshop.engine,
+        "do": "contract", "source": dict(source), "form": form, "url": context.url,
+        "engine": context.engine,
     }  # fmt: skip
-    answer = await workshop.build.ask(asked, timeout_seconds=ASK_SECONDS)
+    answer = await context.build.ask(asked, timeout_seconds=ASK_SECONDS)
     return Written(answer["text"], answer["content_type"], answer["digest"])
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from bbops.base.disk import replace_file
 from bbops_server.publish.holds.approvals import stamp_approvals
-from bbops_server.publish.sources.attempt import Attempt, Workshop
+from bbops_server.publish.sources.attempt import Attempt, PublishContext
 from bbops_server.publish.status.status import Stalled
 
 _FILE = "switch-failed.json"
@@ -29,7 +29,7 @@ class FailedSwitch(msgspec.Struct, frozen=True):
     hint: str
 
 
-def keep_failed_switch(stalled: Stalled, attempt: Attempt, at: Workshop) -> Stalled:
+def keep_failed_switch(stalled: Stalled, attempt: Attempt, at: PublishContext) -> Stalled:
     """Remember why a switch was not made, and return it with what tries it again.
 
     A disk that takes nothing costs the memory alone.
@@ -45,7 +45,7 @@ def keep_failed_switch(stalled: Stalled, attempt: Attempt, at: Workshop) -> Stal
     return Stalled(stalled.reason, stalled.message, hint)
 
 
-def refuse_failed_switch(attempt: Attempt, at: Workshop) -> None:
+def refuse_failed_switch(attempt: Attempt, at: PublishContext) -> None:
     """Do not try a switch again that nobody has asked for since it failed.
 
     Raises:
@@ -59,13 +59,13 @@ def refuse_failed_switch(attempt: Attempt, at: Workshop) -> None:
         raise Stalled(failed.reason, failed.message, failed.hint)
 
 
-def forget_failed_switch(at: Workshop) -> None:
+def forget_failed_switch(at: PublishContext) -> None:
     """Let the next attempt try it again."""
     with suppress(OSError):
         (at.project.state / _FILE).unlink(missing_ok=True)
 
 
-def _read(at: Workshop) -> FailedSwitch | None:
+def _read(at: PublishContext) -> FailedSwitch | None:
     try:
         return msgspec.json.decode((at.project.state / _FILE).read_bytes(), type=FailedSwitch)
     except (OSError, msgspec.MsgspecError):

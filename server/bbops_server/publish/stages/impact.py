@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from bbops_server.publish.sources.attempt import Workshop
+from bbops_server.publish.sources.attempt import PublishContext
 
 WEIGH_SECONDS: Final = 120.0
 
 
 async def weigh(
-    at: Workshop, tables: Mapping[str, Mapping[str, Any]], env: Sequence[str]
+    at: PublishContext, tables: Mapping[str, Mapping[str, Any]], env: Sequence[str]
 ) -> dict[str, Any]:
     """Return what `bbops db plan --json` would print, and the names in `env` that have a value.
 

@@ -18,9 +18,9 @@ from bbops_server.publish.holds.rewritten import missing_branch
 from bbops_server.publish.holds.suspension import read_suspension, stalled_by, stamp_suspension
 from bbops_server.publish.holds.unchanged import Settled, find_own, settle
 from bbops_server.publish.processes.draft_build import DraftTooLong
-from bbops_server.publish.sources.attempt import Attempt, Stage, Workshop
+from bbops_server.publish.sources.attempt import Attempt, PublishContext, Stage
 from bbops_server.publish.sources.record import read_live, read_record, record
-from bbops_server.publish.stages.backoff import Pace
+from bbops_server.publish.stages.backoff import Backoff
 from bbops_server.publish.stages.failed_switch import forget_failed_switch
 from bbops_server.publish.stages.narrowing import Narrowing
 from bbops_server.publish.stages.stages import BUILDING, CHANGING, TESTING
@@ -41,10 +41,10 @@ _UNKNOWN = object()
 class Reconciler:
     """Watches one source. The newest commit always wins; a failing one never blocks the fix."""
 
-    def __init__(self, workshop: Workshop, report: Report) -> None:
-        project, source = workshop.project, workshop.source
-        self.workshop, self.source, self.report = workshop, source, report
-        self.board = StatusBoard(project.name, source.name, workshop.url, project.branch)
+    def __init__(self, context: PublishContext, report: Report) -> None:
+        project, source = context.project, context.source
+        self.context, self.source, self.report = context, source, report
+        self.board = StatusBoard(project.name, source.name, context.url, project.branch)
         self.board.keep = self.keep
         self.ended: Callable[[Publication], None] = lambda _: None
         """Hears of each attempt that ended, once."""
@@ -53,19 +53,19 @@ class Reconciler:
         """Set once what was live before answers, or cannot."""
         self.warmed: object = None
         self.known: object = _UNKNOWN
-        self.pace = Pace()
+        self.backoff = Backoff()
         self.finishing: asyncio.Task[None] | None = None
         self.newest: Published | None = None
         self.settled: Settled | None = None
         """What is live, and was published since the start with nothing left to do."""
         self.frozen: Frozen | None = None
         """What an attempt found that may have to wait for its end."""
-        self.review: Mapping[str, Any] = (read_record(workshop) or {}).get("review", {})
+        self.review: Mapping[str, Any] = (read_record(context) or {}).get("review", {})
         """How changes come to the branch, as the live release says; empty before the first.
 
         Also while that release cannot be served.
         """
-        self.narrowing = Narrowing(lambda: self.workshop, self.board, self.tell)
+        self.narrowing = Narrowing(lambda: self.context, self.board, self.tell)
 
     def look(self) -> None:
         """Ask for a look now. What is live already stays as it is; what is stalled is tried again.
@@ -77,36 +77,36 @@ class Reconciler:
 
     def reconcile(self) -> None:
         """Ask for an attempt now, also of what is live, or of a switch that has failed."""
-        forget_failed_switch(self.workshop)
+        forget_failed_switch(self.context)
         self.is_demanded = True
         self.look()
 
     def keep(self, publication: Publication) -> None:
         """Remember an attempt that ended, and let others know."""
-        add_publication(self.workshop.project.state, publication)
+        add_publication(self.context.project.state, publication)
         self.ended(publication)
 
     def accept(self, commit: str, base: str = "") -> None:
         """Let a held commit be served. Arguments and errors as of `held.accept`."""
-        accept(self.board.stalled, commit, self.workshop, base=base)
+        accept(self.board.stalled, commit, self.context, base=base)
         self.asked.set()
 
     def exempt(self, who: str) -> str:
         """Let the newest revision through a freeze; return it. Raises as `freezing.exempt`."""
-        exempt(self.board.attempted, who, self.workshop)
+        exempt(self.board.attempted, who, self.context)
         self.asked.set()
         return self.board.attempted or ""
 
     def move(self, project: ProjectSettings) -> None:
         """Take over where the project answers from now on; what it follows stays the same."""
-        self.workshop = replace(self.workshop, project=project)
-        self.board.url = self.workshop.url
+        self.context = replace(self.context, project=project)
+        self.board.url = self.context.url
 
     async def run(self) -> None:
         """Serve the last good release, then follow the source until cancelled."""
         await self.restore()
         self.restored.set()
-        await self.workshop.plane.alone.wait()
+        await self.context.plane.alone.wait()
         tried: object = None
         try:
             while True:
@@ -120,22 +120,22 @@ class Reconciler:
 
     async def wait(self, tried: object) -> object:
         """Sleep until the next look; return None to make the next look an attempt."""
-        until = self.pace.retry_at(self.board.stalled)
+        until = self.backoff.retry_at(self.board.stalled)
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self.source.poll_seconds):
                     await self.asked.wait()
                 self.asked.clear()
-                self.pace.retries = 0
+                self.backoff.retries = 0
                 if self.is_demanded or self.board.stalled is not None:
                     return None
-            if self.waits_for_thaw and find_freeze(self.workshop) != self.frozen:
+            if self.waits_for_thaw and find_freeze(self.context) != self.frozen:
                 return None
             if until is not None and perf_counter() > until:
-                self.pace.retries += 1
+                self.backoff.retries += 1
                 return None
             if await self.stamp() not in (tried, None):
-                self.pace.retries = 0
+                self.backoff.retries = 0
                 return tried
 
     @property
@@ -150,7 +150,7 @@ class Reconciler:
         """
         self.source.has_own_frontends = self.review.get("main") == "proposals"
         try:
-            self.known = await self.source.stamp(self.workshop.plane.build)
+            self.known = await self.source.stamp(self.context.plane.build)
         except Stalled as stalled:
             if self.board.lose(stalled):
                 self.report(stalled)
@@ -160,8 +160,8 @@ class Reconciler:
             self.board.refuse_frontend(self.source.frontend_trouble)
         if self.known is _UNKNOWN:
             return None
-        state = self.workshop.project.state
-        beside = self.workshop.secrets.stamp(), stamp_approvals(state), stamp_suspension(state)
+        state = self.context.project.state
+        beside = self.context.secrets.stamp(), stamp_approvals(state), stamp_suspension(state)
         return self.known, beside
 
     async def warm(self) -> None:
@@ -170,24 +170,24 @@ class Reconciler:
         Raises:
             BbopsError, Stalled: this server cannot serve it.
         """
-        data, stamp = await read_live(self.workshop), self.workshop.secrets.stamp()
+        data, stamp = await read_live(self.context), self.context.secrets.stamp()
         if data is not None and self.warmed != (data["artifact"], stamp):
-            await warm(Attempt(data["revision"], {}, data), self.workshop)
+            await warm(Attempt(data["revision"], {}, data), self.context)
             self.warmed = data["artifact"], stamp
 
     async def restore(self) -> None:
         """Serve what was live before the restart, from its artifact alone."""
-        self.board.publications.extend(read_publications(self.workshop.project.state, 10))
+        self.board.publications.extend(read_publications(self.context.project.state, 10))
         with contextlib.suppress(OSError, KeyError, ValueError, BbopsError, Stalled):
-            data = await read_live(self.workshop)
+            data = await read_live(self.context)
             if data is None:
                 return
             self.review = data.get("review", {})  # before it is served, which may fail
             attempt = Attempt(data["revision"], {}, data)
-            if not self.workshop.plane.is_live(self.workshop.project.name):
-                await serve_again(attempt, self.workshop)
-            warn_of_reviews(data, self.workshop)
-            attempt.version = data.get("version", "") or await tag_again(attempt, self.workshop)
+            if not self.context.plane.is_live(self.context.project.name):
+                await serve_again(attempt, self.context)
+            warn_of_reviews(data, self.context)
+            attempt.version = data.get("version", "") or await tag_again(attempt, self.context)
             self.board.restored(data["project"], data["revision"], attempt.release, attempt.version)
 
     async def attempt(self, stamp: Stamp) -> object:
@@ -209,7 +209,7 @@ class Reconciler:
             newest = await self.stamp()
             if newest is None or self.gives_way(newest, stamp):
                 return None
-            self.pace.overtaken = 0
+            self.backoff.overtaken = 0
             stamp = (stamp[0], newest[1])  # `generate` may have made a value of its own
             self.settled = None
             self.finishing = asyncio.create_task(self.finish(attempt, began))
@@ -259,14 +259,14 @@ class Reconciler:
 
     def gives_way(self, newest: Stamp, stamp: Stamp) -> bool:
         """Return whether an attempt at one stamp makes room for a newer one."""
-        return newest[0] != stamp[0] and self.pace.give_way()
+        return newest[0] != stamp[0] and self.backoff.give_way()
 
     async def finish(self, attempt: Attempt, began: float) -> None:
         """Do what must not be left half done, even when the loop is cancelled meanwhile."""
-        planning = asyncio.create_task(summarize(attempt, self.workshop, self.board.applied))
+        planning = asyncio.create_task(summarize(attempt, self.context, self.board.applied))
         try:
             await self.stages(attempt, CHANGING)
-            attempt.version = await tag(attempt, self.workshop, await planning)
+            attempt.version = await tag(attempt, self.context, await planning)
         finally:
             planning.cancel()
         unremembered = await self.remember(attempt)
@@ -278,23 +278,23 @@ class Reconciler:
             await self.refuse(unremembered)
 
     async def begin(self) -> Attempt:
-        found = await self.source.revision(self.workshop.plane.build)
+        found = await self.source.revision(self.context.plane.build)
         if found is None:
-            raise missing_branch(self.workshop, self.board.applied)
+            raise missing_branch(self.context, self.board.applied)
         self.board.begin(found[0])
-        suspension = read_suspension(self.workshop.project.state)
+        suspension = read_suspension(self.context.project.state)
         if suspension is not None:
-            raise stalled_by(suspension, self.workshop.project.name)
-        own = await find_own(found, self.workshop)
-        self.frozen = find_freeze(self.workshop)
-        keep_frozen(own[0], self.board.applied, self.workshop)
+            raise stalled_by(suspension, self.context.project.name)
+        own = await find_own(found, self.context)
+        self.frozen = find_freeze(self.context)
+        keep_frozen(own[0], self.board.applied, self.context)
         return Attempt(*own, finish_narrowing=self.narrowing.finish)
 
     async def stages(self, attempt: Attempt, stages: tuple[tuple[str, Stage], ...]) -> None:
         for reason, stage in stages:
             self.board.progress(reason)
             try:
-                await stage(attempt, self.workshop)
+                await stage(attempt, self.context)
             finally:
                 self.board.subject = attempt.built.get("subject", "")
                 self.board.author = attempt.built.get("author", "")
@@ -302,16 +302,16 @@ class Reconciler:
     async def remember(self, attempt: Attempt) -> Stalled | None:
         """Write down what is live; return why that failed, it is live all the same."""
         try:
-            await record(attempt, self.workshop)
+            await record(attempt, self.context)
         except Stalled as stalled:
             return stalled
-        self.pace.retries = 0
+        self.backoff.retries = 0
         return None
 
     def published(self, attempt: Attempt, milliseconds: float) -> None:
         built = attempt.built
         self.review = built["review"]
-        self.newest = _tell(attempt, milliseconds, self.workshop.url)
+        self.newest = _tell(attempt, milliseconds, self.context.url)
         publication = Publication(
             attempt.revision, now(), "live", round(milliseconds, 1), attempt.version,
             built.get("author", ""), built.get("subject", ""), attempt.changes,
@@ -322,9 +322,9 @@ class Reconciler:
     async def refuse(self, stalled: Stalled) -> None:
         """Say why; in `dev` and of a draft the project's routes say it too."""
         self.stall(stalled)
-        if self.workshop.tells_callers:
+        if self.context.tells_callers:
             found = stalled.diagnostics or [stalled.as_diagnostic()]
-            await self.workshop.plane.refuse(found, self.workshop.project.name)
+            await self.context.plane.refuse(found, self.context.project.name)
 
     def tell(self, event: Event) -> None:
         """Report by whatever way is in force by then."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from bbops.base.errors import BbopsError
-from bbops_server.publish.sources.attempt import Workshop
+from bbops_server.publish.sources.attempt import PublishContext
 from bbops_server.publish.stages.stages import MIGRATE_SECONDS
 from bbops_server.publish.status.status import Stalled, StatusBoard
 
@@ -22,9 +22,12 @@ class Narrowing:
     """What a project's publications leave to do; one at a time, in the background."""
 
     def __init__(
-        self, workshop: Callable[[], Workshop], board: StatusBoard, tell: Callable[[Stalled], None]
+        self,
+        context: Callable[[], PublishContext],
+        board: StatusBoard,
+        tell: Callable[[Stalled], None],
     ) -> None:
-        self._workshop, self._board, self._tell = workshop, board, tell
+        self._context, self._board, self._tell = context, board, tell
         self._working: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -52,12 +55,12 @@ class Narrowing:
             tries += 1
 
     async def _drain(self) -> None:
-        at = self._workshop()
+        at = self._context()
         with suppress(BbopsError):  # a process that does not answer answers no request either
             await at.plane.drain(at.project.name)
 
     async def _is_narrowed(self, *, is_told: bool) -> bool:
-        at = self._workshop()
+        at = self._context()
         live = at.plane.find_live(at.project.name)
         asked = {"do": "narrow", "digest": live, **at.asked_of}
         try:

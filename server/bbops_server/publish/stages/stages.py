@@ -23,7 +23,7 @@ from bbops_server.publish.holds.reviews import keep_reviews
 from bbops_server.publish.holds.rewritten import keep_history
 from bbops_server.publish.processes.link import Link
 from bbops_server.publish.processes.plane import HOLD_SECONDS
-from bbops_server.publish.sources.attempt import Attempt, Stage, Workshop
+from bbops_server.publish.sources.attempt import Attempt, PublishContext, Stage
 from bbops_server.publish.sources.record import intend, read_live_commit
 from bbops_server.publish.stages.failed_switch import keep_failed_switch, refuse_failed_switch
 from bbops_server.publish.status.status import Stalled
@@ -40,7 +40,7 @@ SWAP_SECONDS = 1.0
 """Of the time that requests wait, what is left for the swap when names and types have changed."""
 
 
-async def build(attempt: Attempt, at: Workshop) -> None:
+async def build(attempt: Attempt, at: PublishContext) -> None:
     """Read, load, check and compile."""
     asked = {
         "do": "build", "source": attempt.source, "artifacts": str(at.artifacts),
@@ -60,7 +60,7 @@ def _refused(reason: str, found: list[dict[str, Any]]) -> Stalled:
     return Stalled(reason, f"{where}: {first['message']}{more}", first["hint"], found)
 
 
-async def test(attempt: Attempt, at: Workshop) -> None:
+async def test(attempt: Attempt, at: PublishContext) -> None:
     """Run the project's tests where `tests.gate` asks for it, and not for who writes it."""
     if not attempt.built["gate"] or at.tells_callers:
         return
@@ -75,7 +75,7 @@ async def test(attempt: Attempt, at: Workshop) -> None:
         raise _refused("TestsFailed", answer["diagnostics"])
 
 
-async def fill_env(attempt: Attempt, at: Workshop) -> None:
+async def fill_env(attempt: Attempt, at: PublishContext) -> None:
     """Find a value for every declared variable; make the ones that say `generate`."""
     declared = _signed_by_itself(attempt.built) if at.is_draft else attempt.built["env"]
     # a key of RSA takes a moment to make
@@ -89,7 +89,7 @@ async def fill_env(attempt: Attempt, at: Workshop) -> None:
         raise Stalled("EnvMissing", f"no value for {names}", cure)
 
 
-async def guard_frontend(attempt: Attempt, at: Workshop) -> None:
+async def guard_frontend(attempt: Attempt, at: PublishContext) -> None:
     """Look for the values of secrets in the files that browsers get."""
     secrets = {
         name: value for name, how in attempt.built["env"].items()
@@ -116,7 +116,7 @@ def _signed_by_itself(built: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-async def rehearse(attempt: Attempt, at: Workshop) -> None:
+async def rehearse(attempt: Attempt, at: PublishContext) -> None:
     """Plan what happens to the tables, and try the release on empty ones as they will be."""
     refuse_failed_switch(attempt, at)
     asked = {"do": "rehearse", "artifact": attempt.built["artifact"], **_about(attempt, at)}
@@ -133,7 +133,7 @@ async def rehearse(attempt: Attempt, at: Workshop) -> None:
         raise Stalled("SmokeFailed", error.message, error.hint) from None
 
 
-async def link(attempt: Attempt, at: Workshop) -> None:
+async def link(attempt: Attempt, at: PublishContext) -> None:
     """Link the release in every data-plane process, before anything has changed."""
     built = attempt.built
     attempt.link = Link(
@@ -156,7 +156,7 @@ async def link(attempt: Attempt, at: Workshop) -> None:
         raise Stalled("LinkFailed", error.message, error.hint, is_passing=True) from None
 
 
-def _find_start(attempt: Attempt, at: Workshop) -> Start:
+def _find_start(attempt: Attempt, at: PublishContext) -> Start:
     """Return what the start page of a draft, or of `bbops dev`, says."""
     control, own = at.plane.settings.control_url, at.project.name
     project, _, slug = own.partition("/~drafts/")
@@ -167,7 +167,7 @@ def _find_start(attempt: Attempt, at: Workshop) -> Start:
     return Start(name, attempt.release, branch, f"{page}/reference", control)
 
 
-async def expand(attempt: Attempt, at: Workshop) -> None:
+async def expand(attempt: Attempt, at: PublishContext) -> None:
     """Bring the tables to where both releases can live with them."""
     asked = {"do": "expand", **_about(attempt, at)}
     try:
@@ -177,18 +177,18 @@ async def expand(attempt: Attempt, at: Workshop) -> None:
     attempt.changes = answer["changes"]
 
 
-def _about(attempt: Attempt, at: Workshop) -> dict[str, str]:
+def _about(attempt: Attempt, at: PublishContext) -> dict[str, str]:
     return {"digest": attempt.built["digest"], **at.asked_of}
 
 
-def _migration_refused(refused: MigrationRefused, at: Workshop) -> Stalled:
+def _migration_refused(refused: MigrationRefused, at: PublishContext) -> Stalled:
     hint = _say_where(refused.hint, at)
     if at.mode == "dev":
         hint = f"{hint}; or stop, delete '{at.project.state}' and start afresh"
     return Stalled("MigrationRefused", refused.message, hint)
 
 
-def _say_where(hint: str, at: Workshop) -> str:
+def _say_where(hint: str, at: PublishContext) -> str:
     """Complete the command that approves: it may be run in any folder."""
     waiting = read_waiting(at.project.state)
     if waiting is None:
@@ -199,7 +199,7 @@ def _say_where(hint: str, at: Workshop) -> str:
     return hint.replace(command, command + where)
 
 
-async def smoke(attempt: Attempt, at: Workshop) -> None:
+async def smoke(attempt: Attempt, at: PublishContext) -> None:
     """Link once aside, and prepare every statement against the expanded schema."""
     if attempt.plan["switches"]:
         return  # its names and types come with the swap; it was tried on tables that have them
@@ -210,7 +210,7 @@ async def smoke(attempt: Attempt, at: Workshop) -> None:
         raise Stalled("SmokeFailed", error.message, error.hint) from None
 
 
-async def swap(attempt: Attempt, at: Workshop) -> None:
+async def swap(attempt: Attempt, at: PublishContext) -> None:
     """Let the release answer in all processes; names and types change while requests wait."""
     assert attempt.link is not None  # noqa: S101 - the stage before made it
     try:
@@ -232,7 +232,7 @@ async def swap(attempt: Attempt, at: Workshop) -> None:
         raise Stalled("LinkFailed", error.message, error.hint, is_passing=True) from None
 
 
-async def _switch(link: Link, attempt: Attempt, at: Workshop) -> None:
+async def _switch(link: Link, attempt: Attempt, at: PublishContext) -> None:
     async with at.plane.held(at.project.name) as until:
         asked = {"do": "switch", "until": until - SWAP_SECONDS, **_about(attempt, at)}
         await at.build.ask(asked, timeout_seconds=HOLD_SECONDS)

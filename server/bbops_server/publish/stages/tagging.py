@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from bbops.base.errors import BbopsError
 from bbops.source.git.revisions import read_revision
-from bbops_server.publish.sources.attempt import Attempt, Workshop
+from bbops_server.publish.sources.attempt import Attempt, PublishContext
 from bbops_server.publish.sources.record import read_record, record
 from bbops_server.publish.sources.sources import BranchSource, describe
 
@@ -17,7 +17,7 @@ TAG_SECONDS = 60
 _log = logging.getLogger(__name__)
 
 
-async def summarize(attempt: Attempt, at: Workshop, live: str | None) -> str:
+async def summarize(attempt: Attempt, at: PublishContext, live: str | None) -> str:
     """Return what a release changes in what is live, in one line; empty where nobody can say.
 
     Args:
@@ -37,7 +37,7 @@ async def summarize(attempt: Attempt, at: Workshop, live: str | None) -> str:
     return str(answer["plan"])
 
 
-async def tag(attempt: Attempt, at: Workshop, plan: str = "") -> str:
+async def tag(attempt: Attempt, at: PublishContext, plan: str = "") -> str:
     """Tag the commit of a release that is live; return the version's name.
 
     What was live before keeps its version, also after a restart and with other values. Empty of
@@ -68,7 +68,7 @@ async def tag(attempt: Attempt, at: Workshop, plan: str = "") -> str:
     return name
 
 
-async def tag_again(attempt: Attempt, at: Workshop) -> str:
+async def tag_again(attempt: Attempt, at: PublishContext) -> str:
     """Tag what went live just before the server ended, and remember it; return as `tag`.
 
     Raises:

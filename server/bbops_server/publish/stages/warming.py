@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from bbops.base.errors import BbopsError
-from bbops_server.publish.sources.attempt import Attempt, Workshop
+from bbops_server.publish.sources.attempt import Attempt, PublishContext
 from bbops_server.publish.stages.contracts import live_source
 from bbops_server.publish.stages.stages import RESTORING, build
 from bbops_server.publish.status.status import Stalled
 
 
-async def serve_again(attempt: Attempt, at: Workshop) -> None:
+async def serve_again(attempt: Attempt, at: PublishContext) -> None:
     """Let the release of an artifact answer. Raises: BbopsError, Stalled: it cannot."""
     for _, stage in RESTORING:
         await stage(attempt, at)
 
 
-async def warm(attempt: Attempt, at: Workshop) -> None:
+async def warm(attempt: Attempt, at: PublishContext) -> None:
     """The same; an artifact of another version is made anew, of the same commit.
 
     Raises:

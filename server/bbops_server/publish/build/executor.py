@@ -19,7 +19,7 @@ Verb = Callable[[Frame], Awaitable[Frame]]
 """The same, beside others."""
 
 
-class Turns:
+class Executor:
     """One thread owns the repositories and the caches; each mirror has one of its own."""
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Lobby:
+class PublicContext:
     """For one call. `granted` is None for who is not known."""
 
     status: StatusSource

@@ -22,7 +22,7 @@ from bbops_server.settings import Settings, Webhook
 ANSWER_SECONDS: Final = 15.0
 
 
-class Courier:
+class WebhookSender:
     """Sends by the settings as they are by then."""
 
     def __init__(self, settings: Callable[[], Settings]) -> None:

@@ -24,7 +24,7 @@ _WAITING_SHARE: Final = 4
 _RETRY_SECONDS: Final = "5"
 
 
-class Room:
+class Concurrency:
     """Counts the exchanges under way in this process."""
 
     def __init__(self) -> None:

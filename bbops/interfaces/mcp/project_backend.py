@@ -1,6 +1,6 @@
 """Where the tools of one project do their work for one person: a server, or a checkout.
 
-Whoever makes a workplace knows who asks; each method refuses what that person may not do.
+Whoever makes a backend knows who asks; each method refuses what that person may not do.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 G = TypeVar("G", bound=msgspec.Struct)
 
 
-class Standing(msgspec.Struct, frozen=True):
+class MergeStatus(msgspec.Struct, frozen=True):
     """What is known of a project beside its repository.
 
     Attributes:
@@ -170,14 +170,14 @@ class Activity(msgspec.Struct, frozen=True):
     next: int
 
 
-class Workplace(Protocol):
+class ProjectBackend(Protocol):
     """One project, for one person. Every method raises Refused or BbopsError where it cannot."""
 
     async def work(self, work: Work[T, G], taken: T) -> G:
         """Do a piece of work in the repository."""
         ...
 
-    async def stand(self) -> Standing:
+    async def stand(self) -> MergeStatus:
         """Return what is known beside the repository."""
         ...
 

@@ -10,16 +10,16 @@ from typing import Final
 
 import msgspec
 
-from bbops_server.process.webhooks.courier import now
 from bbops_server.process.webhooks.deliveries import Deliveries, Delivery
 from bbops_server.process.webhooks.message import Message
 from bbops_server.process.webhooks.queue import Queue
+from bbops_server.process.webhooks.sender import now
 
 LONGEST: Final = timedelta(days=1)
 """A message that is older is not tried again."""
 
 
-class Line:
+class DeliveryQueue:
     """One receiver's, by its address.
 
     `turn` is held while a message is sent and settled: what comes of one try is never taken for

@@ -14,21 +14,21 @@ from msgspec.structs import replace
 from bbops.base.errors import BbopsError
 from bbops.interfaces.mcp.project.preview_changes import Preview
 from bbops.interfaces.mcp.project.preview_request import SIGNING, Users
-from bbops.interfaces.mcp.tool import Call, Refused
-from bbops.interfaces.mcp.work import Work
-from bbops.interfaces.mcp.workplace import (
+from bbops.interfaces.mcp.project_backend import (
     Activity,
     Answered,
     Asked,
     Attempt,
     Judged,
     Merged,
+    MergeStatus,
+    ProjectBackend,
     Said,
-    Standing,
     Tested,
     User,
-    Workplace,
 )
+from bbops.interfaces.mcp.tool import Call, Refused
+from bbops.interfaces.mcp.work import Work
 from bbops.review.replay.sending import send
 from bbops.source.git.address import is_branch
 from bbops.source.git.proposals import Wish
@@ -74,14 +74,14 @@ _SHOWN: Final = (
 
 
 def open_workplace(
-    desk: Around, caller: Caller, project: str, *, address: str = ""
-) -> Workplace:  # fmt: skip
+    control: Around, caller: Caller, project: str, *, address: str = ""
+) -> ProjectBackend:  # fmt: skip
     """Return where a caller's tools do their work on a project; nothing is looked at yet."""
-    return ServedWorkplace(Served(desk, caller, project, address))
+    return ServedBackend(Served(control, caller, project, address))
 
 
-class ServedWorkplace:
-    """A `bbops.interfaces.mcp.workplace.Workplace` of a project that this server follows."""
+class ServedBackend:
+    """The `ProjectBackend` of a project that this server follows."""
 
     def __init__(self, served: Served) -> None:
         self._at = served
@@ -99,8 +99,8 @@ class ServedWorkplace:
         asked = {
             "do": "work", "work": work.name, "taken": msgspec.to_builtins(taken), "bench": bench,
         }  # fmt: skip
-        build, caller = self._at.loop.workshop.plane.build, self._at.caller
-        async with self._at.desk.turns.turn(caller.person or caller.how):
+        build, caller = self._at.loop.context.plane.build, self._at.caller
+        async with self._at.control.turns.turn(caller.person or caller.how):
             answer = await build.ask(asked, timeout_seconds=WORK_SECONDS)
         if "refused" in answer:
             message, hint, calls = answer["refused"]
@@ -115,7 +115,7 @@ class ServedWorkplace:
         return self._know_values(done)
 
     def _hurry(self) -> None:
-        drafts = self._at.desk.status.drafts(self._at.project)
+        drafts = self._at.control.status.drafts(self._at.project)
         if drafts is not None:
             drafts.hurry()
 
@@ -123,16 +123,16 @@ class ServedWorkplace:
         """Return a preview without the variables that have values, as this process alone knows."""
         if not isinstance(done, Preview):
             return done
-        secrets = self._at.loop.workshop.secrets
+        secrets = self._at.loop.context.secrets
         missing = [name for name in done.missing_env if not secrets.has(name)]
         return replace(done, missing_env=missing)
 
-    async def stand(self) -> Standing:
+    async def stand(self) -> MergeStatus:
         """Return what is live, what is proposed, and what whoever asks may do."""
         await self._at.require(Permission.READ_PROJECT)
         board = self._at.loop.board
         stalled = board.stalled
-        return Standing(
+        return MergeStatus(
             board.name, board.url, commit_of(board.applied), board.version,
             stalled.as_sentence() if stalled else "",
             tuple(word for word, permission in WORDS.items() if self._at.may(permission)),
@@ -151,7 +151,7 @@ class ServedWorkplace:
         """Run the tests in their turn: publications find the processor free."""
         await self._at.require(Permission.READ_PROJECT)
         self._at.count()
-        bench, at = await self._at.bench(), self._at.loop.workshop
+        bench, at = await self._at.bench(), self._at.loop.context
         source = {
             "kind": "git", "repository": bench["repository"], "commit": commit,
             "branch": bench["live"], "path": bench["folder"],
@@ -207,7 +207,7 @@ class ServedWorkplace:
         named = {
             "table": how.table, "key": how.key, "by": by, "value": value, "tells": how.tells,
         }  # fmt: skip
-        at = self._at.loop.workshop
+        at = self._at.loop.context
         token = await at.plane.sign_in(draft_name(at.project.name, draft.slug), named)
         if not token:
             raise Refused(
@@ -231,7 +231,7 @@ class ServedWorkplace:
         Raises:
             Refused: there is none, or it does not work.
         """
-        drafts, head = self._at.desk.status.drafts(self._at.project), await self._head(name)
+        drafts, head = self._at.control.status.drafts(self._at.project), await self._head(name)
         if drafts is None or not head:
             call = Call("context_get", {}, "see which drafts there are")
             raise Refused(f"there is no draft '{name}'", next=(call,))
@@ -244,7 +244,7 @@ class ServedWorkplace:
     async def _head(self, draft: str) -> str:
         """Return the newest commit of a draft, which need not have been looked at yet."""
         source = self._at.loop.source
-        drafts = self._at.desk.status.drafts(self._at.project)
+        drafts = self._at.control.status.drafts(self._at.project)
         if not is_branch(draft):
             return ""
         if not isinstance(source, BranchSource):
@@ -253,7 +253,7 @@ class ServedWorkplace:
         if draft == source.branch:
             return ""
         asked = {"do": "resolve", "repository": str(source.repository), "branch": draft}
-        build = self._at.loop.workshop.plane.build
+        build = self._at.loop.context.plane.build
         commit: str | None = (await build.ask(asked, timeout_seconds=WORK_SECONDS))["commit"]
         return commit or ""
 
@@ -269,38 +269,38 @@ class ServedWorkplace:
     async def restore(self, commit: str, topic: str, said: Said) -> Judged:
         """Propose a commit that no branch need hold."""
         await self._at.require(Permission.PROPOSE, head=commit)
-        desk, target = self._at.proposing(), self._at.loop.source
+        control, target = self._at.proposing(), self._at.loop.source
         branch = getattr(target, "branch", "main")
         wish = Wish(
             commit, branch, topic, self._at.caller.email, said.title, said.body, said.ready,
             said.reviewers,
         )  # fmt: skip
-        made = await desk.open(wish)
+        made = await control.open(wish)
         await self._at.note("propose", f"#{made.number}")
         return await self.judge(made.number)
 
     async def judge(self, number: int) -> Judged:
         """Look at a proposal."""
         await self._at.require(Permission.READ_PROJECT)
-        desk = self._at.proposing()
-        found, standing = await desk.look(number)
+        control = self._at.proposing()
+        found, standing = await control.look(number)
         standing = show_to(standing, self._at.repository(), self._at.caller)
-        drafts = self._at.desk.status.drafts(self._at.project)
-        preview = drafts.url_of(desk.preview_branch(number)) if drafts is not None else ""
-        return tell_judged(found, standing, desk.page(number), preview)
+        drafts = self._at.control.status.drafts(self._at.project)
+        preview = drafts.url_of(control.preview_branch(number)) if drafts is not None else ""
+        return tell_judged(found, standing, control.page(number), preview)
 
     async def comment(self, number: int, text: str) -> str:
         """Say something of it as it is now; it is no approval."""
         await self._at.require(Permission.REVIEW)
-        desk = self._at.proposing()
-        found, standing = await desk.look(number)
+        control = self._at.proposing()
+        found, standing = await control.look(number)
         await self._at.require(Permission.REVIEW, head=found.head)
         await ask(
-            desk.forge.review, number, self._at.caller.email, "commented", text,
+            control.forge.review, number, self._at.caller.email, "commented", text,
             standing.demands.digest,
         )  # fmt: skip
         await self._at.note("comment on proposal", f"#{number}")
-        return desk.page(number)
+        return control.page(number)
 
     async def publish(self, number: int, head: str) -> Merged:
         """Merge it where the rules are met and whoever asks may merge; else say what is missing."""
@@ -346,7 +346,7 @@ class ServedWorkplace:
         """Say how far a commit is."""
         await self._at.require(Permission.READ_PROJECT)
         one = self._at.loop
-        newest = await one.source.revision(one.workshop.plane.build)
+        newest = await one.source.revision(one.context.plane.build)
         return tell_attempt(one.board, commit, commit_of(newest[0]) if newest else "")
 
     async def activity(
@@ -355,7 +355,7 @@ class ServedWorkplace:
     ) -> Activity:  # fmt: skip
         """Read the history of requests, which holds no secret."""
         await self._at.require(Permission.READ_REQUESTS)
-        history = self._at.desk.status.history(self._at.project)
+        history = self._at.control.status.history(self._at.project)
         if history is None:
             raise Refused(f"there is no project '{self._at.project}'")
         begin = _now() + since if since < 0 else since

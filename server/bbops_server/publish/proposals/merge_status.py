@@ -27,7 +27,7 @@ FindEligible = Callable[[Sequence[str]], Eligible]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class MergeStatus:
     """What merging a proposal now would do.
 
     Attributes:
@@ -62,7 +62,7 @@ class Standing:
     @property
     def gates(self) -> tuple[Tests, ...]:
         """What the tests say without which it is not merged."""
-        every: tuple[Standing | Part, ...] = (self, *self.others)
+        every: tuple[MergeStatus | Part, ...] = (self, *self.others)
         return tuple(one.tests for one in every if one.is_gated and one.tests is not None)
 
     @property
@@ -91,7 +91,7 @@ class Bench:
 
     async def look(
         self, proposal: Proposal, find_eligible: FindEligible, *, wait_seconds: float = 0.0
-    ) -> Standing:
+    ) -> MergeStatus:
         """Return how an open proposal stands; its tests are waited for so long.
 
         Args:
@@ -114,7 +114,7 @@ class Bench:
         except BbopsError as error:
             return _stuck(candidate, error.message)
 
-    def recall(self, proposal: Proposal, kept: Standing) -> Standing:
+    def recall(self, proposal: Proposal, kept: MergeStatus) -> MergeStatus:
         """Return how a proposal stood before its end, with what its tests have said since.
 
         Those of a merge run to their end, those of what was closed are ended.
@@ -148,7 +148,7 @@ class Bench:
         ]  # fmt: skip
         return tuple(found)
 
-    async def agree(self, standing: Standing, who: str) -> None:
+    async def agree(self, standing: MergeStatus, who: str) -> None:
         """Let the data lose what the plan says, as the reviewers have agreed."""
         candidate = standing.candidate
         if candidate is None or not standing.voices.approved:
@@ -160,7 +160,7 @@ class Bench:
     async def _look(
         self, proposal: Proposal, candidate: Candidate, find_eligible: FindEligible,
         wait_seconds: float,
-    ) -> Standing:  # fmt: skip
+    ) -> MergeStatus:  # fmt: skip
         if carried := await self._find_carried(candidate):
             return _stuck(
                 candidate,
@@ -181,7 +181,7 @@ class Bench:
         ))  # fmt: skip
         theirs = (of_project(one.project, why) for one in parts for why in one.obstacles)
         obstacles = (*find_unready(proposal), *find_obstacles(demands, voices), *mine.obstacles)
-        return Standing(
+        return MergeStatus(
             candidate, demands, voices, mine.diagnostics, mine.plan, mine.text, mine.tests,
             mine.is_gated, (*obstacles, *theirs), mine.tested,
             {name: answer["digest"] for name, answer in answers.items()}, others=tuple(parts),
@@ -210,5 +210,5 @@ def _demands(answer: Answer) -> Demands:
     )  # fmt: skip
 
 
-def _stuck(candidate: Candidate | None, why: str) -> Standing:
-    return Standing(candidate, Demands("", 0), Voices((), (), ()), obstacles=(why,))
+def _stuck(candidate: Candidate | None, why: str) -> MergeStatus:
+    return MergeStatus(candidate, Demands("", 0), Voices((), (), ()), obstacles=(why,))
