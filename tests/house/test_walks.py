@@ -1,0 +1,58 @@
+"""Which rooms a request, a commit, a file, a proposal and an env value pass, by real traces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.house.walk import Walks, rooms
+
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture(scope="module")
+def walks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Walks]:
+    with Walks(tmp_path_factory.mktemp("walks")) as walks:
+        yield walks
+
+
+def passed(walks: Walks, name: str) -> dict[str, list[str]]:
+    """Return the files that one passes, by room."""
+    found: dict[str, list[str]] = {}
+    for room, files in rooms(walks.walk(getattr(walks, name))):
+        found.setdefault(room, []).extend(files)
+    return found
+
+
+def test_a_request_passes_what_serves_and_what_runs_and_nothing_else(walks: Walks) -> None:
+    assert set(passed(walks, "request")) <= {
+        "bbops_server.process", "bbops_server.data_plane", "bbops.runtime", "bbops.database",
+        "bbops.base",
+    }  # fmt: skip
+
+
+def test_a_file_passes_no_server(walks: Walks) -> None:
+    found = passed(walks, "file")
+    assert {"bbops.interfaces", "bbops.source", "bbops.language", "bbops.build"} <= set(found)
+    assert not [one for one in found if one.startswith("bbops_server")]
+
+
+def test_a_commit_passes_the_stages_of_a_publication(walks: Walks) -> None:
+    found = passed(walks, "commit")
+    assert {"push", "publishing"} <= set(found["bbops_server.git_http"])
+    assert "compile.release" in found["bbops.build"]
+    assert "live.swap" in found["bbops_server.data_plane"]
+    assert "bbops_server.mcp" not in found
+
+
+def test_a_proposal_is_planned_and_swaps_nothing(walks: Walks) -> None:
+    found = passed(walks, "proposal")
+    assert "plan.plan" in found["bbops.review"]
+    assert "live.swap" not in found.get("bbops_server.data_plane", [])
+
+
+def test_an_env_value_that_live_reads_publishes_it_anew(walks: Walks) -> None:
+    found = passed(walks, "env")
+    assert "env" in found["bbops_server.commands"]
+    assert "live.swap" in found["bbops_server.data_plane"]
