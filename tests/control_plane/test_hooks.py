@@ -20,7 +20,7 @@ from bbops_server.process.webhooks.deliveries import (
     show_receiver,
     tell_error,
 )
-from bbops_server.process.webhooks.delivery_queue import Line
+from bbops_server.process.webhooks.delivery_queue import DeliveryQueue
 from bbops_server.process.webhooks.message import Message
 from bbops_server.process.webhooks.outbox import Outbox
 from bbops_server.settings import Settings, Webhook
@@ -134,7 +134,7 @@ def test_the_last_messages_are_kept_and_the_last_try_of_each(tmp_path: Path) -> 
 
 
 def test_what_waits_is_tried_again_until_it_is_taken_or_too_old(tmp_path: Path) -> None:
-    line = Line(tmp_path, URL)
+    line = DeliveryQueue(tmp_path, URL)
     for number in (1, 2):
         line.queue.put(message(number))
     assert line.settle(Delivery(message(1))).outcome == "waiting"
