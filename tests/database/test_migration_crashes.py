@@ -22,7 +22,7 @@ __all__ = ["database", "original"]
 KILLED = """
 import os, signal, sqlite3, sys
 from pathlib import Path
-from bbops.database import migrate
+from bbops.database.migrate import migrate
 from tests.support.changing import changed
 from tests.support.table_changes import SAFE
 

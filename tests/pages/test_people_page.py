@@ -17,7 +17,7 @@ pytestmark = pytest.mark.long
 PAGE = (ROOT / "docs/people.md").read_text()
 CONSOLE = console(PAGE)
 YAML = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
-ROW = re.compile(r"^\| ([a-z':, ]+) \| ([a-z ]+) \| (\w+) \|$", re.MULTILINE)
+ROW = re.compile(r"^\| ([a-zA-Z':, ]+) \| ([a-z ]+) \| (\w+) \|$", re.MULTILINE)
 
 
 def test_every_console_block_prints_what_it_shows(tmp_path: Path) -> None:
