@@ -18,7 +18,7 @@ from bbops.source.git.proposals import VERDICTS, Proposal, Review, Wish
 from bbops_server.accounts import proposals
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import AccountError
-from bbops_server.publish.proposals import kept, trials
+from bbops_server.publish.proposals import kept, proposal_tests
 from bbops_server.publish.proposals.merge_status import MergeStatus
 from bbops_server.publish.proposals.parts import Part
 from bbops_server.publish.proposals.rules import (
@@ -242,7 +242,7 @@ def test_how_ended_proposals_stood_is_kept_of_the_newest(
 
 def test_a_standing_that_is_too_long_is_kept_without_what_makes_it_so() -> None:
     wrong = {"message": "a" * 500}
-    tests = trials.Tests("failed", "its tests fail", diagnostics=(wrong,) * 900)
+    tests = proposal_tests.Tests("failed", "its tests fail", diagnostics=(wrong,) * 900)
     long = MergeStatus(
         None, Demands("plan", 1), Voices((), (), ()), (wrong,) * 900, {"plan": "p" * 300_000},
         "first line\n" + "t" * 300_000, tests, obstacles=("not yet",),

@@ -60,7 +60,7 @@ def test_it_is_looked_at_when_it_is_time_and_not_before() -> None:
         for _ in range(5):
             assert await following.stamp(build) == ("a", "")  # type: ignore[arg-type]
         assert build.asked == 1
-        following.hurry()
+        following.refresh()
         assert await following.stamp(build) == ("b", "")  # type: ignore[arg-type]
 
     asyncio.run(main())
@@ -104,12 +104,12 @@ def test_a_look_that_fails_is_told_and_forgotten_when_one_succeeds() -> None:
             await following.stamp(build)  # type: ignore[arg-type]
         assert (raised.value.reason, raised.value.message) == ("FetchFailed", "no host")
         assert raised.value.is_passing
-        following.hurry()
+        following.refresh()
         assert await following.stamp(build) == ("a", "")  # type: ignore[arg-type]
         found = await following.revision(build)  # type: ignore[arg-type]
         assert found is not None
         assert found[0] == "main@sha1:a"
-        following.hurry()
+        following.refresh()
         assert await following.stamp(build) == (None, "")  # type: ignore[arg-type]
         assert await following.revision(build) is None  # type: ignore[arg-type]
 
@@ -124,7 +124,7 @@ def test_who_asks_for_a_look_gets_one_that_began_afterwards() -> None:
         build.gate.clear()
         await following.stamp(build)  # type: ignore[arg-type]
         await asyncio.sleep(0)
-        following.hurry()
+        following.refresh()
         waiting = asyncio.create_task(following.stamp(build))  # type: ignore[arg-type]
         await asyncio.sleep(0.01)
         build.gate.set()

@@ -180,7 +180,7 @@ class OneDraft:
     def history(self, slug: str) -> Path:
         return Path(slug)
 
-    def hurry(self) -> None:
+    def refresh(self) -> None:
         pass
 
     def prepare(self, branch: str) -> None:

@@ -71,7 +71,7 @@ class Checkout:
         from bbops.build.compile.release import build  # noqa: PLC0415 - as above
         from bbops.build.testing.report import as_diagnostics  # noqa: PLC0415
         from bbops.build.testing.running import Runner, choose  # noqa: PLC0415
-        from bbops.interfaces.mcp.workshop.telling import tell  # noqa: PLC0415
+        from bbops.interfaces.mcp.workshop.serialization import tell  # noqa: PLC0415
 
         tree = self._bench.tree(commit)
         built = build(tree, self._bench.cache, database=self._bench.engine, base=tree)

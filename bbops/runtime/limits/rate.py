@@ -9,7 +9,7 @@ import math
 from typing import Final, NamedTuple, Protocol
 
 from bbops.base.host import Clock
-from bbops.runtime.limits.shared_counters import Lanes
+from bbops.runtime.limits.shared_counters import SharedCounters
 
 _WINDOW_SECONDS: Final = 60.0
 MAX_KEYS: Final = 100_000
@@ -136,11 +136,13 @@ class SharedWindow:
     with two, 2.0 with four and 2.8 with eight, where a `SlidingWindow` costs 0.7.
     """
 
-    __slots__ = ("_clock", "_lanes", "_names", "_scope", "per_minute")
+    __slots__ = ("_clock", "_counters", "_names", "_scope", "per_minute")
 
-    def __init__(self, limit_per_minute: int, clock: Clock, lanes: Lanes, scope: str) -> None:
-        """Count in `lanes`; windows of the same scope count together."""
-        self.per_minute, self._clock, self._lanes = limit_per_minute, clock, lanes
+    def __init__(
+        self, limit_per_minute: int, clock: Clock, counters: SharedCounters, scope: str
+    ) -> None:
+        """Count in `counters`; windows of the same scope count together."""
+        self.per_minute, self._clock, self._counters = limit_per_minute, clock, counters
         self._scope = scope
         self._names: dict[str, int] = {}
 
@@ -148,16 +150,16 @@ class SharedWindow:
         """Count one more request of the key, if it may make one, and return what is left."""
         if self.per_minute <= 0:
             return _ENDLESS
-        lanes, name = self._lanes, self._names.get(key) or self._name(key)
+        counters, name = self._counters, self._names.get(key) or self._name(key)
         minute, second = divmod(self._clock.now().timestamp(), _WINDOW_SECONDS)
         minute, rest = int(minute), _WINDOW_SECONDS - second
         # counted before looked at: of two processes at least one sees the other
-        lanes.add(name, minute)
-        count, before = lanes.count(name, minute)
+        counters.add(name, minute)
+        count, before = counters.count(name, minute)
         used = count - 1 + before * rest / _WINDOW_SECONDS
         if used < self.per_minute:
             return int(self.per_minute - used - 1), math.ceil(rest)
-        lanes.take_back(name, minute)
+        counters.take_back(name, minute)
         return -1, 0
 
     def allow(self, key: str) -> bool:
@@ -167,13 +169,13 @@ class SharedWindow:
     def retry_after_seconds(self, key: str) -> int:
         """Return the whole seconds until the key may try again, 0 when it may now."""
         minute, second = divmod(self._clock.now().timestamp(), _WINDOW_SECONDS)
-        count, before = self._lanes.count(self._name(key), int(minute))
+        count, before = self._counters.count(self._name(key), int(minute))
         return _wait_seconds(self.per_minute, count, before, second)
 
     def _name(self, key: str) -> int:
         if len(self._names) >= MAX_KEYS:
             self._names.clear()
-        name = self._names[key] = self._lanes.name(f"{self._scope}\0{self.per_minute}\0{key}")
+        name = self._names[key] = self._counters.name(f"{self._scope}\0{self.per_minute}\0{key}")
         return name
 
 

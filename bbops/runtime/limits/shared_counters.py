@@ -25,7 +25,7 @@ def size_bytes(lanes: int, *, buckets: int = BUCKETS) -> int:
     return 8 * (_HEADER_WORDS + lanes * buckets * _BUCKET_WORDS)
 
 
-class Lanes:
+class SharedCounters:
     """One process's view of the memory: all lanes to read, one of them to write.
 
     A word with a count holds its minute in the upper half, so it is changed by one aligned store,

@@ -9,19 +9,19 @@ from bbops.runtime.auth.key_uses import KeyUses
 from bbops.runtime.auth.tokens import Tokens
 from bbops.runtime.http.in_flight import Flights
 from bbops.runtime.limits.rate import Limit, SharedWindow, SlidingWindow
-from bbops.runtime.limits.shared_counters import Lanes
+from bbops.runtime.limits.shared_counters import SharedCounters
 
 
 class Lasting:
     """One per project and process. A changed limit or key begins anew; an equal one goes on.
 
-    With `lanes`, limits count together with those of other processes that have the same `scope`.
+    With `counters`, limits count together with those of other processes that have the same `scope`.
     """
 
-    def __init__(self, lanes: Lanes | None = None) -> None:
+    def __init__(self, counters: SharedCounters | None = None) -> None:
         self.flights, self.key_uses = Flights(), KeyUses()
         self.scope = ""
-        self._lanes = lanes
+        self._counters = counters
         self._limits: dict[tuple[str, int], Limit] = {}
         self._tokens: dict[Hashable, Tokens] = {}
 
@@ -31,8 +31,8 @@ class Lasting:
         if key not in self._limits:
             self._limits[key] = (
                 SlidingWindow(per_minute, clock)
-                if self._lanes is None
-                else SharedWindow(per_minute, clock, self._lanes, f"{self.scope}\0{channel}")
+                if self._counters is None
+                else SharedWindow(per_minute, clock, self._counters, f"{self.scope}\0{channel}")
             )
         return self._limits[key]
 

@@ -161,12 +161,14 @@ def run(*, control: int, listening: int, shared: Sequence[int] = ()) -> None:
 
 async def _run(control: int, listening: int, shared: Sequence[int]) -> None:
     log = start_logging()
-    lanes = join(*shared) if shared else None
+    counters = join(*shared) if shared else None
 
     http = OutsideHttp()
 
     def make() -> Live:
-        return Live(clock=SystemClock(), random=SystemRandom(), log=log, lanes=lanes, http=http)
+        return Live(
+            clock=SystemClock(), random=SystemRandom(), log=log, counters=counters, http=http
+        )
 
     channel = await Channel.open(_adopt(control))
     drafts = Drafts(lambda name: channel.tell({"asked for": name}))

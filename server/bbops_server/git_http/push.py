@@ -131,7 +131,7 @@ class Push:
 
     async def _tell_previews(self, branch: str, say: Say) -> None:
         for drafts in self._repository.drafts:
-            drafts.hurry()
+            drafts.refresh()
             await say(f"draft '{printable(branch)}': {drafts.url_of(branch)}")
 
     async def _tell_proposal(self, update: Update, number: int, say: Say) -> None:

@@ -28,8 +28,8 @@ from bbops_server.git_http.unpacking import Unpacking
 from bbops_server.process.children import LivingChild
 from bbops_server.publish.proposals.merge_status import Bench
 from bbops_server.publish.proposals.parts import Parts, Served
+from bbops_server.publish.proposals.proposal_tests import ProposalTests
 from bbops_server.publish.proposals.proposing import Proposing
-from bbops_server.publish.proposals.trials import Trials
 
 if TYPE_CHECKING:
     from bbops_server.publish.proposals.local import Happened
@@ -57,7 +57,8 @@ class GitHttp:
     ) -> None:
         """`folder` is for the hooks."""
         self.projects, self.build, self._records = projects, build, records
-        self._hooks, self._room, self.trials = Hooks(folder), Concurrency(), Trials(build)
+        self._hooks, self._room = Hooks(folder), Concurrency()
+        self.proposal_tests = ProposalTests(build)
         self._running: set[asyncio.Task[None]] = set()
 
     async def answer(
@@ -109,7 +110,7 @@ class GitHttp:
         forge = LocalForge(
             repository.place, mine.name, self._records, tell, sorted(repository.reviewed)
         )
-        bench = Bench(Parts(self.build, self.trials), forge, mine, others)
+        bench = Bench(Parts(self.build, self.proposal_tests), forge, mine, others)
         drafts = self.projects.drafts(mine.name)
         control = Proposing(
             forge, bench, lambda path: mine.at.plane.settings.control_url + path, drafts
@@ -121,7 +122,7 @@ class GitHttp:
         for task in self._running:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
-        await self.trials.stop()
+        await self.proposal_tests.stop()
         await self._hooks.close()
 
     async def _run(self, exchange: Exchange) -> None:

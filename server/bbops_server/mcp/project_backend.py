@@ -45,7 +45,7 @@ from bbops_server.publish.drafts.draft_names import draft_name
 from bbops_server.publish.drafts.draft_status import DraftStatus
 from bbops_server.publish.projects.asked import DraftSource
 from bbops_server.publish.projects.waking import wake
-from bbops_server.publish.proposals.trials import TEST_SECONDS, Trial
+from bbops_server.publish.proposals.proposal_tests import TEST_SECONDS, Trial
 from bbops_server.publish.sources.sources import BranchSource
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -117,7 +117,7 @@ class ServedBackend:
     def _hurry(self) -> None:
         drafts = self._at.control.status.drafts(self._at.project)
         if drafts is not None:
-            drafts.hurry()
+            drafts.refresh()
 
     def _know_values(self, done: G) -> G:
         """Return a preview without the variables that have values, as this process alone knows."""
@@ -162,7 +162,7 @@ class ServedBackend:
             "off": bench["off"],
         }  # fmt: skip
         trial = Trial(place, (self._at.project, commit, *bench["off"]), asked)
-        tests = await self._at.git.trials.look(trial, wait_seconds=TEST_SECONDS)
+        tests = await self._at.git.proposal_tests.look(trial, wait_seconds=TEST_SECONDS)
         if tests.state in {"unknown", "running"}:
             raise Refused(tests.summary, hint="try again in a moment")
         cases = tests.passed + tests.failed

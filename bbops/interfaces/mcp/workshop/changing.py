@@ -20,7 +20,7 @@ from bbops.interfaces.mcp.tool import Call, Refused
 from bbops.interfaces.mcp.words import Change
 from bbops.interfaces.mcp.workshop.files import TEXT, Files
 from bbops.interfaces.mcp.workshop.inside import delete_in, put_in, rename_in
-from bbops.interfaces.mcp.workshop.telling import as_json
+from bbops.interfaces.mcp.workshop.serialization import as_json
 from bbops.source.tree import Tree
 from bbops.source.yaml.document import MAX_BYTES
 from bbops.source.yaml.format import read_source

@@ -7,7 +7,7 @@ from bbops.build.compile.release import build
 from bbops.interfaces.mcp.project.validate_draft import Checked, Checking
 from bbops.interfaces.mcp.workshop.bench import Bench
 from bbops.interfaces.mcp.workshop.fixing import Fixes
-from bbops.interfaces.mcp.workshop.telling import tell
+from bbops.interfaces.mcp.workshop.serialization import tell
 from bbops.language.loading.load import load
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bbops.interfaces.mcp.project.review_pull_request import Difference, Sides
 from bbops.interfaces.mcp.words import MOST_RESULT
 from bbops.interfaces.mcp.workshop.bench import Bench
-from bbops.interfaces.mcp.workshop.telling import cut
+from bbops.interfaces.mcp.workshop.serialization import cut
 
 
 def do(bench: Bench, taken: Sides) -> Difference:

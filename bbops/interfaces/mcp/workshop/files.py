@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bbops.interfaces.mcp.refs import DOC, Ref, ref_of
-from bbops.interfaces.mcp.workshop.telling import as_json
+from bbops.interfaces.mcp.workshop.serialization import as_json
 from bbops.source.tree import BlobId, Entry, Tree
 from bbops.source.yaml.document import MAX_BYTES
 from bbops.source.yaml.document import load as load_document

@@ -11,7 +11,7 @@ from bbops.edit.fixes import Cure, find_cure
 from bbops.interfaces.mcp.refs import DOC, ref_of
 from bbops.interfaces.mcp.words import Change
 from bbops.interfaces.mcp.workshop.files import Files
-from bbops.interfaces.mcp.workshop.telling import as_json
+from bbops.interfaces.mcp.workshop.serialization import as_json
 from bbops.source.tree import Tree
 from bbops.source.yaml.document import Document, load
 

@@ -13,7 +13,7 @@ from bbops.interfaces.mcp.workshop.bench import Bench
 from bbops.interfaces.mcp.workshop.changing import Bytes, change_files
 from bbops.interfaces.mcp.workshop.fixing import Fixes
 from bbops.interfaces.mcp.workshop.plans import Plan
-from bbops.interfaces.mcp.workshop.telling import cut, tell
+from bbops.interfaces.mcp.workshop.serialization import cut, tell
 from bbops.language.project import Project
 from bbops.review.plan.finding import Finding
 from bbops.review.plan.live import complete, read_answer

@@ -11,7 +11,7 @@ from bbops.interfaces.mcp.tool import Call, Refused
 from bbops.interfaces.mcp.workshop.bench import Bench
 from bbops.interfaces.mcp.workshop.history import SNAPSHOT, snapshots
 from bbops.interfaces.mcp.workshop.previewing import find_consequences, migrations
-from bbops.interfaces.mcp.workshop.telling import clean_message
+from bbops.interfaces.mcp.workshop.serialization import clean_message
 from bbops.review.plan.plan import Plan
 from bbops.review.plan.render import words
 from bbops.source.git.restoring import describe_restoring, restore_tree

@@ -20,7 +20,7 @@ from bbops.interfaces.mcp.tool import Refused
 from bbops.interfaces.mcp.words import KINDS, Kind
 from bbops.interfaces.mcp.workshop.bench import Bench
 from bbops.interfaces.mcp.workshop.files import TEXT
-from bbops.interfaces.mcp.workshop.telling import as_json
+from bbops.interfaces.mcp.workshop.serialization import as_json
 from bbops.language.addons._base import kind as addon_kind
 from bbops.language.addons._base import kinds as addon_kinds
 from bbops.language.addons._base import step_keys

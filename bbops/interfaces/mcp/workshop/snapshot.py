@@ -6,7 +6,7 @@ from bbops.interfaces.mcp.project.recovery_snapshot import Named, Naming
 from bbops.interfaces.mcp.tool import Call, Refused
 from bbops.interfaces.mcp.workshop.bench import Bench
 from bbops.interfaces.mcp.workshop.history import SNAPSHOT, snapshots
-from bbops.interfaces.mcp.workshop.telling import clean_message
+from bbops.interfaces.mcp.workshop.serialization import clean_message
 from bbops.source.git.writing import add_tag
 
 

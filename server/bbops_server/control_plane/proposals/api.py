@@ -17,7 +17,7 @@ from bbops_server.control_plane.web.routes import change, read
 from bbops_server.control_plane.web.visit import Here, Visit
 from bbops_server.publish.proposals.merge_status import MergeStatus
 from bbops_server.publish.proposals.parts import Part
-from bbops_server.publish.proposals.trials import Tests
+from bbops_server.publish.proposals.proposal_tests import Tests
 
 Text = Annotated[str, msgspec.Meta(max_length=MOST_TEXT)]
 Reviewers = Annotated[

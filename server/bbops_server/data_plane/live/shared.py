@@ -8,7 +8,7 @@ import secrets
 import sys
 import tempfile
 
-from bbops.runtime.limits.shared_counters import Lanes, size_bytes
+from bbops.runtime.limits.shared_counters import SharedCounters, size_bytes
 
 _SALT_BYTES = 64
 
@@ -31,11 +31,11 @@ class Shared:
         os.close(self.descriptor)
 
 
-def join(descriptor: int, lane: int, lanes: int) -> Lanes:
+def join(descriptor: int, lane: int, lanes: int) -> SharedCounters:
     """Return this process's lane of the memory it inherited."""
     memory = mmap.mmap(descriptor, 0)
     os.close(descriptor)
-    return Lanes(memoryview(memory), lane, lanes)
+    return SharedCounters(memoryview(memory), lane, lanes)
 
 
 def _open_nameless() -> int:

@@ -19,7 +19,7 @@ from bbops.database.schema.place import Place
 from bbops.database.sqlite.quota import limit_size
 from bbops.runtime.http.in_flight import Flights
 from bbops.runtime.http.responses import Record
-from bbops.runtime.limits.shared_counters import Lanes
+from bbops.runtime.limits.shared_counters import SharedCounters
 from bbops.runtime.linking.lasting import Lasting
 from bbops.runtime.linking.release import Release, link_in_slices
 from bbops.runtime.values.failures import Failure
@@ -59,7 +59,7 @@ class Live:
     """
 
     def __init__(
-        self, *, clock: Clock, random: Random, log: Log, lanes: Lanes | None = None,
+        self, *, clock: Clock, random: Random, log: Log, counters: SharedCounters | None = None,
         http: Http | None = None, quota: Quota | None = None,
     ) -> None:  # fmt: skip
         if quota is not None:
@@ -72,7 +72,7 @@ class Live:
         self._doors, self._http = (clock, random, log), http
         self._linked: tuple[Release, str] | None = None
         self._databases: dict[tuple[Place, Durability], Opened] = {}
-        self._lasting, self._contents = Lasting(lanes), Contents()
+        self._lasting, self._contents = Lasting(counters), Contents()
         self._sweeping: asyncio.Task[None] | None = None
         self._noting: asyncio.Task[None] | None = None
         self._histories: dict[Path, History] = {}

@@ -21,10 +21,10 @@ from bbops_server.publish.build.frontend import keep
 from bbops_server.publish.build.gate import Gate
 from bbops_server.publish.build.handed import Handed
 from bbops_server.publish.build.proposing import find_removed, summarize
+from bbops_server.publish.build.serialization import describe
 from bbops_server.publish.build.sources import Sources
 from bbops_server.publish.build.tables import TablesAtWork
 from bbops_server.publish.build.tagged import check_tagged, find_tagged, publish
-from bbops_server.publish.build.telling import describe
 
 _NOTHING: Final[Frame] = {
     "artifact": "", "env": {}, "project": "", "durability": "normal", "gate": False, "signs": "",

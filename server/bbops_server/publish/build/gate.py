@@ -23,7 +23,7 @@ from bbops_server.process.forks.limits import TRIAL
 from bbops_server.process.messages import Frame
 from bbops_server.publish.build.executor import Verb
 from bbops_server.publish.build.handed import Handed
-from bbops_server.publish.build.telling import describe
+from bbops_server.publish.build.serialization import describe
 
 TEST_SECONDS: Final = 120
 """What all tests of a project may take."""

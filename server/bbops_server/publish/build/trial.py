@@ -24,7 +24,7 @@ from bbops_server.process.forks import limits
 from bbops_server.process.host.log import start_logging
 from bbops_server.process.messages import Frame, pack, pack_error, read_now
 from bbops_server.publish.build.handed import Handed
-from bbops_server.publish.build.telling import describe
+from bbops_server.publish.build.serialization import describe
 
 TEST_SECONDS: Final = 120
 """What all tests of a project may take."""

@@ -21,11 +21,11 @@ from bbops_server.process.messages import Channel, Frame, answer_all
 from bbops_server.publish.build.compiling import Compiling
 from bbops_server.publish.build.executor import Executor, Verb, Work
 from bbops_server.publish.build.gate import Gate
+from bbops_server.publish.build.impact import Impact
 from bbops_server.publish.build.repositories import Repositories
 from bbops_server.publish.build.secret_search import Search
 from bbops_server.publish.build.sources import Sources
 from bbops_server.publish.build.tables import TablesAtWork
-from bbops_server.publish.build.weighing import Weighing
 
 if TYPE_CHECKING:
     from bbops_server.publish.build.agents import Agents
@@ -40,7 +40,7 @@ class Builder:
         self._tables, self._gate = TablesAtWork(), Gate()
         repositories = Repositories(self._sources)
         compiling = Compiling(self._sources, self._tables, self._gate)
-        weighing = Weighing(self._executor, self._sources, compiling, self._tables, self._gate)
+        impact = Impact(self._executor, self._sources, compiling, self._tables, self._gate)
         in_turn: dict[str, Work] = {
             **repositories.verbs, **compiling.verbs, "find secret": Search().answer,
             "contract": self._write_contract,
@@ -50,7 +50,7 @@ class Builder:
             **self._executor.online(repositories.online),
             **self._tables.verbs,
             **self._gate.verbs,
-            **weighing.verbs,
+            **impact.verbs,
             "work": self._work,
             "stop": self._stop,
         }

@@ -122,7 +122,7 @@ class Drafts:
         """Return where a draft's requests are remembered."""
         return make_settings(self.context, slug, self._branch(slug)).history
 
-    def hurry(self) -> None:
+    def refresh(self) -> None:
         """Look at the branches now."""
         self.asked.set()
 

@@ -37,7 +37,7 @@ class DraftSource(Protocol):
         """Return where a draft's requests are remembered."""
         ...
 
-    def hurry(self) -> None:
+    def refresh(self) -> None:
         """Look at the branches now."""
         ...
 

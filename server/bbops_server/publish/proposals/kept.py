@@ -9,8 +9,8 @@ import msgspec
 
 from bbops.source.git.proposals import Proposal
 from bbops_server.publish.proposals.merge_status import MergeStatus
+from bbops_server.publish.proposals.proposal_tests import Tests
 from bbops_server.publish.proposals.rules import Demands, Voices
-from bbops_server.publish.proposals.trials import Tests
 
 MOST_BYTES: Final = 256 << 10
 MOST_TEXT: Final = 32 << 10

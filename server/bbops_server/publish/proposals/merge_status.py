@@ -10,6 +10,7 @@ from typing import Any, Final
 from bbops.base.errors import BbopsError
 from bbops.source.git.proposals import Candidate, Forge, Proposal
 from bbops_server.publish.proposals.parts import Answer, Part, Parts, Served, of_project
+from bbops_server.publish.proposals.proposal_tests import NEVER_OVER, RUNNING, Key, Tests
 from bbops_server.publish.proposals.rules import (
     Demands,
     Eligible,
@@ -19,7 +20,6 @@ from bbops_server.publish.proposals.rules import (
     find_unready,
     join,
 )
-from bbops_server.publish.proposals.trials import NEVER_OVER, RUNNING, Key, Tests
 
 MOST_NAMED: Final = 20
 

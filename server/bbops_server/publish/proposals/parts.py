@@ -9,7 +9,14 @@ from typing import Any, Final
 
 from bbops_server.accounts.features import read_features_off
 from bbops_server.process.children import LivingChild
-from bbops_server.publish.proposals.trials import RUNNING, TEST_SECONDS, Key, Tests, Trial, Trials
+from bbops_server.publish.proposals.proposal_tests import (
+    RUNNING,
+    TEST_SECONDS,
+    Key,
+    ProposalTests,
+    Tests,
+    Trial,
+)
 from bbops_server.publish.sources.attempt import PublishContext
 from bbops_server.publish.sources.record import applied_commit, read_record
 from bbops_server.publish.sources.sources import BranchSource, describe
@@ -64,8 +71,8 @@ def of_project(name: str, why: str) -> str:
 class Parts:
     """Looks at projects one by one, in the build process."""
 
-    def __init__(self, build: LivingChild, trials: Trials) -> None:
-        self._build, self._trials = build, trials
+    def __init__(self, build: LivingChild, proposal_tests: ProposalTests) -> None:
+        self._build, self._proposal_tests = build, proposal_tests
 
     async def is_changed(self, one: Served, base: str, commit: str) -> bool:
         """Return whether two commits differ in the folder of a project."""
@@ -151,13 +158,13 @@ class Parts:
             "off": off,
         }  # fmt: skip
         trial = Trial(place, (one.name, tree, *off), asked, is_urgent)
-        return await self._trials.look(trial, wait_seconds=wait_seconds), trial.tree
+        return await self._proposal_tests.look(trial, wait_seconds=wait_seconds), trial.tree
 
     def find_tests(self, place: str, tested: Key, *, ends: bool) -> Tests | None:
         """Return what the tests at a place say, None where nobody knows; `ends` those that run."""
         if ends:
-            self._trials.end(place)
-        return self._trials.find(place, tested)
+            self._proposal_tests.end(place)
+        return self._proposal_tests.find(place, tested)
 
 
 def _mistakes(answer: Answer) -> list[str]:

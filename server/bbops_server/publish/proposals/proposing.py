@@ -12,8 +12,8 @@ from bbops.source.git.proposals import PREVIEW, Proposal, Wish
 from bbops_server.publish.projects.asked import DraftSource
 from bbops_server.publish.proposals.kept import encode, end, read
 from bbops_server.publish.proposals.merge_status import Bench, MergeStatus
+from bbops_server.publish.proposals.proposal_tests import TEST_SECONDS
 from bbops_server.publish.proposals.rules import find_missing_person
-from bbops_server.publish.proposals.trials import TEST_SECONDS
 
 if TYPE_CHECKING:
     from bbops_server.publish.proposals.local import LocalForge

@@ -71,7 +71,7 @@ class RemoteSource:
             return None
         return describe(self.mirror, self._commit, self.branch, self.path)
 
-    def hurry(self) -> None:
+    def refresh(self) -> None:
         """Look at once, however long it was to wait after failures."""
         self._is_hurried, self._list_due = True, 0.0
 

@@ -59,7 +59,7 @@ class Source(Protocol):
         """Return (revision, what the build process needs to read it), None without a commit."""
         ...
 
-    def hurry(self) -> None:
+    def refresh(self) -> None:
         """Make the next `stamp` look at once, where it would wait for its turn."""
         ...
 
@@ -123,7 +123,7 @@ class BranchSource:
         commit = (await build.ask(asked, timeout_seconds=RESOLVE_SECONDS))["commit"]
         return commit and describe(self.repository, commit, self.branch, self.path)
 
-    def hurry(self) -> None:
+    def refresh(self) -> None:
         """Do nothing: it looks all the time."""
 
     async def branches(self, build: LivingChild) -> Mapping[str, str] | None:
@@ -180,7 +180,7 @@ class FolderSource:
         del build
         return "working-tree", {"kind": "folder", "path": str(self.folder)}
 
-    def hurry(self) -> None:
+    def refresh(self) -> None:
         """Do nothing: it looks all the time."""
 
     async def branches(self, build: LivingChild) -> Mapping[str, str] | None:

@@ -72,7 +72,7 @@ class Reconciler:
 
         For who has moved a branch: an attempt that has begun meanwhile is not made twice.
         """
-        self.source.hurry()
+        self.source.refresh()
         self.asked.set()
 
     def reconcile(self) -> None:

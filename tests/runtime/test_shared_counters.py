@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbops.runtime.limits.rate import SharedWindow
-from bbops.runtime.limits.shared_counters import SLOTS, Lanes, size_bytes
+from bbops.runtime.limits.shared_counters import SLOTS, SharedCounters, size_bytes
 from bbops.runtime.linking.lasting import Lasting
 from tests.conftest import ROOT
 
@@ -30,15 +30,15 @@ class Clock:
         self.time += timedelta(seconds=seconds)
 
 
-def lanes(count: int, *, buckets: int = 64) -> list[Lanes]:
+def counters(count: int, *, buckets: int = 64) -> list[SharedCounters]:
     memory = memoryview(bytearray(size_bytes(count, buckets=buckets)))
     memory[:4] = b"salt"
-    return [Lanes(memory, number, count, buckets=buckets) for number in range(count)]
+    return [SharedCounters(memory, number, count, buckets=buckets) for number in range(count)]
 
 
 def windows(limit: int, count: int = 2, clock: Clock | None = None) -> list[SharedWindow]:
     moment = clock or Clock()
-    return [SharedWindow(limit, moment, one, "api") for one in lanes(count)]
+    return [SharedWindow(limit, moment, one, "api") for one in counters(count)]
 
 
 def test_each_sees_what_the_others_let_through() -> None:
@@ -49,7 +49,7 @@ def test_each_sees_what_the_others_let_through() -> None:
 
 
 def test_scopes_and_limits_count_apart() -> None:
-    one, other = lanes(2)
+    one, other = counters(2)
     first = SharedWindow(1, Clock(), one, "api")
     assert first.allow("a")
     assert SharedWindow(1, Clock(), other, "web").allow("a")
@@ -60,9 +60,9 @@ def test_scopes_and_limits_count_apart() -> None:
 def test_who_takes_over_a_lane_goes_on_with_its_counts() -> None:
     memory = memoryview(bytearray(size_bytes(2, buckets=8)))
     for _ in range(5):
-        mine = SharedWindow(5, Clock(), Lanes(memory, 1, 2, buckets=8), "api")
+        mine = SharedWindow(5, Clock(), SharedCounters(memory, 1, 2, buckets=8), "api")
         assert mine.allow("a")
-    mine = SharedWindow(5, Clock(), Lanes(memory, 1, 2, buckets=8), "api")
+    mine = SharedWindow(5, Clock(), SharedCounters(memory, 1, 2, buckets=8), "api")
     assert not mine.allow("a")
 
 
@@ -89,7 +89,7 @@ def test_a_clock_set_back_does_not_lock_anyone_out() -> None:
 
 
 def test_the_busiest_keys_stay_when_there_is_no_room() -> None:
-    one, other = lanes(2, buckets=1)
+    one, other = counters(2, buckets=1)
     busy = SharedWindow(3, Clock(), one, "api")
     assert [busy.allow("busy") for _ in range(4)] == [True, True, True, False]
     assert all(busy.allow(f"key {number}") for number in range(10 * SLOTS))
@@ -122,14 +122,14 @@ def test_no_minute_has_more_than_the_limit_and_retry_after_is_honest(
 
 HAMMER = """
 import mmap, sys
-from bbops.runtime.limits.shared_counters import Lanes
+from bbops.runtime.limits.shared_counters import SharedCounters
 from bbops.runtime.limits.rate import SharedWindow
-from tests.runtime.test_lanes import Clock
+from tests.runtime.test_shared_counters import Clock
 
 file, lane, limit = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 with open(file, "r+b") as opened:
     memory = mmap.mmap(opened.fileno(), 0)
-window = SharedWindow(limit, Clock(), Lanes(memoryview(memory), lane, 2), "api")
+window = SharedWindow(limit, Clock(), SharedCounters(memoryview(memory), lane, 2), "api")
 print("ready", flush=True)
 sys.stdin.readline()
 print(sum(window.allow(f"key {number % 3}") for number in range(6 * limit)))
@@ -158,5 +158,5 @@ def test_two_processes_at_once_let_exactly_the_limit_through(tmp_path: Path, lim
 
 def test_without_lanes_a_process_counts_for_itself() -> None:
     assert "Shared" not in type(Lasting().limit("api", 1, Clock())).__name__
-    (lane,) = lanes(1)
+    (lane,) = counters(1)
     assert "Shared" in type(Lasting(lane).limit("api", 1, Clock())).__name__

@@ -18,12 +18,12 @@ from bbops_server.publish.build.compiling import Compiling
 from bbops_server.publish.build.executor import Executor, Verb
 from bbops_server.publish.build.gate import Gate
 from bbops_server.publish.build.proposing import agree, find_wait, judge, read_live_rules, read_pair
+from bbops_server.publish.build.serialization import describe
 from bbops_server.publish.build.sources import Sources
 from bbops_server.publish.build.tables import TablesAtWork
-from bbops_server.publish.build.telling import describe
 
 
-class Weighing:
+class Impact:
     """Reads commits in their turn, asks the data beside it; each verb takes a request."""
 
     def __init__(

@@ -64,7 +64,7 @@ class Trial:
     is_urgent: bool = False
 
 
-class Trials:
+class ProposalTests:
     """Those of one server: one at a time runs, so that publications find the processor free.
 
     What is urgent waits for no other.
