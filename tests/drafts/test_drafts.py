@@ -346,7 +346,7 @@ def test_a_draft_that_nobody_asks_for_sleeps(served: Served) -> None:
         assert client.get("api/me").status_code == 401
         wait_for(lambda: find(served, "sleepy")["state"] == "asleep")
         assert client.get("api/me").status_code == 401
-        assert find(served, "sleepy")["state"] == "live"
+        wait_for(lambda: find(served, "sleepy")["state"] == "live")
 
 
 @pytest.mark.long

@@ -34,6 +34,8 @@ from tests.support.several import Several
 
 RATE = 300
 BLOCK_SECONDS = 2.0
+BLOCKS = 12
+"""A median of fewer tells more of other load than of the drafts."""
 WAVE = 10
 COUNT = int(os.environ.get("BBOPS_HOSTILE_DRAFTS", "10"))
 """Of drafts by chance; 200 take four minutes."""
@@ -206,7 +208,7 @@ def test_drafts_that_compute_allocate_and_write_without_end(served: Served, tmp_
     for name, steps in HARM.items():
         push(served, name, function(steps, method="POST"))
     drafts = [let_in(served, name) for name in HARM]
-    beside.watch(drafts, blocks=12, clients=10)
+    beside.watch(drafts, blocks=BLOCKS, clients=10)
     beside.hold()
     assert served.api.get("/hello").json()["version"] == 1
 
@@ -219,7 +221,7 @@ def test_drafts_made_of_hostile_steps_by_chance(served: Served, tmp_path: Path) 
         for seed in seeds:
             push(served, f"d{seed}", function(generate(seed), method="POST"))
         drafts = [let_in(served, f"d{seed}") for seed in seeds]
-        beside.watch(drafts, blocks=2, clients=WAVE)
+        beside.watch(drafts, blocks=max(2, BLOCKS * WAVE // COUNT), clients=WAVE)
         for seed in seeds:
             git(served.repository, "branch", "-qD", f"d{seed}")
         wait_for(lambda: not forked(served), 60)
@@ -236,7 +238,7 @@ def test_bodies_that_are_too_long_too_slow_or_lie(served: Served, tmp_path: Path
         files["endpoints/bad.yaml"] += "files:\n  file?: { maxSize: 20MB, many: true }\n"
         push(served, f"u{at}", files)
     drafts = [let_in(served, f"u{at}") for at in range(4)]
-    beside.watch(drafts, blocks=8, clients=4, uploads=True)
+    beside.watch(drafts, blocks=BLOCKS, clients=4, uploads=True)
     beside.hold()
     assert not [one for one in beside.seen if one.endswith(" 500")]
     for url, token in drafts:

@@ -25,6 +25,9 @@ from tests.support.small_project import hello, write_project
 
 IDLE_SECONDS: Final = 6.0
 QUIET_SECONDS: Final = 1.0
+PROJECTS: Final = ("shop", "copy", "left", "away")
+HELLO: Final = 2
+"""The version of `/hello` that is pushed."""
 NAMES: Final = ("request", "commit", "file", "proposal", "env")
 
 
@@ -38,6 +41,8 @@ class Walks:
         os.environ["BBOPS_WALK"] = str(self.notes)
         os.environ["PYTHONPATH"] = str(ROOT / "tests/house/tracing")
         self.world = World(folder / "world")
+        for project in PROJECTS:  # what is idle publishes nothing
+            wait_for(lambda project=project: self._hello(project).status_code == httpx.codes.OK)
         self.idle = set(self._during(lambda: time.sleep(IDLE_SECONDS)))
 
     def __enter__(self) -> Self:
@@ -47,6 +52,9 @@ class Walks:
         self.world.__exit__()
         os.environ.clear()
         os.environ.update(self._before)
+
+    def _hello(self, project: str = "shop") -> httpx.Response:
+        return httpx.get(f"{self.world.serving['url']}/{project}/hello")
 
     def _during(self, act: Callable[[], object]) -> list[str]:
         began = time.time_ns()
@@ -71,8 +79,9 @@ class Walks:
     def commit(self) -> None:
         """Push to main, until it is live."""
         clone = self.world.clone()
-        clone.commit(hello(2))
+        clone.commit(hello(HELLO))
         assert clone.push().code == 0
+        wait_for(lambda: self._hello().json()["version"] == HELLO)
 
     def proposal(self) -> None:
         """Propose a change."""
@@ -93,8 +102,7 @@ class Walks:
         at = ("--project", "shop", "--state", str(self.world.state))
         done = self.world.bbops("env", "set", "GREETING", "hi", *at)
         assert done.returncode == 0, done.stderr
-        url = f"{self.world.serving['url']}/shop/hello"
-        wait_for(lambda: httpx.get(url).json()["text"] == "hi")
+        wait_for(lambda: self._hello().json()["text"] == "hi")
 
 
 def rooms(walk: list[str]) -> Iterator[tuple[str, list[str]]]:
