@@ -20,7 +20,7 @@ NOBODYS = {
     "POST /signout", "GET /style.css", "GET /icon.svg", "GET /schema/openapi.json",
     "GET /schema/{path:str}",
     "POST /api/login", "POST /api/login/poll", "GET /schema", "GET /signin/with/{provider:str}",
-    "GET /signin/with/{provider:str}/callback", "GET /vendor/rapidoc-min.js", "GET /reference.js",
+    "GET /signin/with/{provider:str}/callback",
     "GET /.well-known/mcp.json", "GET /mcp/server-card", "GET /mcp/install-manifest",
     "GET /.well-known/ai-catalog.json",
     "GET /.well-known/agent-skills/index.json", "GET /skills", "GET /skills/skills.json",

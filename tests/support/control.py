@@ -16,6 +16,8 @@ import pytest
 from litestar import Litestar
 
 from bbops.base.errors import ServerError
+from bbops.review.contract.contract import Contract
+from bbops.review.contract.export import render_json
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.people import NewPerson, Person
 from bbops_server.accounts.rules import Role
@@ -28,6 +30,10 @@ from bbops_server.settings import Settings
 URL = "http://127.0.0.1:8001"
 SINCE = datetime(2026, 1, 2, tzinfo=UTC)
 
+CONTRACT = Written(
+    render_json(Contract(1, "c" * 64, "small", "", "", (), None, {}, (), ())),
+    "application/json", "c" * 64,
+)  # fmt: skip
 FOUND = {
     "file": "a.yaml", "line": 1, "column": 2, "severity": "warning", "message": "odd",
     "code": "x", "hint": "",
@@ -84,7 +90,7 @@ class OneProject:
         return OneKey() if name == "small" else None
 
     async def contract(self, name: str, form: str) -> Written | None:
-        return Written("{}", "application/json", "c" * 64) if name == "small" else None
+        return CONTRACT if name == "small" else None
 
 
 class OneKey:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pkgutil import get_data
 from typing import Final
 
-from bbops.review.contract.contract import Contract, Operation, Parameter
-from bbops.review.contract.schema import Schema, any_of
+from bbops.review.contract.contract import Contract, Operation, Parameter, Schema
+from bbops.review.contract.schema import any_of
 
 FORM: Final = "multipart/form-data"
 JSON: Final = "application/json"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from bbops.review.contract.schema import Schema
+Schema = dict[str, Any]
+"""JSON Schema 2020-12."""
+SHAPES: Final = "#/shapes/"
+"""What a reference to a shape begins with."""
 
 
 @dataclass(frozen=True, slots=True)

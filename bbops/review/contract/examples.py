@@ -10,9 +10,8 @@ from bbops.language.expressions.values import Constant, ListValue, MapValue, Val
 from bbops.language.project import Project, Route
 from bbops.language.resources.test import Case
 from bbops.review.contract.automatic import ERROR, error_sample
-from bbops.review.contract.contract import Answer, Body, Example, Parameter
+from bbops.review.contract.contract import Answer, Body, Example, Parameter, Schema
 from bbops.review.contract.outputs import JSON
-from bbops.review.contract.schema import Schema
 from bbops.runtime.values.failures import NOTHING
 
 MOST: Final = 3

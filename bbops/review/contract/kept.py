@@ -8,8 +8,7 @@ from dataclasses import replace
 from bbops.language.project import Project, Route
 from bbops.language.resources.project import Session
 from bbops.language.steps.verify_jwt import VerifyJwt
-from bbops.review.contract.contract import Answer, Body, Example, Parameter
-from bbops.review.contract.schema import Schema
+from bbops.review.contract.contract import Answer, Body, Example, Parameter, Schema
 
 
 def is_guarded(project: Project, route: Route) -> bool:

@@ -6,12 +6,10 @@ import json
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
-from urllib.parse import quote, urlencode
 
-from bbops.review.contract.contract import Answer, Contract, Example, Operation, Parameter
-from bbops.review.contract.schema import Schema
+from bbops.review.contract.contract import Answer, Contract, Example, Operation, Parameter, Schema
 from bbops.review.contract.session_words import session_lines
-from bbops.review.contract.shared import SHAPES
+from bbops.review.contract.wording import access_text, address_of, body_text, field_rows, type_text
 
 
 def render_markdown(contract: Contract) -> str:
@@ -44,7 +42,7 @@ def _operation(contract: Contract, operation: Operation) -> Iterator[str]:
     yield from [f"### {operation.method} {operation.path}", ""]
     if operation.description:
         yield from [operation.description, ""]
-    yield from [f"- Operation: `{operation.id}`", f"- Access: {_access(contract, operation)}"]
+    yield from [f"- Operation: `{operation.id}`", f"- Access: {access_text(contract, operation)}"]
     if operation.rate_limit:
         yield f"- Limit: {operation.rate_limit} requests a minute for each client"
     yield ""
@@ -61,25 +59,14 @@ def _operation(contract: Contract, operation: Operation) -> Iterator[str]:
         yield from _example(operation, example)
 
 
-def _access(contract: Contract, operation: Operation) -> str:
-    schemes = {one.name: f"`{one.key}` ({one.kind})" for one in contract.schemes}
-    named = " or ".join(schemes[name] for name in operation.security)
-    if not named:
-        return "anyone"
-    return f"anyone, or with {named}" if operation.is_open else named
-
-
 def _parameter(one: Parameter) -> tuple[str, ...]:
     about = "; ".join(filter(None, ["required" if one.required else "", one.description]))
-    return f"`{one.name}`", one.place, _words(one.schema), about
+    return f"`{one.name}`", one.place, type_text(one.schema), about
 
 
 def _answer(one: Answer) -> tuple[str, ...]:
     status = "another" if one.status is None else str(one.status)
-    body = "nothing" if one.schema is None else _words(one.schema)
-    kind = one.content_type
-    body = body if kind in {"", "application/json"} else f"{body} ({kind})"
-    return status, body, "; ".join(one.reasons)
+    return status, body_text(one), "; ".join(one.reasons)
 
 
 def _table(titles: Sequence[str], rows: Iterator[tuple[str, ...]]) -> Iterator[str]:
@@ -94,59 +81,20 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-# ---- shapes
 def _fields(schema: Schema) -> Iterator[str]:
-    """Yield the fields of a map as a list; of anything else what it is."""
+    """Yield the fields of an object as a list; of anything else its type."""
     if "properties" not in schema:
-        yield _words(schema)
+        yield type_text(schema)
         return
-    for path, one, required in _paths(schema, ""):
-        about = [_words(one), "" if required else "may be left out", one.get("description", "")]
-        yield f"- `{path}`: {', '.join(_cell(text) for text in about if text)}"
-
-
-def _paths(schema: Schema, before: str) -> Iterator[tuple[str, Schema, bool]]:
-    for name, one in schema.get("properties", {}).items():
-        yield before + name, one, name in schema.get("required", ())
-        yield from _paths(one, f"{before}{name}.")
-        yield from _paths(one.get("items", {}), f"{before}{name}[].")
-
-
-def _words(schema: Schema) -> str:
-    if "$ref" in schema:
-        name = schema["$ref"].removeprefix(SHAPES)
-        return f"[{name}](#{name.lower()})"
-    if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(map(_words, schema["anyOf"])))
-    if "enum" in schema:
-        return "one of " + ", ".join(f"`{one}`" for one in schema["enum"])
-    kind = schema.get("type", "anything")
-    kinds = kind if isinstance(kind, list) else [kind]
-    return " or ".join(_kind(schema, one) for one in kinds)
-
-
-def _kind(schema: Schema, kind: str) -> str:
-    if kind == "array":
-        return f"list of {_words(schema.get('items', {}))}"
-    if kind == "object":
-        names = ", ".join(f"`{name}`" for name in schema.get("properties", {}))
-        return f"map of {names}" if names else "map"
-    rules = [schema["format"]] if schema.get("format") not in {None, "int64"} else []
-    rules += [f"{name} {schema[name]}" for name in _RULES if name in schema]
-    return f"{kind} ({', '.join(rules)})" if rules and kind != "null" else kind
-
-
-_RULES = ("minLength", "maxLength", "minimum", "maximum", "pattern", "default")
+    for one in field_rows(schema):
+        about = (one.type, "" if one.is_required else "may be left out", one.description)
+        yield f"- `{one.path}`: {', '.join(_cell(text) for text in about if text)}"
 
 
 # ---- examples
 def _example(operation: Operation, example: Example) -> Iterator[str]:
-    path = operation.path
-    for name, value in example.params.items():
-        path = path.replace(f"{{{name}}}", quote(str(value), safe=""))
-    query = f"?{urlencode(example.query, doseq=True)}" if example.query else ""
     yield from [f"Example: {example.name}" if example.name else "Example:", ""]
-    yield from ["```http", f"{operation.method} {path}{query}"]
+    yield from ["```http", f"{operation.method} {address_of(operation, example)}"]
     if example.body is not None:
         yield from ["", _json(example.body)]
     yield from ["```", "", "```http", f"HTTP/1.1 {example.status}"]

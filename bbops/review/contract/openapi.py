@@ -10,10 +10,18 @@ from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any, Final
 
-from bbops.review.contract.contract import Answer, Contract, Example, Operation, Parameter, Scheme
-from bbops.review.contract.schema import Schema
+from bbops.review.contract.contract import (
+    SHAPES,
+    Answer,
+    Contract,
+    Example,
+    Operation,
+    Parameter,
+    Schema,
+    Scheme,
+)
 from bbops.review.contract.session_words import session_lines
-from bbops.review.contract.shared import SHAPES, rebuilt
+from bbops.review.contract.shared import rebuilt
 
 VERSION: Final = "3.1.0"
 _HEADERS: Final[dict[str, Schema]] = {"retry-after": {"type": "integer", "minimum": 0}}

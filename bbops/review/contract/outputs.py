@@ -29,7 +29,8 @@ from bbops.language.project import Project
 from bbops.language.steps._base import Step
 from bbops.language.steps.return_ import Return
 from bbops.language.steps.throw import Throw
-from bbops.review.contract.schema import Schema, any_of, field_schema, type_schema
+from bbops.review.contract.contract import Schema
+from bbops.review.contract.schema import any_of, field_schema, type_schema
 from bbops.runtime.values.file_types import UNKNOWN
 
 JSON = "application/json"

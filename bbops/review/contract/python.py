@@ -26,9 +26,7 @@ from bbops.review.contract.clients import (
     takes_token,
     type_name,
 )
-from bbops.review.contract.contract import Contract, Operation
-from bbops.review.contract.schema import Schema
-from bbops.review.contract.shared import SHAPES
+from bbops.review.contract.contract import SHAPES, Contract, Operation, Schema
 
 _CUT: Final = "# ---- what follows"
 _TAKEN: Final = frozenset((

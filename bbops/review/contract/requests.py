@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from bbops.language.project import Project, Resource, Route
 from bbops.language.resources.function import Function
 from bbops.language.shape import Field, Shape
-from bbops.review.contract.contract import Body, Parameter
+from bbops.review.contract.contract import Body, Parameter, Schema
 from bbops.review.contract.reads import read_names
-from bbops.review.contract.schema import Schema, field_schema, shape_schema
+from bbops.review.contract.schema import field_schema, shape_schema
 
 PARTS = ("input", "query", "params")
 JSON = "application/json"

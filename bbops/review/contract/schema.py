@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 import msgspec
 
 from bbops.base.model import plain
 from bbops.language.expressions.types import Type
 from bbops.language.shape import Field, Shape
-
-Schema = dict[str, Any]
+from bbops.review.contract.contract import Schema
 
 _FIELDS: dict[str, Schema] = {
     "string": {"type": "string"}, "text": {"type": "string"},

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
 import msgspec
 
-from bbops.review.contract.contract import Operation
-from bbops.review.contract.schema import Schema
-
-SHAPES: Final = "#/shapes/"
-"""What a reference to a shape begins with."""
+from bbops.review.contract.contract import SHAPES, Operation, Schema
 
 Hinted = tuple[str, Schema]
 """A schema, and how it is called if it is shared."""

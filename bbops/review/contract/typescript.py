@@ -25,9 +25,7 @@ from bbops.review.contract.clients import (
     takes_token,
     type_name,
 )
-from bbops.review.contract.contract import Contract, Operation, Parameter
-from bbops.review.contract.schema import Schema
-from bbops.review.contract.shared import SHAPES
+from bbops.review.contract.contract import SHAPES, Contract, Operation, Parameter, Schema
 
 _TAKEN: Final = frozenset((
     "ApiError", "Blob", "CallOptions", "Client", "Connection", "ConnectionOptions", "Error",

@@ -11,8 +11,8 @@ from bbops.language.expressions.values import Constant
 from bbops.language.project import Project, Resource, Route
 from bbops.language.resources.function import Function
 from bbops.language.steps.return_ import Return
+from bbops.review.contract.contract import Schema
 from bbops.review.contract.outputs import Output, outputs
-from bbops.review.contract.schema import Schema
 from bbops.review.plan.finding import Finding, finding
 from bbops.review.plan.pairs import title
 

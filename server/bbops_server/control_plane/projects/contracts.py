@@ -31,16 +31,7 @@ async def read_draft_contract(
     visit: Here, name: FromPath[str], slug: FromPath[str], form: Form = "openapi"
 ) -> Response[Any]:
     """The contract of the newest commit of a draft, in a format."""
-    drafts = visit.control.status.drafts(name)
-    if drafts is None:
-        raise NotFoundException(f"there is no project '{name}'")
-    draft = drafts.find(slug)
-    if draft is None:
-        raise NotFoundException(f"project '{name}' has no draft '{slug}'")
-    try:
-        return _answer(await drafts.contract(draft.slug, form))
-    except BbopsError as error:
-        raise refuse(error) from None
+    return _answer(await find_draft(visit, name, slug, form))
 
 
 async def find_live(visit: Visit, name: str, form: str) -> Written:
@@ -52,6 +43,20 @@ async def find_live(visit: Visit, name: str, form: str) -> Written:
     if found is None:
         raise NotFoundException(f"there is no project '{name}'")
     return found
+
+
+async def find_draft(visit: Visit, name: str, slug: str, form: str) -> Written:
+    """Return the contract of the newest commit of a draft; what cannot be had is refused."""
+    drafts = visit.control.status.drafts(name)
+    if drafts is None:
+        raise NotFoundException(f"there is no project '{name}'")
+    draft = drafts.find(slug)
+    if draft is None:
+        raise NotFoundException(f"project '{name}' has no draft '{slug}'")
+    try:
+        return await drafts.contract(draft.slug, form)
+    except BbopsError as error:
+        raise refuse(error) from None
 
 
 def _answer(found: Written) -> Response[Any]:

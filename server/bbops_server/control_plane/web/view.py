@@ -14,7 +14,6 @@ _SIGNS: Final = {"+ ": "add", "- ": "gone", "~ ": "changed", "> ": "changed"}
 _DIFF: Final = {"+": "add", "-": "gone", "d": "head", "@": "soft", "…": "soft"}
 
 PAGES: Final = Path(__file__).parent.parent / "pages"
-VENDOR: Final = Path(__file__).parent.parent / "vendor"
 
 
 def create_template_config() -> TemplateConfig[Any]:
