@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar
 
@@ -108,8 +108,6 @@ class Project:
     tests: Mapping[str, Resource[Test]]
     broken: frozenset[tuple[str, str]] = frozenset()
     mended: frozenset[str] = frozenset()
-    memo: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
-    """What `bbops.build.check.flows` found, so that compiling need not check again."""
 
     @property
     def every(self) -> Iterator[Resource[Any]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bbops.build.check import validate
-from bbops.build.check.flows import CheckedFlow, check_flow
+from bbops.build.check._flows import CheckedFlow
 from bbops.interfaces.lsp.folder import Folder
 from tests.lsp.editing import LIST
 
@@ -78,4 +78,4 @@ def test_an_edit_of_the_settings_leaves_what_does_not_read_them(
 
 def flows_of(folder: Folder) -> dict[str, CheckedFlow]:
     assert folder.project is not None
-    return {name: check_flow(folder.project, name) for name in folder.project.functions}
+    return {name: folder.project.flows.of(name) for name in folder.project.functions}

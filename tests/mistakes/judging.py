@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bbops.base.diagnostics import Diagnostic
-from bbops.build.check import Cache, check, validate
+from bbops.build.check import Cache, CheckedProject, check, validate
+from bbops.build.check._checked import check_again
 from bbops.language.loading.load import Cache as LoadCache
 from bbops.language.loading.load import load
 from bbops.source.tree import MemoryTree
@@ -48,15 +49,15 @@ class Judge:
         self.sample, self.cache = sample, LoadCache()
         before = load(MemoryTree(sample.files), self.cache).project
         assert before is not None
-        self.before = before
-        check(before)
+        self.before = CheckedProject.of(before)
+        check(self.before)
 
     def judge(self, mutant: Mutant) -> Verdict:
         """Return what is found in a mutant, as an editor looks for it after an edit."""
         loaded = load(self._tree(mutant), self.cache)
         found = set(loaded.diagnostics)
         if loaded.project is not None:
-            found |= set(check(loaded.project, self.before))
+            found |= set(check(check_again(loaded.project, self.before)))
         return Verdict(mutant, tuple(sorted(found)))
 
     def judge_whole(self, mutant: Mutant) -> Verdict:

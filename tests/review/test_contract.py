@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bbops.build.check import validate
+from bbops.build.check import CheckedProject, validate
 from bbops.language.expressions.types import ANY, INTEGER, TEXT, Type, list_of, map_of
 from bbops.language.loading.load import load
 from bbops.language.shape import Field
@@ -143,7 +143,8 @@ def test_what_is_declared_counts() -> None:
 
 @pytest.mark.parametrize("folder", [TEMPLATE, *sorted((ROOT / "tests/samples").glob("*"))])
 def test_every_function_of_the_samples_has_an_answer(folder: Any) -> None:
-    project = load(FolderTree(folder)).project
-    assert project is not None
+    loaded = load(FolderTree(folder)).project
+    assert loaded is not None
+    project = CheckedProject.of(loaded)
     for name in project.functions:
         assert any(not one.is_error for one in outputs(project, name)), name

@@ -25,7 +25,7 @@ from pydantic.fields import FieldInfo
 
 from bbops.base.host import Host
 from bbops.base.model import Model
-from bbops.build.check.flows import check_flow
+from bbops.build.check import CheckedProject
 from bbops.build.compile.function import compile_function
 from bbops.build.compile.release import _artifact, build
 from bbops.build.testing.running import Runner, choose
@@ -35,7 +35,6 @@ from bbops.interfaces.lsp.words import about_key
 from bbops.language.addons._base import kinds as addon_kinds
 from bbops.language.addons._base import step_keys
 from bbops.language.loading.load import kinds
-from bbops.language.project import Project
 from bbops.language.resources.addon import Addon, addon_model
 from bbops.language.sql.sqlite import SQLITE
 from bbops.language.steps._base import Example, Step, find_step_kind, step_kinds
@@ -157,7 +156,7 @@ def kind_features() -> Iterator[Feature]:
         yield Feature("kind", folder or "project.yaml", not model.is_supported(), runs)
 
 
-def made_of(project: Project) -> tuple[Any, ...]:
+def made_of(project: CheckedProject) -> tuple[Any, ...]:
     """Return what a project becomes: routes and settings, code, tables, cases of tests."""
     tables = {name: one.model for name, one in project.tables.items()}
     cases = [one.name for one in choose(project)]
@@ -186,7 +185,7 @@ def _has_effect(example: Example, key: str) -> bool:
     tree = MemoryTree(files)
     project = build(tree, base=tree).project
     assert project is not None, key
-    uses = compile_function(project, "run", check_flow(project, "run"), SQLITE)["uses"]
+    uses = compile_function(project, "run", project.flows.of("run"), SQLITE)["uses"]
     return all(doors_of(target) <= open_doors() for target in uses.values())
 
 
@@ -285,7 +284,7 @@ async def _use(tree: Tree, state: Path) -> None:
     fresh = replace(built.project)  # what the check has looked up is looked up again
     _artifact(fresh, [], SQLITE)
     for name in fresh.functions:
-        compile_function(fresh, name, check_flow(fresh, name), SQLITE)
+        compile_function(fresh, name, fresh.flows.of(name), SQLITE)
     contract = describe(fresh, read_pages(tree))
     for form in FORMATS.values():
         form.render(contract)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from bbops.base.diagnostics import Diagnostic, has_errors
 from bbops.base.registry import members
-from bbops.build.check._again import take_over
+from bbops.build.check._checked import CheckedProject, check_again
 from bbops.build.check._frontend import check_frontend
 from bbops.build.check._known_folders import keep_known_folders
 from bbops.build.check._supported import check_supported
@@ -17,6 +17,8 @@ from bbops.language.loading.load import Cache as LoadCache
 from bbops.language.loading.load import Loaded, load
 from bbops.language.project import Project
 from bbops.source.tree import Tree
+
+__all__ = ("Cache", "CheckedProject", "check", "validate")
 
 
 @dataclass(slots=True)
@@ -28,12 +30,12 @@ class Cache:
     """
 
     files: LoadCache = field(default_factory=LoadCache)
-    project: Project | None = None
+    project: CheckedProject | None = None
 
 
 def validate(
     tree: Tree, cache: Cache | None = None, *, base: Tree | None = None
-) -> tuple[Project | None, tuple[Diagnostic, ...]]:
+) -> tuple[CheckedProject | None, tuple[Diagnostic, ...]]:
     """Return the project of a tree and everything that is wrong with it.
 
     O(changed files) with a warm cache, plus what is looked at as a whole, such as the routes.
@@ -44,11 +46,11 @@ def validate(
     """
     cache = cache or Cache()
     loaded = load(tree, cache.files)
-    project = loaded.project
-    if project is None:
+    if loaded.project is None:
         return None, loaded.diagnostics
+    project = check_again(loaded.project, cache.project)
     before = _Before(base, loaded if base is tree else None, cache.files)
-    rules = {*check(project, cache.project), *check_frontend(project, tree)}
+    rules = {*check(project), *check_frontend(project, tree)}
     unsupported = {
         one for one in check_supported(project, before.project)
         if one.place.file not in project.mended
@@ -81,15 +83,11 @@ class _Before:
         return self.loaded
 
 
-def check(project: Project, before: Project | None = None) -> tuple[Diagnostic, ...]:
+def check(project: Project) -> tuple[Diagnostic, ...]:
     """Return everything the rules find, sorted by place.
 
     Nothing is said of a file that was read as it was meant: what is wrong there is known already.
-
-    Args:
-        before: the project as it was checked last; what did not change is not checked again.
     """
-    if before is not None:
-        take_over(project, before)
-    found = {d for _, rule in members("bbops.build.check") for d in rule.check(project)}
+    checked = CheckedProject.of(project)
+    found = {d for _, rule in members("bbops.build.check") for d in rule.check(checked)}
     return tuple(sorted(one for one in found if one.place.file not in project.mended))

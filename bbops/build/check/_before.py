@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bbops.build.check._ways import ways_to
+from bbops.build.check._resolved import ResolvedProject
 from bbops.language.expressions.known import Known
 from bbops.language.expressions.types import ANY, joined
-from bbops.language.project import Project
 from bbops.language.steps._base import variables
 
 LeftBy = Callable[[str], Known | None]
 """Gives what a middleware leaves behind; None while it is itself under check."""
 
 
-def known_before(project: Project, name: str, left_by: LeftBy) -> tuple[Known, bool]:
+def known_before(project: ResolvedProject, name: str, left_by: LeftBy) -> tuple[Known, bool]:
     """Return what is known before a function's first step, and whether that is all.
 
     It is not where middleware could not be read as it stands. A variable that some way to the
     function does not set is not set.
     """
     ways: dict[tuple[str, ...], str] = {}
-    for way in ways_to(project, name):
+    for way in project.ways_to(name):
         ways.setdefault(way.before, f"{way.what} is not behind the middleware that sets it")
     if name in project.callers:
         why = f"function '{project.callers[name]}' calls this one, which has variables of its own"
@@ -31,12 +30,12 @@ def known_before(project: Project, name: str, left_by: LeftBy) -> tuple[Known, b
     return _common(ends), is_complete
 
 
-def _is_right(project: Project, middleware: str) -> bool:
+def _is_right(project: ResolvedProject, middleware: str) -> bool:
     function = project.functions.get(middleware)
     return function is not None and function.file not in project.mended
 
 
-def left_by_chain(project: Project, chain: tuple[str, ...], left_by: LeftBy) -> Known:
+def left_by_chain(project: ResolvedProject, chain: tuple[str, ...], left_by: LeftBy) -> Known:
     """Return what middleware that runs one after the other leaves behind."""
     found = Known()
     for middleware in chain:

@@ -10,42 +10,30 @@ from bbops.language.shape import shape_types
 from bbops.language.steps._checking import Topic
 
 
-def topics(project: Project) -> Mapping[str, Topic]:
+def find_topics(project: Project) -> Mapping[str, Topic]:
     """Return each topic by its file's name, with the payloads of its events as given to it."""
-    found = project.memo.get("topics")
-    if not isinstance(found, _Topics):
-        found = project.memo["topics"] = _Topics()
-        for name, realtime in project.realtime.items():
-            events = {
-                event: map_of(shape_types(shape, given=True), f"event '{event}'")
-                for event, shape in realtime.model.events.items()
-            }
-            found[name] = Topic(realtime.model.parameters, events)
+    found: dict[str, Topic] = {}
+    for name, realtime in project.realtime.items():
+        events = {
+            event: map_of(shape_types(shape, given=True), f"event '{event}'")
+            for event, shape in realtime.model.events.items()
+        }
+        found[name] = Topic(realtime.model.parameters, events)
     return found
 
 
-def payloads(project: Project) -> Mapping[str, Sequence[Type]]:
+def find_payloads(project: Project) -> Mapping[str, Sequence[Type]]:
     """Return for each event that something waits for the payloads that functions declare."""
-    found = project.memo.get("payloads")
-    if not isinstance(found, _Payloads):
-        found = project.memo["payloads"] = _Payloads()
-        for trigger in project.triggers.values():
-            if trigger.model.event is None:
-                continue
-            function = project.functions.get(trigger.model.function)
-            types = found.setdefault(trigger.model.event, [])
-            if function is not None and function.model.payload is not None:
-                what = f"the payload of '{function.name}'"
-                types.append(map_of(shape_types(function.model.payload, given=True), what))
-        for agent in project.agents.values():
-            if agent.model.runs_on.event is not None:
-                found.setdefault(agent.model.runs_on.event, [])
+    found: dict[str, list[Type]] = {}
+    for trigger in project.triggers.values():
+        if trigger.model.event is None:
+            continue
+        function = project.functions.get(trigger.model.function)
+        types = found.setdefault(trigger.model.event, [])
+        if function is not None and function.model.payload is not None:
+            what = f"the payload of '{function.name}'"
+            types.append(map_of(shape_types(function.model.payload, given=True), what))
+    for agent in project.agents.values():
+        if agent.model.runs_on.event is not None:
+            found.setdefault(agent.model.runs_on.event, [])
     return found
-
-
-class _Topics(dict[str, Topic]):
-    """Topics by name."""
-
-
-class _Payloads(dict[str, list[Type]]):
-    """Types by event."""

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from bbops.build.check._ways import ways_to
+from bbops.build.check._ways import Way
 from bbops.language.project import Project
 
 Graph = Mapping[str, tuple[str, ...]]
 """For each function the ones whose results it builds on."""
 
 
-def dependencies(project: Project) -> Graph:
+def dependencies(project: Project, ways: Mapping[str, tuple[Way, ...]]) -> Graph:
     """Return the functions that each function calls, and the middleware before it."""
     return {
-        name: tuple(one for one in dict.fromkeys(_builds_on(project, name))
+        name: tuple(one for one in dict.fromkeys(_builds_on(project, ways, name))
                     if one in project.functions) for name in project.functions
     }  # fmt: skip
 
 
-def _builds_on(project: Project, name: str) -> Iterator[str]:
+def _builds_on(project: Project, ways: Mapping[str, tuple[Way, ...]], name: str) -> Iterator[str]:
     yield from project.callees.get(name, ())
-    for way in ways_to(project, name):
+    for way in ways.get(name, ()):
         yield from way.before
 
 

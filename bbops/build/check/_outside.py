@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bbops.base.diagnostics import Diagnostic
-from bbops.build.check.flows import WARNINGS
+from bbops.build.check._flows import WARNINGS
 from bbops.language.expressions.check import check_condition, check_value
 from bbops.language.expressions.known import Known
 from bbops.language.expressions.scope import Scope

@@ -10,25 +10,12 @@ from bbops.language.project import Project
 from bbops.language.steps.generate_auth_token import GenerateAuthToken
 
 
-def roles_of(project: Project) -> tuple[str, ...]:
+def find_roles(project: Project) -> tuple[str, ...]:
     """Return the roles that `generateAuthToken` may put into a token; empty where nobody knows.
 
     They are known where each token takes its role from a row, or names it, and the column `role`
     of the users' table lists what it may hold. Tokens of others may have any role.
     """
-    known = project.memo.get("roles")
-    if not isinstance(known, _Roles):
-        known = project.memo["roles"] = _Roles(_find(project))
-    return known
-
-
-class _Roles(tuple[str, ...]):
-    """Roles, in the order of the column."""
-
-    __slots__ = ()
-
-
-def _find(project: Project) -> tuple[str, ...]:
     auth = project.settings.model.auth
     users = project.tables.get(auth.users or "") if auth and not auth.keys else None
     column = users.model.columns.get("role") if users else None

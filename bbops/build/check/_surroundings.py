@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
-from bbops.build.check._ways import Way, joined_root, ways_to
-from bbops.language.expressions.types import ANY, INTEGER, SECRET, TEXT, Type, list_of, map_of
-from bbops.language.project import Authentication, Project, Resource
+from bbops.build.check._resolved import ResolvedProject
+from bbops.build.check._ways import Way, joined_root
+from bbops.language.expressions.types import INTEGER, SECRET, TEXT, Type, list_of, map_of
+from bbops.language.project import Authentication, Resource
 from bbops.language.resources.function import Function
 from bbops.language.resources.trigger import Trigger
 from bbops.language.shape import Shape, shape_types
@@ -28,14 +29,14 @@ PARTS = ("input", "params", "query")
 """What a function is given, by a request or a call."""
 
 
-def readable(project: Project, name: str, private: Hidden) -> dict[str, Type]:
+def readable(project: ResolvedProject, name: str, private: Hidden) -> dict[str, Type]:
     """Return the types of `input`, `params`, `env` … for one function.
 
     Args:
         private: arguments that hold something private, in a call that gives them.
     """
-    model, ways = project.functions[name].model, ways_to(project, name)
-    found = {"env": _once(project, "env", _env)}
+    model, ways = project.functions[name].model, project.ways_to(name)
+    found = {"env": project.env_type}
     if not _lacks_request(project, name):
         found |= {"headers": _HEADERS, "request": _REQUEST}
     if not _lacks_arguments(project, name):
@@ -45,9 +46,9 @@ def readable(project: Project, name: str, private: Hidden) -> dict[str, Type]:
     for root in ("event", "trigger"):
         if ways and all(root in way.given for way in ways) and name not in project.callers:
             found[root] = joined_root(ways, root)
-    for root, authentication, make in _SIGNED_IN:
+    for root, authentication in _SIGNED_IN:
         if not _why_unsigned(project, name, authentication):
-            found[root] = _once(project, root, make)
+            found[root] = project.caller_types[root]
     for part, argument, is_secret in private:
         fields = found[part].fields or {}
         if argument in fields:
@@ -57,9 +58,9 @@ def readable(project: Project, name: str, private: Hidden) -> dict[str, Type]:
     return found
 
 
-def missing(project: Project, function: Resource[Function]) -> dict[str, str]:
+def missing(project: ResolvedProject, function: Resource[Function]) -> dict[str, str]:
     """Return why names that exist elsewhere do not exist in this function, for hints."""
-    name, model, ways = function.name, function.model, ways_to(project, function.name)
+    name, model, ways = function.name, function.model, project.ways_to(function.name)
     found = dict(_ELSEWHERE)
     if any(way.is_middleware for way in ways):
         found["input"] = "middleware runs before the body is read"
@@ -71,7 +72,7 @@ def missing(project: Project, function: Resource[Function]) -> dict[str, str]:
         found |= {"headers": why, "request": why}
     if why := _lacks_arguments(project, name):
         found |= {"input": why, "params": why, "query": why}
-    for root, authentication, _ in _SIGNED_IN:
+    for root, authentication in _SIGNED_IN:
         if why := _why_unsigned(project, name, authentication):
             found[f"vars.{root}"] = why
     for root in ("event", "trigger"):
@@ -83,9 +84,9 @@ def missing(project: Project, function: Resource[Function]) -> dict[str, str]:
     return found
 
 
-def _lacks_request(project: Project, name: str) -> str:
+def _lacks_request(project: ResolvedProject, name: str) -> str:
     """Return why a function has no request; empty when every way to it has one."""
-    for way in ways_to(project, name):
+    for way in project.ways_to(name):
         if not way.has_request:
             return f"{way.what} runs this function, and has no request"
     if name in project.callers:
@@ -93,16 +94,16 @@ def _lacks_request(project: Project, name: str) -> str:
     return ""
 
 
-def _lacks_arguments(project: Project, name: str) -> str:
-    for way in ways_to(project, name):
+def _lacks_arguments(project: ResolvedProject, name: str) -> str:
+    for way in project.ways_to(name):
         if not way.has_arguments:
             return f"{way.what} runs this function, and gives it no arguments"
     return ""
 
 
-def _why_unsigned(project: Project, name: str, authentication: Authentication) -> str:
+def _why_unsigned(project: ResolvedProject, name: str, authentication: Authentication) -> str:
     """Return why a function has no `vars.auth`, or no `vars.apiKey`; empty when it has."""
-    ways = ways_to(project, name)
+    ways = project.ways_to(name)
     for way in ways:
         if way.authentication != authentication:
             return f"{way.what} {_who(way)}"
@@ -130,45 +131,7 @@ def arguments(model: Function) -> tuple[dict[str, Type], Arguments]:
     return types, frozenset(required)
 
 
-def _once(project: Project, what: str, make: Callable[[Project], Type]) -> Type:
-    """Return a type that all functions share, made once per project."""
-    found = project.memo.get(what)
-    if not isinstance(found, Type):
-        found = project.memo[what] = make(project)
-    return found
-
-
-def signed_in(project: Project) -> Type:
-    """Return the type of `vars.auth`, wherever there is one."""
-    return _once(project, "auth", _auth)
-
-
-def _env(project: Project) -> Type:
-    fields: dict[str, Type] = {}
-    for name, variable in project.settings.model.env.items():
-        of = replace(TEXT, private=True, what=SECRET) if variable.secret else TEXT
-        given = variable.required or variable.default is not None or variable.generate
-        fields[name] = of if given else of.or_null()
-    return map_of(fields, "env")
-
-
-def _auth(project: Project) -> Type:
-    user = TEXT
-    auth = project.settings.model.auth
-    table = project.sql_tables.get(auth.users or "") if auth else None
-    if table is not None and len(table.key) == 1:
-        user = table.columns[table.key[0]].value_type
-    fields = {"userId": user, "email": TEXT.or_null(), "role": TEXT.or_null(), "claims": ANY}
-    return map_of(fields, "vars.auth")
-
-
-def _api_key(_: Project) -> Type:
-    return map_of({"id": TEXT, "name": TEXT, "claims": ANY}, "vars.apiKey")
-
-
-_SIGNED_IN: tuple[tuple[str, Authentication, Callable[[Project], Type]], ...] = (
-    ("auth", "JWT", _auth), ("apiKey", "API Key", _api_key),
-)  # fmt: skip
+_SIGNED_IN: Final[tuple[tuple[str, Authentication], ...]] = (("auth", "JWT"), ("apiKey", "API Key"))
 
 
 def _input(ways: tuple[Way, ...], shape: Shape | None) -> Type:
@@ -186,9 +149,9 @@ def _given(shape: Shape | None, what: str, *, open_: bool) -> Type:
     return map_of(shape_types(shape or {}), what, rest=TEXT.or_null() if open_ else None)
 
 
-def _params(project: Project, name: str, shape: Shape | None) -> Type:
+def _params(project: ResolvedProject, name: str, shape: Shape | None) -> Type:
     """A path parameter that is not declared may be null where not every way here has it."""
-    ways, found = ways_to(project, name), {}
+    ways, found = project.ways_to(name), {}
     for parameter in dict.fromkeys(one for way in ways for one in way.parameters):
         always = all(parameter in way.parameters for way in ways)
         sure = always and name not in project.callers

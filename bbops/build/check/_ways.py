@@ -44,18 +44,12 @@ class Way:
     given: Mapping[str, Type] = field(default_factory=dict)
 
 
-def ways_to(project: Project, function: str) -> tuple[Way, ...]:
-    """Return every way to a function. O(resources) for the first function, then O(1)."""
-    found = project.memo.get("ways")
-    if not isinstance(found, _Ways):
-        found = project.memo["ways"] = _Ways()
-        for name, way in _ways(project):
-            found[name] = (*found.get(name, ()), way)
-    return found.get(function, ())
-
-
-class _Ways(dict[str, tuple[Way, ...]]):
-    """The ways to each function."""
+def find_ways(project: Project) -> Mapping[str, tuple[Way, ...]]:
+    """Return the ways to each function that is reached. O(resources)."""
+    found: dict[str, tuple[Way, ...]] = {}
+    for name, way in _ways(project):
+        found[name] = (*found.get(name, ()), way)
+    return found
 
 
 def _ways(project: Project) -> Iterator[tuple[str, Way]]:

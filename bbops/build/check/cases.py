@@ -8,8 +8,8 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from bbops.base.diagnostics import Diagnostic, suggest
+from bbops.build.check._checked import CheckedProject
 from bbops.build.check._outside import Outside
-from bbops.build.check.flows import check_flow
 from bbops.language.expressions.nodes import Filter, Node
 from bbops.language.expressions.scope import SIGNED_IN
 from bbops.language.expressions.types import (
@@ -30,7 +30,7 @@ from bbops.language.expressions.values import (
     Template,
     Value,
 )
-from bbops.language.project import Project, Resource, Route
+from bbops.language.project import Resource, Route
 from bbops.language.resources.test import Case, Row, Test
 from bbops.language.sql.types import Column, Table
 from bbops.language.steps._base import find_step_kind, step_kinds, variables
@@ -43,7 +43,7 @@ _MISSING = dict.fromkeys(
 )
 
 
-def check(project: Project) -> Iterator[Diagnostic]:
+def check(project: CheckedProject) -> Iterator[Diagnostic]:
     """Yield the mistakes of every test."""
     for test in project.tests.values():
         yield from _data(project, test)
@@ -59,7 +59,7 @@ def check(project: Project) -> Iterator[Diagnostic]:
 
 
 # ---- rows
-def _data(project: Project, test: Resource[Test]) -> Iterator[Diagnostic]:
+def _data(project: CheckedProject, test: Resource[Test]) -> Iterator[Diagnostic]:
     outside = Outside(test, {})
     for name, rows in test.model.data.items():
         table = project.sql_tables.get(name)
@@ -72,7 +72,7 @@ def _data(project: Project, test: Resource[Test]) -> Iterator[Diagnostic]:
 
 
 def _unknown_table(
-    project: Project, test: Resource[Test], name: str, *path: str | int
+    project: CheckedProject, test: Resource[Test], name: str, *path: str | int
 ) -> Iterator[Diagnostic]:
     if ("tables", name) not in project.broken:
         yield Diagnostic(
@@ -172,12 +172,12 @@ def _step_names(name: str) -> list[str]:
     return [*step_kinds(), *step_keys(name.partition(".")[0])]
 
 
-def _without_middleware(project: Project, test: Resource[Test]) -> Iterator[Diagnostic]:
+def _without_middleware(project: CheckedProject, test: Resource[Test]) -> Iterator[Diagnostic]:
     """A test of a function runs no middleware, so what that sets would be null."""
     name = test.model.function
     if name is None or name not in project.functions:
         return
-    checked = check_flow(project, name)
+    checked = project.flows.of(name)
     own = set(variables(project.functions[name].model.steps)) | SIGNED_IN.keys()
     lacking = [f"'vars.{one}'" for one in sorted(checked.inherits & checked.scope.reads - own)]
     if lacking:
@@ -190,7 +190,7 @@ def _without_middleware(project: Project, test: Resource[Test]) -> Iterator[Diag
 
 # ---- cases
 def _files(
-    project: Project, test: Resource[Test], case: Case, path: tuple[str | int, ...]
+    project: CheckedProject, test: Resource[Test], case: Case, path: tuple[str | int, ...]
 ) -> Iterator[Diagnostic]:
     endpoint = project.endpoints.get(test.model.endpoint or "")
     if endpoint is None and test.model.endpoint is not None:
@@ -216,7 +216,7 @@ def _is_base64(text: str) -> bool:
 
 
 def _case(
-    project: Project, test: Resource[Test], case: Case, at: int
+    project: CheckedProject, test: Resource[Test], case: Case, at: int
 ) -> Iterator[Diagnostic]:  # fmt: skip
     path = ("cases", at)
     yield from _mocks(test, case.mocks, *path, "mocks")
@@ -240,7 +240,7 @@ def _case(
 
 
 def _keys(
-    project: Project, test: Resource[Test], case: Case, path: tuple[str | int, ...]
+    project: CheckedProject, test: Resource[Test], case: Case, path: tuple[str | int, ...]
 ) -> Iterator[Diagnostic]:
     """A request has no event, and a path has just its own parameters."""
     if test.model.endpoint is None:
@@ -272,7 +272,7 @@ def _parameters(
 
 
 def _expect(
-    project: Project, test: Resource[Test], case: Case, path: tuple[str | int, ...]
+    project: CheckedProject, test: Resource[Test], case: Case, path: tuple[str | int, ...]
 ) -> Iterator[Diagnostic]:
     seen = _RESULT | {"result": _result(project, test, case)}
     outside = Outside(test, seen, missing=_MISSING)
@@ -308,7 +308,7 @@ def _calls(
                 )  # fmt: skip
 
 
-def _result(project: Project, test: Resource[Test], case: Case) -> Type:
+def _result(project: CheckedProject, test: Resource[Test], case: Case) -> Type:
     """Return the type of what a case that succeeds gives; which of it is null, the case knows."""
     endpoint = project.endpoints.get(test.model.endpoint or "")
     name = endpoint.model.function if endpoint else test.model.function
@@ -318,7 +318,7 @@ def _result(project: Project, test: Resource[Test], case: Case) -> Type:
         or not 200 <= (case.expect.status or 200) < 300
     ):
         return ANY
-    return _without_null(check_flow(project, name).gives)
+    return _without_null(project.flows.of(name).gives)
 
 
 def _without_null(of: Type) -> Type:

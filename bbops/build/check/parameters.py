@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bbops.base.diagnostics import Diagnostic
-from bbops.build.check._ways import ways_to
-from bbops.language.project import Project
+from bbops.build.check._checked import CheckedProject
 
 
-def check(project: Project) -> Iterator[Diagnostic]:
+def check(project: CheckedProject) -> Iterator[Diagnostic]:
     """Yield required `params` that some path to the function does not have."""
     for name, function in project.functions.items():
         for parameter, field in (function.model.params or {}).items():
             if parameter.endswith("?") or field.default is not None:
                 continue
-            for way in ways_to(project, name):
+            for way in project.ways_to(name):
                 if way.has_request and parameter not in way.parameters:
                     yield Diagnostic(
                         function.place("params", parameter, key=True), "missing-parameter",

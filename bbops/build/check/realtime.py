@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.build.check._before import left_by_chain
+from bbops.build.check._checked import CheckedProject
 from bbops.build.check._outside import Outside
-from bbops.build.check._surroundings import signed_in
-from bbops.build.check.flows import check_flow
 from bbops.language.expressions.known import Known
 from bbops.language.expressions.types import TEXT, map_of
-from bbops.language.project import Project, Resource
+from bbops.language.project import Resource
 from bbops.language.resources.realtime import Realtime
 
 _ELSEWHERE = dict.fromkeys(
@@ -20,7 +19,7 @@ _ELSEWHERE = dict.fromkeys(
 )
 
 
-def check(project: Project) -> Iterator[Diagnostic]:
+def check(project: CheckedProject) -> Iterator[Diagnostic]:
     """Yield mistakes in `subscribe` and `publish`, and names that stand twice in a topic."""
     for realtime in project.realtime.values():
         names = realtime.model.parameters
@@ -31,17 +30,17 @@ def check(project: Project) -> Iterator[Diagnostic]:
         yield from _conditions(project, realtime)
 
 
-def _conditions(project: Project, realtime: Resource[Realtime]) -> Iterator[Diagnostic]:
+def _conditions(project: CheckedProject, realtime: Resource[Realtime]) -> Iterator[Diagnostic]:
     model = realtime.model
     roots = {"params": map_of(dict.fromkeys(model.parameters, TEXT), "params")}
     missing = dict(_ELSEWHERE)
     if model.authentication == "JWT":
-        roots["auth"] = signed_in(project)
+        roots["auth"] = project.caller_types["auth"]
     else:
         missing["vars.auth"] = f"this topic has authentication: {model.authentication}"
 
     def left_by(middleware: str) -> Known | None:
-        return check_flow(project, middleware).left
+        return project.flows.of(middleware).left
 
     known = left_by_chain(project, tuple(model.middleware), left_by)
     outside = Outside(realtime, roots, known=known, missing=missing)

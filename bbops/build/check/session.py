@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bbops.base.diagnostics import Diagnostic, suggest
-from bbops.build.check.flows import check_flow
-from bbops.language.project import Project
+from bbops.build.check._checked import CheckedProject
 from bbops.language.resources.project import Cookie, Session
 
 
-def check(project: Project) -> Iterator[Diagnostic]:
+def check(project: CheckedProject) -> Iterator[Diagnostic]:
     """Yield keys of `session` that need others, and token fields that no answer has."""
     settings, session = project.settings, project.settings.model.session
     if session is None:
@@ -30,7 +29,7 @@ def check(project: Project) -> Iterator[Diagnostic]:
     yield from _fields(project, session)
 
 
-def _cookie(project: Project, session: Session, cookie: Cookie) -> Iterator[Diagnostic]:
+def _cookie(project: CheckedProject, session: Session, cookie: Cookie) -> Iterator[Diagnostic]:
     """Yield what browsers, or this server, would refuse of a cookie."""
     settings, name = project.settings, cookie.name
 
@@ -59,7 +58,7 @@ def _cookie(project: Project, session: Session, cookie: Cookie) -> Iterator[Diag
 _REFUSED = "browsers refuse a cookie of such a name otherwise"
 
 
-def _fields(project: Project, session: Session) -> Iterator[Diagnostic]:
+def _fields(project: CheckedProject, session: Session) -> Iterator[Diagnostic]:
     fields = {"tokenField": session.token_field}
     if session.refresh_field is not None:
         fields["refreshField"] = session.refresh_field
@@ -75,11 +74,11 @@ def _fields(project: Project, session: Session) -> Iterator[Diagnostic]:
             )  # fmt: skip
 
 
-def _lacks(project: Project, name: str, field: str) -> str | None:
+def _lacks(project: CheckedProject, name: str, field: str) -> str | None:
     """Return a hint where an endpoint's answer is known and has no such field, else None."""
     endpoint = project.endpoints.get(name)
     function = project.functions.get(endpoint.model.function) if endpoint else None
-    gives = check_flow(project, function.name).gives if function else None
+    gives = project.flows.of(function.name).gives if function else None
     if gives is None or gives.kind != "map" or gives.fields is None or gives.rest is not None:
         return None
     return None if field in gives.fields else suggest(field, gives.fields)

@@ -6,21 +6,20 @@ import re
 from collections.abc import Iterator
 
 from bbops.base.diagnostics import Diagnostic, suggest
-from bbops.build.check._ways import ways_to
-from bbops.language.project import Project
+from bbops.build.check._checked import CheckedProject
 
 _READ = re.compile(r"\benv\s*(?:\?\.|\.|\[\s*['\"])\s*([A-Z][A-Z0-9_]*)")
 _WHOLE = re.compile(r"\$\{\s*env\b(?!\s*[.?\[])")
 
 
-def check(project: Project) -> Iterator[Diagnostic]:
+def check(project: CheckedProject) -> Iterator[Diagnostic]:
     """Yield a warning for each of them; none where a file could not be read."""
     if not project.broken:
         yield from _variables(project)
         yield from _functions(project)
 
 
-def _variables(project: Project) -> Iterator[Diagnostic]:
+def _variables(project: CheckedProject) -> Iterator[Diagnostic]:
     settings, declared = project.settings, project.settings.model.env
     every = [one.document.source for one in project.every] if declared else []
     sources = [source for source in every if "env" in source]  # 100 times faster than a pattern
@@ -37,10 +36,10 @@ def _variables(project: Project) -> Iterator[Diagnostic]:
             )  # fmt: skip
 
 
-def _functions(project: Project) -> Iterator[Diagnostic]:
+def _functions(project: CheckedProject) -> Iterator[Diagnostic]:
     """A project without any way in is being written: nothing is said of it yet."""
     functions = project.functions.values()
-    if not any(ways_to(project, one.name) for one in functions):
+    if not any(project.ways_to(one.name) for one in functions):
         return
     called = {
         callee for name, callees in project.callees.items() for callee in callees if callee != name
@@ -49,7 +48,7 @@ def _functions(project: Project) -> Iterator[Diagnostic]:
     called |= {one.model.function for one in project.endpoints.values()} | project.middleware
     misspelt = called - project.functions.keys()
     for function in functions:
-        is_used = function.name in called or ways_to(project, function.name)
+        is_used = function.name in called or project.ways_to(function.name)
         if not is_used and not any(suggest(one, [function.name]) for one in misspelt):
             yield Diagnostic(
                 function.place(), "unused-function", f"nothing runs function '{function.name}'",

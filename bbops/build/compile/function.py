@@ -12,10 +12,9 @@ from importlib.util import MAGIC_NUMBER
 from typing import Any
 
 from bbops import __version__
-from bbops.build.check._ways import ways_to
-from bbops.build.check.flows import CheckedFlow
+from bbops.build.check import CheckedProject
+from bbops.build.check._flows import CheckedFlow
 from bbops.language.expressions.emit import load
-from bbops.language.project import Project
 from bbops.language.shape import Shape, shape_spec
 from bbops.language.sql.dialect import Dialect
 from bbops.language.steps._base import variables
@@ -26,7 +25,7 @@ _PARTS = ("input", "params", "query")
 
 
 def compile_function(
-    project: Project, name: str, checked: CheckedFlow, dialect: Dialect
+    project: CheckedProject, name: str, checked: CheckedFlow, dialect: Dialect
 ) -> dict[str, Any]:
     """Return a function as marshal can write it: code, and what the linker must give it.
 
@@ -56,7 +55,7 @@ def compile_function(
     }  # fmt: skip
 
 
-def code_key(project: Project, name: str, checked: CheckedFlow, dialect: Dialect) -> str:
+def code_key(project: CheckedProject, name: str, checked: CheckedFlow, dialect: Dialect) -> str:
     """Return what the code of a function depends on, as one hash.
 
     Its path counts (two equal files are two functions), and the content of everything that
@@ -74,7 +73,7 @@ def code_key(project: Project, name: str, checked: CheckedFlow, dialect: Dialect
             route.channel.blob if route.channel else "",
         ]
         parts += [project.functions[one].blob for one in route.middleware]
-    for way in ways_to(project, name):
+    for way in project.ways_to(name):
         parts += [repr(way), *(project.functions[one].blob for one in way.before)]
     parts.append(str(name in project.middleware))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()

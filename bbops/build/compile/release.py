@@ -16,9 +16,8 @@ from bbops.base.diagnostics import Diagnostic
 from bbops.base.model import Model
 from bbops.base.names import env_name
 from bbops.build.check import Cache as CheckCache
-from bbops.build.check import validate
+from bbops.build.check import CheckedProject, validate
 from bbops.build.check._features import check_features
-from bbops.build.check.flows import check_flow
 from bbops.build.compile.function import code_key, compile_function
 from bbops.build.compile.wording import compile_wording
 from bbops.language.project import Project, Route
@@ -54,7 +53,7 @@ class Cache:
 class Built:
     """An artifact, or the errors that stand in its way; `compiled` counts cache misses."""
 
-    project: Project | None
+    project: CheckedProject | None
     diagnostics: tuple[Diagnostic, ...]
     artifact: bytes = b""
     digest: str = ""
@@ -83,7 +82,7 @@ def build(
     functions, code, misses = [], {}, 0
     dialect = DIALECTS[database]
     for name in sorted(project.functions):
-        checked = check_flow(project, name)
+        checked = project.flows.of(name)
         key = code_key(project, name, checked, dialect)
         if key not in cache.code:
             misses += 1
@@ -97,7 +96,7 @@ def build(
 
 def check(
     tree: Tree, cache: Cache, *, database: Engine, off: Collection[str], base: Tree | None = None
-) -> tuple[Project | None, tuple[Diagnostic, ...]]:
+) -> tuple[CheckedProject | None, tuple[Diagnostic, ...]]:
     """Return the project of a tree that `build` would compile, and all that is to be said of it.
 
     Arguments as those of `build`.

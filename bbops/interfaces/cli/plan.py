@@ -24,7 +24,7 @@ from bbops.interfaces.cli._server import of_server, open_remote
 from bbops.interfaces.cli.validate import require_project
 
 if TYPE_CHECKING:
-    from bbops.build.check import Cache
+    from bbops.build.check import Cache, CheckedProject
     from bbops.language.project import Project
     from bbops.review.plan.document import Document
     from bbops.source.git.store import Store
@@ -145,7 +145,7 @@ def _asking(server: str, name: str) -> _Ask:
     return ask
 
 
-def _project(tree: Tree, cache: Cache, base: Tree) -> Project:
+def _project(tree: Tree, cache: Cache, base: Tree) -> CheckedProject:
     """Return the project of a tree, which changes what `base` holds.
 
     Raises:

@@ -8,6 +8,7 @@ from typing import Any
 
 from lsprotocol import types as lsp
 
+from bbops.build.check import CheckedProject
 from bbops.interfaces.lsp.folder import Folder, kind_of
 from bbops.interfaces.lsp.names import fields_of, known, known_of_relations, named_at
 from bbops.interfaces.lsp.repair import WORD, Repaired, expression_in, repair
@@ -19,7 +20,6 @@ from bbops.language.addons._base import step_keys
 from bbops.language.expressions.nodes import Filter, Literal, Member
 from bbops.language.expressions.related import RELATED
 from bbops.language.expressions.types import Type, fits
-from bbops.language.project import Project
 from bbops.language.steps._base import Step, step_kinds
 from bbops.runtime.values.filters import FILTERS, FUNCTIONS
 
@@ -82,7 +82,7 @@ def _item(offer: Offer, place: lsp.Range, rank: int) -> lsp.CompletionItem:
 
 # ---- keys
 def _keys(
-    project: Project, kind: str, name: str, model: Any, at: Repaired, slot: Slot
+    project: CheckedProject, kind: str, name: str, model: Any, at: Repaired, slot: Slot
 ) -> Iterator[Offer]:
     root = at.document.root
     if at.spot.is_key:
@@ -138,7 +138,9 @@ def _start_of_value(at: Repaired) -> int:
     return at.start - before
 
 
-def _values(project: Project, kind: str, name: str, at: Repaired, slot: Slot) -> Iterator[Offer]:
+def _values(
+    project: CheckedProject, kind: str, name: str, at: Repaired, slot: Slot
+) -> Iterator[Offer]:
     for option in slot.options:
         yield Offer(option, Kind.EnumMember)
     root, path = at.document.root, at.spot.path

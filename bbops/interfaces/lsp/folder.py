@@ -7,11 +7,10 @@ from pathlib import Path
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.base.model import Model
-from bbops.build.check import Cache, validate
+from bbops.build.check import Cache, CheckedProject, validate
 from bbops.build.check._supported import needs_base
 from bbops.interfaces.lsp.documents import Overlay
 from bbops.language.loading.load import kinds
-from bbops.language.project import Project
 from bbops.language.resources.addon import addon_model
 from bbops.source.git.base import find_base
 from bbops.source.tree import BlobId, Tree
@@ -43,7 +42,7 @@ class Folder:
         return cls(root, Overlay(root))
 
     @property
-    def project(self) -> Project | None:
+    def project(self) -> CheckedProject | None:
         """The project as it could be read last; what cannot be read now is missing in it."""
         return self.cache.project
 
@@ -60,7 +59,7 @@ class Folder:
             by_file.setdefault(one.place.file, []).append(one)
         return by_file
 
-    def current(self) -> Project | None:
+    def current(self) -> CheckedProject | None:
         """Return the project with every edit in it."""
         if self.is_stale:
             self.refresh()

@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from bbops.build.check import CheckedProject
 from bbops.build.check._before import left_by_chain
-from bbops.build.check._surroundings import signed_in
 from bbops.build.check._ways import rows_of
-from bbops.build.check.flows import check_flow
 from bbops.interfaces.lsp.slots import Path, node_at
 from bbops.language.expressions import types as t
 from bbops.language.expressions.known import Known
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import Type
-from bbops.language.project import Project
 from bbops.language.resources.trigger import DatabaseTrigger
 
 
 def scope_outside(
-    project: Project, folder: str, name: str, root: Any, path: Path
+    project: CheckedProject, folder: str, name: str, root: Any, path: Path
 ) -> Scope | None:  # fmt: skip
     """Return what an expression at a place of a file may read; None where there is none.
 
@@ -39,7 +37,7 @@ def scope_outside(
     return _scope({"env": _env(project)}) if folder in {"", "addons"} else None
 
 
-def _of_rows(project: Project, around: Any) -> Scope | None:
+def _of_rows(project: CheckedProject, around: Any) -> Scope | None:
     table = project.sql_tables.get(str(around.get("table")))
     if table is None:
         return None
@@ -51,11 +49,11 @@ def _of_rows(project: Project, around: Any) -> Scope | None:
     return _scope(rows_of(project, trigger).fields or {}, table.column_types, table.name)
 
 
-def _of_topic(project: Project, root: Any) -> Scope:
+def _of_topic(project: CheckedProject, root: Any) -> Scope:
     names = [part[1:] for part in str(root.get("topic", "")).split("/") if part.startswith(":")]
     roots = {"params": t.map_of(dict.fromkeys(names, t.TEXT), "params")}
     if root.get("authentication") == "JWT":
-        roots["auth"] = signed_in(project)
+        roots["auth"] = project.caller_types["auth"]
     given = root.get("middleware")
     chain = tuple(map(str, given)) if isinstance(given, list) else ()
     scope = _scope(roots)
@@ -63,11 +61,11 @@ def _of_topic(project: Project, root: Any) -> Scope:
     return scope
 
 
-def _left_by(project: Project, middleware: str) -> Known | None:
-    return check_flow(project, middleware).left
+def _left_by(project: CheckedProject, middleware: str) -> Known | None:
+    return project.flows.of(middleware).left
 
 
-def _env(project: Project) -> Type:
+def _env(project: CheckedProject) -> Type:
     return t.map_of(dict.fromkeys(project.settings.model.env, t.TEXT), "env")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bbops.base.model import Model
-from bbops.build.check.flows import check_flow
+from bbops.build.check import CheckedProject
 from bbops.interfaces.lsp.folder import Folder, kind_of
 from bbops.interfaces.lsp.names import Named, in_table, named_at
 from bbops.interfaces.lsp.outside import scope_outside
@@ -18,7 +18,7 @@ from bbops.language.expressions.inside import Found, expressions, nodes
 from bbops.language.expressions.nodes import Member, Name, Node
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import Type
-from bbops.language.project import Project, Resource
+from bbops.language.project import Resource
 from bbops.source.yaml.document import Document
 from bbops.source.yaml.spots import Spot, spot_at
 
@@ -34,7 +34,7 @@ class Pointed:
         offset: of the cursor in the text.
     """
 
-    project: Project
+    project: CheckedProject
     path: str
     kind: str
     name: str
@@ -60,7 +60,7 @@ class Pointed:
         """Return the scope in which the types of the expression were found."""
         if self.kind == "functions":
             known = self.name in self.project.functions
-            return check_flow(self.project, self.name).scope if known else None
+            return self.project.flows.of(self.name).scope if known else None
         root, path = self.document.root, self.spot.path
         scope = scope_outside(self.project, self.kind, self.name, root, path)
         if scope is not None and self.found is not None:
@@ -117,7 +117,7 @@ def _smallest(whole: Node, at: int) -> Node:
     return min(inside, key=lambda node: node.end - node.start)
 
 
-def resource_of(project: Project, kind: str, name: str) -> Resource[Any] | None:
+def resource_of(project: CheckedProject, kind: str, name: str) -> Resource[Any] | None:
     """Return a resource by its folder and name."""
     if not kind:
         return project.settings

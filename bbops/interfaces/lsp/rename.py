@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from bbops.base.errors import BbopsError
-from bbops.build.check.flows import check_flow
 from bbops.edit.authoring.changing import Change
 from bbops.edit.authoring.folder import Folder as Files
 from bbops.edit.authoring.moving import move
@@ -76,7 +75,7 @@ def _require_own(folder: Folder, at: Pointed, old: str) -> None:
     """Refuse a variable that reaches other functions, or comes from one."""
     if at.name in at.project.middleware:
         raise NoRename(f"functions behind this middleware may read 'vars.{old}'")
-    inherited = check_flow(at.project, at.name).inherits
+    inherited = at.project.flows.of(at.name).inherits
     if old in inherited or not variable_sites(folder, at.path, old):
         raise NoRename(f"'vars.{old}' is set by middleware before this function")
 

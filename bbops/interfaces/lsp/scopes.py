@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from bbops.build.check.flows import Flows, check_flow
+from bbops.build.check import CheckedProject
+from bbops.build.check._flows import Flows
 from bbops.interfaces.lsp.mend import mend
 from bbops.interfaces.lsp.outside import scope_outside
 from bbops.interfaces.lsp.repair import WORD, Repaired, Whole, is_here
@@ -16,7 +17,7 @@ from bbops.language.expressions.nodes import Filter, Node
 from bbops.language.expressions.scope import SIGNED_IN, Scope
 from bbops.language.expressions.syntax import parse
 from bbops.language.expressions.types import Type
-from bbops.language.project import Project, Resource
+from bbops.language.project import Resource
 from bbops.language.resources.function import Function
 from bbops.source.tree import BlobId, FilePath
 from bbops.source.yaml.document import Text
@@ -53,7 +54,9 @@ class Here:
         return cls(node, roots, {**scope.known.vars, **signed}, scope.columns or {}, many, of)
 
 
-def look(project: Project, folder: str, name: str, at: Repaired, whole: Whole) -> Here | None:
+def look(
+    project: CheckedProject, folder: str, name: str, at: Repaired, whole: Whole
+) -> Here | None:
     """Return what is known where the stand-in is; None where nothing is checked."""
     if folder == "functions":
         return _in_function(project, name, at, whole)
@@ -73,7 +76,7 @@ def _note(found: list[Here], node: Node, scope: Scope) -> None:
         found.append(Here.seen(node, scope))
 
 
-def _in_function(project: Project, name: str, at: Repaired, whole: Whole) -> Here | None:
+def _in_function(project: CheckedProject, name: str, at: Repaired, whole: Whole) -> Here | None:
     root, path = at.document.root, at.spot.path
     text = at.spot.value
     braced = text if whole.text == text else f"${{ {whole.text} }}"
@@ -91,16 +94,11 @@ def _in_function(project: Project, name: str, at: Repaired, whole: Whole) -> Her
     return found[-1] if found else None
 
 
-def _around(project: Project, one: Resource[Function]) -> Flows:
+def _around(project: CheckedProject, one: Resource[Function]) -> Flows:
     """Return the checks of a project with another text of one function, which is not checked."""
-    for name in project.functions:
-        check_flow(project, name)
-        break
-    known = project.memo.get("flows")
-    memo = {key: value for key, value in project.memo.items() if key != "flows"}
+    project.flows.check_all()
     functions = {**project.functions, one.name: one}
     broken = project.broken - {("functions", one.name)}
-    variant = replace(project, functions=functions, broken=broken, memo=memo)
-    if not isinstance(known, Flows):
-        return Flows(variant, {})
+    variant = replace(project, functions=functions, broken=broken)
+    known = project.flows
     return Flows(variant, {}, dict(known.done), {one.name: t.ANY, **known.gives})

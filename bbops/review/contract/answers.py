@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from bbops.build.check.flows import check_flow
+from bbops.build.check import CheckedProject
 from bbops.language.expressions.values import Constant
-from bbops.language.project import Project, Resource, Route
+from bbops.language.project import Resource, Route
 from bbops.language.resources.function import Function
 from bbops.language.steps.throw import Throw
 from bbops.review.contract.automatic import automatic, worded
@@ -15,7 +15,7 @@ from bbops.review.contract.outputs import JSON, outputs, type_of
 from bbops.review.contract.schema import any_of, type_schema
 
 
-def answers(project: Project, route: Route, *, has_body: bool) -> tuple[Answer, ...]:
+def answers(project: CheckedProject, route: Route, *, has_body: bool) -> tuple[Answer, ...]:
     """Return every answer of a route, those of a status that is not known before at the end.
 
     Args:
@@ -34,7 +34,7 @@ def answers(project: Project, route: Route, *, has_body: bool) -> tuple[Answer, 
     return tuple(_merged(found))
 
 
-def running(project: Project, route: Route) -> Iterator[Resource[Function]]:
+def running(project: CheckedProject, route: Route) -> Iterator[Resource[Function]]:
     """Yield every function that a request may run: the route's own, middleware, what they call."""
     todo, seen = [route.endpoint.model.function, *route.middleware], set[str]()
     while todo:
@@ -45,7 +45,7 @@ def running(project: Project, route: Route) -> Iterator[Resource[Function]]:
             todo += project.callees[name]
 
 
-def _given(project: Project, route: Route) -> Iterator[Answer]:
+def _given(project: CheckedProject, route: Route) -> Iterator[Answer]:
     """Yield what is returned; middleware answers only by a `return` with a value."""
     own = route.endpoint.model.function
     for name in dict.fromkeys((own, *route.middleware)):
@@ -56,8 +56,8 @@ def _given(project: Project, route: Route) -> Iterator[Answer]:
             yield Answer(one.status, one.content_type, one.schema)
 
 
-def _thrown(project: Project, function: Resource[Function]) -> Iterator[Answer]:
-    scope = check_flow(project, function.name).scope
+def _thrown(project: CheckedProject, function: Resource[Function]) -> Iterator[Answer]:
+    scope = project.flows.of(function.name).scope
     for step in function.model.every_step:
         if not isinstance(step, Throw) or not step.throw.model_fields_set:
             continue  # without anything it throws an error again that is told of already

@@ -9,7 +9,8 @@ from typing import Final
 
 import msgspec
 
-from bbops.language.project import Project, Route
+from bbops.build.check import CheckedProject
+from bbops.language.project import Route
 from bbops.review.contract.answers import answers, running
 from bbops.review.contract.contract import Contract, Operation, Page
 from bbops.review.contract.examples import examples
@@ -24,7 +25,7 @@ MOST_PROSE_BYTES: Final = 1 << 20
 """Of one page; a longer one is left out."""
 
 
-def describe(project: Project, pages: Mapping[str, str] | None = None) -> Contract:
+def describe(project: CheckedProject, pages: Mapping[str, str] | None = None) -> Contract:
     """Return the contract of a project that was checked without mistakes.
 
     Args:
@@ -68,7 +69,7 @@ def _text(data: bytes) -> str:
         return ""
 
 
-def _operation(project: Project, route: Route) -> Operation:
+def _operation(project: CheckedProject, route: Route) -> Operation:
     endpoint, channel = route.endpoint, route.channel
     security, is_open = schemes_of(project, route, running(project, route))
     takes = (*parameters(project, route), *csrf(project, route))

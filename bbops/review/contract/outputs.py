@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from bbops.build.check.flows import check_flow
+from bbops.build.check import CheckedProject
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import (
     ANY,
@@ -25,7 +25,6 @@ from bbops.language.expressions.values import (
     Template,
     Value,
 )
-from bbops.language.project import Project
 from bbops.language.steps._base import Step
 from bbops.language.steps.return_ import Return
 from bbops.language.steps.throw import Throw
@@ -54,7 +53,7 @@ class Output:
     is_error: bool = False
 
 
-def outputs(project: Project, function: str) -> tuple[Output, ...]:
+def outputs(project: CheckedProject, function: str) -> tuple[Output, ...]:
     """Return every answer of a function that was checked without mistakes, by status.
 
     What its middleware, or functions it calls, throw is not among them.
@@ -65,7 +64,7 @@ def outputs(project: Project, function: str) -> tuple[Output, ...]:
             Output(int(status), field_schema(field), is_error=int(status) >= 400)
             for status, field in sorted(model.output.items())
         )
-    scope = check_flow(project, function).scope
+    scope = project.flows.of(function).scope
     found = [one for step in _every(model.steps) for one in _output(step, scope)]
     if all(one.is_error for one in found):
         found.append(Output(200, None, ""))

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from bbops.base.names import env_name
-from bbops.build.check.flows import check_flow
+from bbops.build.check import CheckedProject
 from bbops.language.expressions.nodes import Literal
-from bbops.language.project import Project, Resource, Route
+from bbops.language.project import Resource, Route
 from bbops.language.resources.channel import Cors
 from bbops.language.resources.trigger import Signature
 from bbops.review.plan.breaking import authentication_place, webhook_paths
@@ -180,18 +180,16 @@ def _opened(pairs: Pairs) -> Iterator[tuple[str, str]]:
                 yield head.name, name
 
 
-def _answers_with(project: Project, table: str, column: str) -> list[Route]:
+def _answers_with(project: CheckedProject, table: str, column: str) -> list[Route]:
     """Return the routes that would be refused if the column were private: they give it away."""
     found = project.tables[table]
     columns = {**found.model.columns}
     columns[column] = columns[column].model_copy(update={"private": True})
     model = found.model.model_copy(update={"columns": columns})
-    closed = replace(
-        project, tables={**project.tables, table: replace(found, model=model)}, memo={}
-    )
+    closed = replace(project, tables={**project.tables, table: replace(found, model=model)})
 
     def gives(route: Route) -> bool:
-        flows = (check_flow(closed, name) for name in run_by(project, route))
+        flows = (closed.flows.of(name) for name in run_by(project, route))
         return any(d.code == "private-data" for flow in flows for d in flow.diagnostics)
 
     return [route for route in project.routes if gives(route)]

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from bbops.base.diagnostics import Place
-from bbops.build.check.flows import check_flow
+from bbops.build.check import CheckedProject
 from bbops.language.expressions.values import Constant
-from bbops.language.project import Project, Resource, Route
+from bbops.language.project import Resource, Route
 from bbops.language.resources.function import Function
 from bbops.language.steps.return_ import Return
 from bbops.review.contract.contract import Schema
@@ -25,11 +25,11 @@ class Said(NamedTuple):
 
 
 def find_answer_breaks(
-    base: Project, old: Route, head: Project, new: Route
+    base: CheckedProject, old: Route, head: CheckedProject, new: Route
 ) -> Iterator[Finding]:  # fmt: skip
     """Yield what a route's answers lack; of errors, and of answers by middleware, nothing."""
     was, now = old.endpoint.model.function, new.endpoint.model.function
-    if check_flow(base, was) is check_flow(head, now):
+    if base.flows.of(was) is head.flows.of(now):
         return
     answers = outputs(head, now)
     for output in outputs(base, was):

@@ -12,11 +12,11 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Final
 
 from bbops.base.diagnostics import Place
-from bbops.build.check.flows import check_flows
+from bbops.build.check import CheckedProject
 from bbops.language.expressions.inside import conjuncts, nodes
 from bbops.language.expressions.nodes import Literal, Name, Node
 from bbops.language.expressions.values import Expression
-from bbops.language.project import Project, Route
+from bbops.language.project import Route
 from bbops.language.steps.find import Find
 from bbops.review.plan.finding import Finding, finding
 from bbops.review.plan.pairs import Pairs, address, run_by, title
@@ -76,9 +76,9 @@ def _is_as_before(pairs: Pairs, base: Route | None, head: Route) -> bool:
     return _tables(pairs.head, run) <= same
 
 
-def _tables(project: Project, functions: Iterable[str]) -> set[str]:
+def _tables(project: CheckedProject, functions: Iterable[str]) -> set[str]:
     """Return the tables that functions may read of."""
-    flows = check_flows(project, functions).values()
+    flows = map(project.flows.of, functions)
     return {name for one in flows for kind, name in one.reads if kind == "table"}
 
 
@@ -107,7 +107,9 @@ def _is_within(asked: frozenset[Shape], known: Iterable[Given]) -> bool:
 class _Giving:
     """What the routes of one project give of some tables; each check is made once."""
 
-    def __init__(self, project: Project, of: Collection[str], *, are_many: bool = False) -> None:
+    def __init__(
+        self, project: CheckedProject, of: Collection[str], *, are_many: bool = False
+    ) -> None:
         """`are_many` looks at tables as a whole."""
         self._project, self._of, self._are_many = project, of, are_many
         self._known: dict[tuple[str, ...], list[Given]] = {}
@@ -140,8 +142,8 @@ class _Giving:
         }
         model = found.model.model_copy(update={"columns": hidden})
         tables = {**self._project.tables, table: replace(found, model=model)}
-        closed = replace(self._project, tables=tables, memo={})
-        flows = check_flows(closed, functions).values()
+        closed = replace(self._project, tables=tables)
+        flows = map(closed.flows.of, functions)
         return any(d.code == "private-data" for flow in flows for d in flow.diagnostics)
 
     def _rows(self, functions: Iterable[str], table: str) -> Iterator[frozenset[Shape]]:

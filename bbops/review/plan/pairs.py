@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from bbops.build.check import CheckedProject
 from bbops.database.diff.renames import find_renames
 from bbops.language.project import Project, Resource, Route
 
@@ -34,8 +35,8 @@ class Pairs:
     stay behind. A route is known by its address first, then by its endpoint.
     """
 
-    base: Project
-    head: Project
+    base: CheckedProject
+    head: CheckedProject
 
     @cached_property
     def renames(self) -> Mapping[str, Mapping[str, str]]:

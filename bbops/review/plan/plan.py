@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from bbops.language.project import Project
+from bbops.build.check import CheckedProject
 from bbops.review.plan.access import find_access
 from bbops.review.plan.breaking import find_breaks
 from bbops.review.plan.changes import ResourceChange, RouteChange, find_resources, find_routes
@@ -46,7 +46,9 @@ class Plan:
         return not (self.resources or self.routes or self.breaks or self.access or self.tables)
 
 
-def plan(base: Project, head: Project, *, values: Collection[str] | None = None) -> Plan:
+def plan(
+    base: CheckedProject, head: CheckedProject, *, values: Collection[str] | None = None
+) -> Plan:
     """Return what turning one project into another will do. Pure; O(what differs) and the routes.
 
     Args:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from bbops.base.diagnostics import Diagnostic, suggest
 from bbops.base.errors import GitError
+from bbops.build.check import CheckedProject
 from bbops.build.compile.release import Cache, check
 from bbops.interfaces.mcp.tool import Call, Refused
 from bbops.language.project import Project
@@ -128,7 +129,7 @@ class Bench:
         """Return the project's files in a commit, or in a tree of the whole repository."""
         return GitTree(self.store, commit, branch=self.live, under=self.folder)
 
-    def check(self, tree: Tree) -> tuple[Project | None, tuple[Diagnostic, ...]]:
+    def check(self, tree: Tree) -> tuple[CheckedProject | None, tuple[Diagnostic, ...]]:
         """Return the project of a tree, and what is wrong with it."""
         base = self.accepted
         return check(tree, self.cache, database=self.engine, off=self.off, base=base)

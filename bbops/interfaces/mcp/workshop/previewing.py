@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from bbops.base.errors import DatabaseError
+from bbops.build.check import CheckedProject
 from bbops.edit.authoring.changing import ChangedTree
 from bbops.interfaces.mcp.project.preview_changes import Consequence, Migration, Preview, Wanted
 from bbops.interfaces.mcp.tool import Call, Refused
@@ -14,7 +15,6 @@ from bbops.interfaces.mcp.workshop.changing import Bytes, change_files
 from bbops.interfaces.mcp.workshop.fixing import Fixes
 from bbops.interfaces.mcp.workshop.plans import Plan
 from bbops.interfaces.mcp.workshop.serialization import cut, tell
-from bbops.language.project import Project
 from bbops.review.plan.finding import Finding
 from bbops.review.plan.live import complete, read_answer
 from bbops.review.plan.plan import Plan as Consequences
@@ -70,7 +70,7 @@ def preview(bench: Bench, plan: Plan, draft: str, files: Bytes) -> Preview:
     )  # fmt: skip
 
 
-def find_consequences(bench: Bench, base: str, then: Project) -> Consequences | None:
+def find_consequences(bench: Bench, base: str, then: CheckedProject) -> Consequences | None:
     """Return what a project does to that which the live branch held where `base` left it."""
     now, _ = bench.check(bench.tree(bench.fork(base)))
     if now is None:

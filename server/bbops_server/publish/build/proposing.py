@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from bbops.base.diagnostics import Diagnostic
+from bbops.build.check import CheckedProject
 from bbops.build.compile.release import check
 from bbops.database.migrate.migrate import Migration, refusal
 from bbops.database.migrate.serialization import as_json
-from bbops.language.project import Project
 from bbops.language.resources.project import Engine, Review
 from bbops.language.resources.table import Table
 from bbops.review.plan.changes import find_resources
@@ -36,8 +36,8 @@ class Pair:
 
     before: Tree
     after: Tree
-    now: Project | None
-    then: Project | None
+    now: CheckedProject | None
+    then: CheckedProject | None
     diagnostics: tuple[Diagnostic, ...]
 
     @property

@@ -1,46 +1,56 @@
-"""Check a project again after an edit: only the functions that the edit can have changed.
-
-What is reused was found with the same text, the same tables, the same ways to the function, and
-only functions of which the same is true.
-"""
+"""A project whose functions are checked, and checked again after an edit as far as it changed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from bbops.base.diagnostics import has_errors
-from bbops.build.check._order import Graph, dependencies, in_order
-from bbops.build.check._roles import roles_of
-from bbops.build.check._ways import ways_to
-from bbops.build.check.flows import Flows
+from bbops.build.check._flows import Flows
+from bbops.build.check._order import Graph
+from bbops.build.check._resolved import ResolvedProject
 from bbops.language.project import Project, Resource
 
 
-def take_over(project: Project, before: Project) -> None:
-    """Check the functions of a project, with the results of an earlier one where they hold.
+@dataclass(frozen=True)
+class CheckedProject(ResolvedProject):
+    """A project whose functions are checked, each when it is asked for first."""
+
+    @cached_property
+    def flows(self) -> Flows:
+        """The functions, each checked in its surroundings. O(steps of all functions)."""
+        return Flows(self, self.graph)
+
+
+def check_again(project: Project, before: CheckedProject | None = None) -> CheckedProject:
+    """Return a project with the results of an earlier one where they hold; the rest is checked.
+
+    What is reused was found with the same text, the same tables, the same ways to the function,
+    and only functions of which the same is true.
 
     Args:
         before: the project as it was checked last; where every function may be another one by
             now, nothing is taken from it.
     """
-    known = before.memo.get("flows")
-    if isinstance(known, Flows) and _may_reuse(project, before):
-        _reuse(project, before, known)
+    checked = CheckedProject.of(project)
+    if before is not None and _may_reuse(checked, before):
+        vars(checked)["flows"] = _reuse(checked, before)
+    return checked
 
 
-def _reuse(project: Project, before: Project, known: Flows) -> None:
-    graph = dependencies(project)
-    stale = _stale(project, before, known, graph)
+def _reuse(project: CheckedProject, before: CheckedProject) -> Flows:
+    known, graph = before.flows, project.graph
+    known.check_all()
+    stale = _stale(project, before, graph)
     kept = {name: flow for name, flow in known.done.items() if name in graph and name not in stale}
     flows = Flows(project, graph, kept, {name: known.gives[name] for name in kept})
-    project.memo["flows"] = flows
-    for group in in_order(graph):
-        if not flows.done.keys() >= set(group):
-            flows.check_group(group)
+    flows.check_all()
+    return flows
 
 
-def _may_reuse(project: Project, before: Project) -> bool:
+def _may_reuse(project: CheckedProject, before: CheckedProject) -> bool:
     """Return whether nothing changed on which every function may depend."""
     if _sign_in(project) != _sign_in(before):
         return False
@@ -54,15 +64,15 @@ def _may_reuse(project: Project, before: Project) -> bool:
     return all(_blob(project.functions, name) == _blob(before.functions, name) for name in told)
 
 
-def _sign_in(project: Project) -> tuple[bool, str, tuple[str, ...]]:
+def _sign_in(project: CheckedProject) -> tuple[bool, str, tuple[str, ...]]:
     """Return what functions may depend on of `auth`: whether it is there, users' table, roles."""
     auth = project.settings.model.auth
-    return auth is not None, auth.users or "" if auth else "", roles_of(project)
+    return auth is not None, auth.users or "" if auth else "", project.roles
 
 
-def _stale(project: Project, before: Project, known: Flows, graph: Graph) -> set[str]:
-    stale = {name for name in graph if not _is_same(project, before, known, name)}
-    stale |= {name for name in graph if graph[name] != known.graph.get(name)}
+def _stale(project: CheckedProject, before: CheckedProject, graph: Graph) -> set[str]:
+    stale = {name for name in graph if not _is_same(project, before, name)}
+    stale |= {name for name in graph if graph[name] != before.graph.get(name)}
     if project.settings.model.env != before.settings.model.env:
         stale |= {name for name in graph if "env" in project.functions[name].document.source}
     while more := {n for n in graph if n not in stale and not stale.isdisjoint(graph[n])}:
@@ -70,8 +80,8 @@ def _stale(project: Project, before: Project, known: Flows, graph: Graph) -> set
     return stale
 
 
-def _is_same(project: Project, before: Project, known: Flows, name: str) -> bool:
-    flow = known.done.get(name)
+def _is_same(project: CheckedProject, before: CheckedProject, name: str) -> bool:
+    flow = before.flows.done.get(name)
     if flow is None or _blob(project.functions, name) != _blob(before.functions, name):
         return False
     if has_errors(flow.diagnostics):  # what they say, and their cures, may be of anything
@@ -85,7 +95,7 @@ def _is_same(project: Project, before: Project, known: Flows, name: str) -> bool
         if kind == "table" and project.sql_tables.get(read) != before.sql_tables.get(read):
             return False
     return (
-        ways_to(project, name) == ways_to(before, name)
+        project.ways_to(name) == before.ways_to(name)
         and project.callers.get(name) == before.callers.get(name)
         and (name in project.middleware) == (name in before.middleware)
     )
