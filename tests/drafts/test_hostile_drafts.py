@@ -33,9 +33,8 @@ from tests.support.served import Served, git, wait_for
 from tests.support.several import Several
 
 RATE = 300
-BLOCK_SECONDS = 2.0
-BLOCKS = 12
-"""A median of fewer tells more of other load than of the drafts."""
+BLOCK_SECONDS = 1.5
+BLOCKS = 8
 WAVE = 10
 COUNT = int(os.environ.get("BBOPS_HOSTILE_DRAFTS", "10"))
 """Of drafts by chance; 200 take four minutes."""
@@ -55,6 +54,8 @@ HARM = {
         for at in range(8)
     ),
 }  # fmt: skip
+
+pytestmark = pytest.mark.alone
 
 
 class Block(NamedTuple):
@@ -202,7 +203,6 @@ def let_in(served: Served, branch: str) -> tuple[str, str]:
         return str(client.base_url), client.headers["x-draft-token"]
 
 
-@pytest.mark.long
 def test_drafts_that_compute_allocate_and_write_without_end(served: Served, tmp_path: Path) -> None:
     beside = Beside(served, tmp_path / ".bbops/state")
     for name, steps in HARM.items():
@@ -213,7 +213,6 @@ def test_drafts_that_compute_allocate_and_write_without_end(served: Served, tmp_
     assert served.api.get("/hello").json()["version"] == 1
 
 
-@pytest.mark.long
 def test_drafts_made_of_hostile_steps_by_chance(served: Served, tmp_path: Path) -> None:
     beside = Beside(served, tmp_path / ".bbops/state")
     for first in range(0, COUNT, WAVE):
@@ -228,7 +227,6 @@ def test_drafts_made_of_hostile_steps_by_chance(served: Served, tmp_path: Path) 
     beside.hold()
 
 
-@pytest.mark.long
 def test_bodies_that_are_too_long_too_slow_or_lie(served: Served, tmp_path: Path) -> None:
     beside = Beside(served, tmp_path / ".bbops/state")
     for at in range(4):
