@@ -87,7 +87,8 @@ class Flows:
 
     def check_all(self, graph: Graph | None = None) -> None:
         """Check what is not checked yet, each function after those that it builds on."""
-        for group in in_order(self.graph if graph is None else graph):
+        graph = self.graph if graph is None else graph
+        for group in in_order(graph) if graph.keys() - self.done.keys() else ():
             if not self.done.keys() >= {*group}:
                 self.check_group(group)
 
