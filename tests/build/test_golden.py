@@ -13,6 +13,8 @@ from bbops.build.check import validate
 from bbops.source.tree import FolderTree
 from tests.conftest import ROOT
 
+pytestmark = pytest.mark.quick
+
 CASES = sorted(path.parent for path in (ROOT / "tests/golden/check").glob("*/project"))
 
 

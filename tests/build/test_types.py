@@ -16,6 +16,8 @@ from bbops.language.steps import _base
 from bbops.source.tree import MemoryTree
 from tests.conftest import Files, with_function
 
+pytestmark = pytest.mark.quick
+
 
 def found(files: Files | str) -> list[str]:
     """Return the codes of what validate says."""

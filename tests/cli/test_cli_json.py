@@ -14,6 +14,8 @@ from click.testing import CliRunner, Result
 from bbops.interfaces.cli._group import Commands
 from tests.conftest import TEMPLATE
 
+pytestmark = pytest.mark.quick
+
 OWN_WORDS = {
     "completion",  # a script for a shell
     "contract export",  # a document in a form of its own

@@ -15,6 +15,8 @@ from bbops.database.migrate import migrate
 from bbops_server.commands._db_tables import declared_tables
 from bbops_server.commands.db import command
 
+pytestmark = pytest.mark.quick
+
 MORE = "more: { type: text, nullable: true }"
 PROJECT = "bbops: 1\nname: planned\n"
 NOTES = """

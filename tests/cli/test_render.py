@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bbops.base.diagnostics import Diagnostic, Place
 from bbops.base.render import FORMS, count, one_line, printable, render
+
+pytestmark = pytest.mark.quick
 
 ERROR = Diagnostic(Place("functions/a b.yaml", 3, 7), "unknown-key", "unknown key 'x'", "try 'y'")
 WARNING = Diagnostic(Place("c.yaml"), "stray", "not read", severity="warning")

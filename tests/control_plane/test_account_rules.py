@@ -21,6 +21,8 @@ from bbops_server.accounts.rules import (
     may,
 )
 
+pytestmark = pytest.mark.quick
+
 # ---- rules
 callers = st.builds(
     Caller, how=st.sampled_from(["session", "token"]), person=st.just("p"),

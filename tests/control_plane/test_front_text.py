@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bbops_server.control_plane.projects.front import render_project
 from bbops_server.publish.status.status import StatusBoard
+
+pytestmark = pytest.mark.quick
 
 
 def test_a_condition_that_does_not_hold_has_no_line() -> None:

@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.control import URL, OneProject, Tried, fresh
 
+pytestmark = pytest.mark.quick
+
 __all__ = ["fresh"]
 
 Ask = Callable[..., httpx.Response]

@@ -20,6 +20,8 @@ from bbops.database.sqlite.words import SqliteWords, create_indexes, create_tabl
 from bbops.language.resources.table import Table
 from tests.conftest import ROOT
 
+pytestmark = pytest.mark.quick
+
 
 @contextmanager
 def make(**column: Any) -> Iterator[sqlite3.Connection]:

@@ -20,6 +20,8 @@ from bbops_server.data_plane.drafts.wire import Head, Part, Start, Wire
 from bbops_server.data_plane.live.place import DraftPlace
 from bbops_server.process.forks.limits import MOST_REQUESTS
 
+pytestmark = pytest.mark.quick
+
 KEY = b"k" * 32
 PLACE = DraftPlace("topic", (), "/~drafts/topic", KEY.hex(), "http://control.example")
 Peer = Callable[[Wire], Awaitable[None]]

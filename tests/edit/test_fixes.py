@@ -25,6 +25,8 @@ from tests.conftest import FRAGMENTS, with_function
 from tests.docs.codes import Shown, read_examples
 from tests.support.checkouts import Agent, agent, small_repository
 
+pytestmark = pytest.mark.quick
+
 __all__ = ["agent", "small_repository"]
 
 FIXED = {

@@ -19,6 +19,8 @@ from bbops.source.yaml.format import format_document, read_source
 from bbops.source.yaml.quotes import may_be_plain, quoted
 from tests.conftest import ROOT, TEMPLATE
 
+pytestmark = pytest.mark.quick
+
 SAMPLES = [TEMPLATE, *sorted((ROOT / "tests/samples").glob("*"))]
 FILES = sorted(path for folder in SAMPLES for path in folder.rglob("*.yaml"))
 

@@ -11,6 +11,8 @@ import bbops_server.git_http.concurrency as rooms
 from bbops_server.git_http.asked import Asked, Refusal
 from bbops_server.git_http.concurrency import MOST_FETCHES, MOST_PUSHES, MOST_WAITING, Concurrency
 
+pytestmark = pytest.mark.quick
+
 PUSH = Asked("shop", "git-receive-pack", is_greeting=False, variables={})
 GREETING = Asked("shop", "git-receive-pack", is_greeting=True, variables={})
 FETCH = Asked("shop", "git-upload-pack", is_greeting=False, variables={})

@@ -20,6 +20,8 @@ from bbops_server.git_http.refs import Rights, find_complaint, read_updates
 from bbops_server.git_http.unpacking import Unpacking
 from bbops_server.publish.status.events import Serving
 
+pytestmark = pytest.mark.quick
+
 NONE, ONE, TWO = "0" * 40, "1" * 40, "2" * 40
 MAY = Rights(live={"main"}, reviewed=(), may_publish=True)
 

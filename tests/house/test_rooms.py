@@ -9,6 +9,7 @@ import pytest
 from tests.conftest import ROOT
 from tests.house.draw import HOUSES, Floor, draw, find_circle, main, packages
 
+QUICK = "\npytestmark = pytest.mark.quick\n"
 PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 
 
@@ -38,3 +39,11 @@ def test_the_house_is_drawn(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == (
         "bbops.review: rooms 3, floors 2, arrows 1\n  plan\n  contract | replay\n"
     )
+
+
+@pytest.mark.parametrize("house", HOUSES)
+def test_the_quick_tests_look_into_each_room(house: str) -> None:
+    rooms = {one for one in draw(house).arrows if not one.startswith("_")}
+    files = (one.read_text(encoding="utf-8") for one in (ROOT / "tests").rglob("test_*.py"))
+    quick = "".join(one for one in files if QUICK in one)
+    assert set(re.findall(rf"^from {house}\.(\w+)", quick, re.MULTILINE)) >= rooms

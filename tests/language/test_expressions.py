@@ -18,6 +18,8 @@ from tests.conftest import with_function
 from tests.support.oracle import GIVEN, Part, conditions, numbers, texts
 from tests.support.workbench import Bench
 
+pytestmark = pytest.mark.quick
+
 HEAD = """
 input:
   one: integer

@@ -22,6 +22,8 @@ from bbops.source.tree import FolderTree, MemoryTree
 from tests.conftest import FRAGMENTS, NOTES, ROOT, Files, Serving, run, sample
 from tests.support.unsupported import CODE
 
+pytestmark = pytest.mark.quick
+
 RIGHT = sorted(path for path in (ROOT / "tests/golden/check").glob("ok-*/project"))
 
 

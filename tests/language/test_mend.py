@@ -9,6 +9,8 @@ from bbops.language.loading.load import load
 from bbops.source.tree import MemoryTree
 from tests.conftest import NOTES, with_function
 
+pytestmark = pytest.mark.quick
+
 READ = """
 params: { id: integer }
 steps:

@@ -16,6 +16,8 @@ from bbops.source.tree import MemoryTree
 from tests.conftest import BOARD, with_function
 from tests.docs.examples import function_of
 
+pytestmark = pytest.mark.quick
+
 KINDS = sorted(step_kinds())
 EXAMPLES = [(kind, example) for kind in KINDS for example in step_kinds()[kind].examples]
 

@@ -12,6 +12,8 @@ from bbops.base.errors import GitError
 from bbops.interfaces.mcp.tool import Call, Gives, Refused, Takes, Tool, call, find_tool
 from tests.support.checkouts import TOOLS
 
+pytestmark = pytest.mark.quick
+
 
 class Wanted(Takes):
     """A docstring for readers of the code."""

@@ -14,6 +14,8 @@ from bbops.interfaces.mcp.tool import find_tools
 from bbops_server.mcp.tables import PROJECT, PUBLIC
 from tests.conftest import ROOT
 
+pytestmark = pytest.mark.quick
+
 NAMES = ["evaluator", "frontend-handoff", "getting-started", "mcp-handoff", "safety"]
 
 

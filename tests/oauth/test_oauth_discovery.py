@@ -7,6 +7,8 @@ import pytest
 from tests.support.control import URL, Browser, Tried, tried
 from tests.support.oauth_client import MCP, Program, ada, agent, hidden
 
+pytestmark = pytest.mark.quick
+
 __all__ = ["ada", "agent", "tried"]
 
 

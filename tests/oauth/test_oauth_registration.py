@@ -8,6 +8,8 @@ from bbops_server.mcp.oauth.redirects import allows, is_registrable
 from tests.support.control import Tried, tried
 from tests.support.oauth_client import REDIRECT, Program, agent, error
 
+pytestmark = pytest.mark.quick
+
 __all__ = ["agent", "tried"]
 
 

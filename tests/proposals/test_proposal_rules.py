@@ -30,6 +30,8 @@ from bbops_server.publish.proposals.rules import (
 )
 from tests.support.postgres import DATABASES, place_of
 
+pytestmark = pytest.mark.quick
+
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 WISH = Wish("a" * 40, "main", "cart", "ada@example.com", "A cart", "For all of it")
 

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from bbops_server.settings.freezes import Freeze, Frozen, Once, Weekly, find_frozen
 
+pytestmark = pytest.mark.quick
+
 BERLIN = "Europe/Berlin"
 ALL = frozenset(range(7))
 SATURDAY, SUNDAY = frozenset({5}), frozenset({6})

@@ -28,6 +28,8 @@ from bbops_server.settings.server_file.settings import (
 )
 from tests.conftest import ROOT
 
+pytestmark = pytest.mark.quick
+
 CASES = sorted(path.parent for path in (ROOT / "tests/golden/server").glob("*/server.yaml"))
 ENV = {"DATA": "0.0.0.0:9000", "WORKERS": "3", "TEAM": "ours", "HOST": "www.example.com"}
 

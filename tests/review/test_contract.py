@@ -15,6 +15,8 @@ from bbops.review.contract.schema import field_schema, shape_schema, type_schema
 from bbops.source.tree import FolderTree, MemoryTree
 from tests.conftest import ROOT, TEMPLATE, with_function
 
+pytestmark = pytest.mark.quick
+
 FIELDS: dict[str, tuple[Any, Any]] = {
     "text": ("string", {"type": "string"}),
     "nullable": ("uuid?", {"type": ["string", "null"], "format": "uuid"}),

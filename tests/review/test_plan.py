@@ -15,6 +15,8 @@ from bbops.review.plan.document import encode
 from bbops.review.plan.render.markdown import render_markdown
 from tests.support.planning import CASES, read_case
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_plan_says_what_the_golden_folder_expects(

@@ -7,6 +7,8 @@ import pytest
 from bbops.review.plan.plan import plan
 from tests.support.planning import project
 
+pytestmark = pytest.mark.quick
+
 PROJECT = {
     "project.yaml": "bbops: 1\nname: shop\n",
     "tables/users.yaml": (

@@ -13,6 +13,8 @@ from bbops.base.errors import ProjectError
 from tests.conftest import NOTES, with_function
 from tests.support.workbench import Bench
 
+pytestmark = pytest.mark.quick
+
 Ask = Callable[..., Any]
 
 

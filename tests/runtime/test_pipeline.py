@@ -8,6 +8,8 @@ from bbops.build.testing.client import Client
 from tests.conftest import Serving, sample
 from tests.support.asking import NOW, Ask, raw_ask, routes, talk, token
 
+pytestmark = pytest.mark.quick
+
 SHOW_PARAMS = "steps:\n  - return:\n      value: ${ params }\n"
 WHO = "steps:\n  - return:\n      value: ${ vars.auth }\n"
 

@@ -18,6 +18,8 @@ from tests.conftest import NOTES, with_function
 from tests.support.postgres import DATABASES, ON_SQLITE, place_of
 from tests.support.workbench import Bench
 
+pytestmark = pytest.mark.quick
+
 Ask = Callable[..., Any]
 ADD = """
 input: { title: string }

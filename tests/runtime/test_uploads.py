@@ -20,6 +20,8 @@ from bbops_server.process.host.run_folders import RunFolders
 from tests.conftest import Files, Serving, run, with_function
 from tests.support.asking import raw_ask
 
+pytestmark = pytest.mark.quick
+
 BOUND = "----b"
 HEADERS = {"content-type": f"multipart/form-data; boundary={BOUND}"}
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + b"\0" * 40

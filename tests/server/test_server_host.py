@@ -16,6 +16,8 @@ from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.log import JsonLog, LogHandler
 from bbops_server.process.host.random import SystemRandom
 
+pytestmark = pytest.mark.quick
+
 
 def log_line(level: str, message: Any, data: dict[str, Any]) -> dict[str, Any]:
     stream = io.BytesIO()

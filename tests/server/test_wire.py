@@ -18,6 +18,8 @@ from bbops.runtime.http.responses import Answering, Trace
 from bbops.runtime.values.failures import Failure
 from bbops_server.process.sockets.wire import Corked, Corks, send_whole
 
+pytestmark = pytest.mark.quick
+
 Headers = list[tuple[bytes, bytes]]
 DATE = [(b"date", b"Sat, 21 Nov 2026 12:00:00 GMT")]
 

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from bbops.base.errors import GitError
 from bbops.source.git.address import Address, require_branch
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.mark.parametrize(
     ("text", "scheme", "shown", "name"),

@@ -11,6 +11,8 @@ import pytest
 from bbops.base.errors import BbopsError
 from bbops.source.tree import BlobId, Entry, FolderTree, MemoryTree, blob_id, is_safe
 
+pytestmark = pytest.mark.quick
+
 
 def fill(root: Path, files: dict[str, bytes]) -> Path:
     for name, data in files.items():

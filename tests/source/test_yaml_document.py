@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from bbops.source.yaml.document import MAX_BYTES, Document, Map, Seq, Text, load, load_with
 from bbops.source.yaml.events import Parse, parse_with_c, parse_with_ruamel
 
+pytestmark = pytest.mark.quick
+
 PARSERS = [parse_with_c, parse_with_ruamel]
 
 
