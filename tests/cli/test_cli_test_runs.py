@@ -68,6 +68,7 @@ def test_pytest_runs_the_same_cases(tmp_path: Path) -> None:
     assert "tests/one.yaml:14: expected status 201, found 409: no booms" in done.stdout
 
 
+@pytest.mark.long
 def test_watching_runs_again_after_a_change(tmp_path: Path) -> None:
     folder = project(tmp_path, RIGHT)
     # what a shell starts in the background ignores Ctrl-C, and so do its children

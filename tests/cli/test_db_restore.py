@@ -321,6 +321,7 @@ def test_nobody_restores_into_a_folder_that_is_no_project(tmp_path: Path) -> Non
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
+@pytest.mark.long
 def test_one_of_several_projects_is_named(commands: Commands, tmp_path: Path) -> None:
     (commands.folder / "server.yaml").write_text(
         "projects:\n  a: { repository: ./a, hosts: [a.example.com] }\n"

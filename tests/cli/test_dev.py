@@ -145,6 +145,7 @@ def test_a_route_takes_the_place_of_the_page(dev: Dev) -> None:
     dev.request()
 
 
+@pytest.mark.long
 def test_what_is_live_for_everybody_answers_404(tmp_path: Path) -> None:
     with Served(make_project(tmp_path / "sample"), tmp_path / "home") as server:
         server.live()
@@ -184,6 +185,7 @@ def _read_until(terminal: int, shown: bytearray, pattern: bytes) -> None:
     wait_for(look)
 
 
+@pytest.mark.long
 def test_a_terminal_shows_a_line_with_colour_unless_it_is_refused(tmp_path: Path) -> None:
     folder = write_project(tmp_path / "small")
     plain = environment(tmp_path) | {"TERM": "xterm"}

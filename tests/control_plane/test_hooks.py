@@ -35,6 +35,7 @@ URL = "https://chat.example.com/hooks/T0/s3cret?key=s3cret"
 SHOWN = "https://chat.example.com/…"
 
 
+@pytest.mark.long
 def test_what_was_sent_is_told_tried_again_and_tested(folder: Path, receiver: Receiver) -> None:
     with serve(folder, f"{receiver.url}/s3cret") as server:
         server.until("live", "one")

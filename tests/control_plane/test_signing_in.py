@@ -164,6 +164,7 @@ def test_attempts_at_one_account_are_counted(tried: Tried) -> None:
     assert 0 < int(answer.headers["retry-after"]) <= 300
 
 
+@pytest.mark.long
 def test_attempts_from_elsewhere_do_not_lock_the_owner_out(tmp_path: Path) -> None:
     tried = Tried(tmp_path, access=Access(proxies=("127.0.0.1",)))
     tried.add("ada@example.com", Role.OWNER)
@@ -212,6 +213,7 @@ def test_attempts_of_one_house_are_counted_together(
     tried.close()
 
 
+@pytest.mark.long
 def test_strangers_do_not_fill_the_log(tried: Tried) -> None:
     tried.control.limits.strangers = Limit(2, 3_600)
     for _ in range(4):

@@ -77,6 +77,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.long
 def test_four_processes_that_write_get_their_share(path: Path) -> None:
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "cwd": ROOT}
     processes = [

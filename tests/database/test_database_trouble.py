@@ -137,6 +137,7 @@ def test_a_file_that_is_read_only_is_read_and_not_written(path: Path) -> None:
         asyncio.run(main())
 
 
+@pytest.mark.long
 def test_a_lock_that_stays_is_said_to_all_who_wait_at_once(path: Path) -> None:
     async def main() -> None:
         database = await Sqlite.open(path)

@@ -297,6 +297,7 @@ def test_a_check_holds_from_the_narrowing_on_and_ends_before_the_swap(database: 
     query(database, "UPDATE people SET age = 17 WHERE id = 1")
 
 
+@pytest.mark.long
 def test_the_command_deletes_what_is_hidden_and_says_what_that_was(
     database: Path, tmp_path: Path
 ) -> None:

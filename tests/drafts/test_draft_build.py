@@ -114,6 +114,7 @@ def test_drafts_take_turns_and_pay_for_no_other(
     assert all("create table 'notes'" in one["changes"] for one in light)
 
 
+@pytest.mark.long
 def test_one_that_nobody_waits_for_any_more_keeps_nobody_waiting(
     runner: asyncio.Runner, building: DraftBuild, tmp_path: Path
 ) -> None:
@@ -129,6 +130,7 @@ def test_one_that_nobody_waits_for_any_more_keeps_nobody_waiting(
     assert runner.run(main()) < SECONDS
 
 
+@pytest.mark.long
 def test_what_ends_leaves_neither_process_nor_files_and_starts_nothing(
     runner: asyncio.Runner, tmp_path: Path
 ) -> None:

@@ -130,6 +130,7 @@ def test_a_push_to_a_draft_that_is_awake_is_served(served: Served) -> None:
         wait_for(lambda: "second" in client.get("api/v1/notes", headers=headers).json())
 
 
+@pytest.mark.long
 def test_rows_that_stand_in_the_way_do_not_stall_a_draft(served: Served) -> None:
     push(served, "tables", "anything")
     with enter(served, "tables") as client:
@@ -227,6 +228,7 @@ def test_a_draft_that_sends_everything_away_sends_nothing_that_is_live(
         assert value not in (served.home / "log").read_text()
 
 
+@pytest.mark.long
 def test_a_draft_reaches_no_host_that_is_not_live_until_a_person_allows_it(
     served: Served, listener: Listener
 ) -> None:
@@ -258,6 +260,7 @@ def test_a_draft_reaches_no_host_that_is_not_live_until_a_person_allows_it(
         assert client.post("leak").json() == {"code": "httpRefused"}
 
 
+@pytest.mark.long
 def test_what_the_live_release_reaches_a_draft_may_reach(
     served: Served, listener: Listener
 ) -> None:
@@ -286,6 +289,7 @@ def test_what_the_live_release_reaches_a_draft_may_reach(
         served.live()
 
 
+@pytest.mark.long
 def test_no_statement_of_a_draft_reaches_the_live_database(served: Served) -> None:
     data = next(served.repository.parent.rglob("state/projects/notes/data.sqlite"))
     for number, statement in enumerate(
@@ -360,6 +364,7 @@ def test_a_draft_in_use_stays_awake(served: Served) -> None:
             assert find(served, "busy")["state"] == "live"
 
 
+@pytest.mark.long
 def test_only_the_newest_branches_have_drafts(served: Served) -> None:
     push(served, "oldest", "anything")
     wait_for(lambda: "oldest" in {one["branch"] for one in drafts(served)})

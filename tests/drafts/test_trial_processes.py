@@ -71,6 +71,7 @@ def test_tests_that_pass_are_counted(scratch: Path) -> None:
     assert list(scratch.iterdir()) == []
 
 
+@pytest.mark.long
 def test_tests_that_never_end_say_so_themselves(scratch: Path) -> None:
     found = with_gate(lambda gate: gate.run(Path("a"), handed(COMPUTES)), seconds=1)
     (told,) = found["diagnostics"]

@@ -50,6 +50,7 @@ def test_a_mistake_is_refused_with_its_place_and_main_stays(world: World) -> Non
     assert (world.tip(), world.version()) == (before, version)
 
 
+@pytest.mark.long
 def test_a_draft_with_the_same_mistake_is_taken_and_told(world: World) -> None:
     clone, version = world.clone("developer"), world.version()
     commit = clone.commit(BAD)
@@ -194,6 +195,7 @@ def test_of_two_pushes_one_fetches_first(world: World) -> None:
     assert re.search(r"! \[(remote )?rejected\]", done[lost]), done[lost]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("version", ["0", "2"])
 def test_a_shallow_clone_pushes_in_every_protocol(world: World, version: str) -> None:
     clone = world.clone("owner", "shop", "--depth=1", "-c", f"protocol.version={version}")

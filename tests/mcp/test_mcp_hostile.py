@@ -126,7 +126,7 @@ class Machine(RuleBasedStateMachine):
         assert git(self.folder, "rev-parse", "--abbrev-ref", "HEAD") == "main"
 
 
-@pytest.mark.parametrize("series", [5, pytest.param(40, marks=pytest.mark.long)])
+@pytest.mark.parametrize("series", [3, pytest.param(40, marks=pytest.mark.long)])
 def test_no_series_of_calls_moves_what_is_live(tmp_path: Path, series: int) -> None:
     Machine.folder = make_repository(tmp_path / "shop")
     Machine.TestCase.settings = settings(
@@ -255,6 +255,7 @@ def test_a_body_without_end_is_refused(agent: Agent) -> None:
     assert "at most" in agent.refused("preview_changes", changes=[change]).message
 
 
+@pytest.mark.long
 def test_no_result_is_longer_than_an_agent_reads(tmp_path: Path) -> None:
     long = {f"docs/page{number}.md": "word " * 4_000 for number in range(12)}
     long |= {

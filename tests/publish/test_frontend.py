@@ -222,6 +222,7 @@ def test_a_restart_serves_the_files_again(tmp_path: Path) -> None:
         assert get(server, "/assets/app-BwqKXYh3.js").text == SCRIPT
 
 
+@pytest.mark.long
 def test_a_frontend_is_published_on_its_own(tmp_path: Path) -> None:
     folder = make(tmp_path / "small", {})
     dist = write_files(tmp_path / "dist", {"index.html": PAGE, "a/b.txt": "b", ".env": "no"})

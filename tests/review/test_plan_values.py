@@ -290,6 +290,7 @@ def test_nobody_is_mentioned_by_a_plan() -> None:
     assert "<img" not in text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("folder", CASES, ids=lambda folder: folder.name)
 def test_a_terminal_gets_plain_lines_that_fit(folder: Path) -> None:
     lines = render_text(read_case(folder).document).splitlines()

@@ -136,6 +136,7 @@ print(sum(window.allow(f"key {number % 3}") for number in range(6 * limit)))
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("limit", [100, 5_000])
 def test_two_processes_at_once_let_exactly_the_limit_through(tmp_path: Path, limit: int) -> None:
     file = tmp_path / "lanes"

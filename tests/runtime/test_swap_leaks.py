@@ -34,6 +34,7 @@ def kilobytes() -> int:
     return int(told.split()[1])
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
 def test_a_thousand_swaps_leave_nothing_behind(tmp_path: Path) -> None:
     async def test(door: Door) -> None:

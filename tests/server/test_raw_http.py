@@ -253,6 +253,7 @@ def test_what_follows_connection_close_is_not_read(server: Running) -> None:
     assert len(send(server.url, LAST + HELLO)) == 1
 
 
+@pytest.mark.long
 def test_what_is_wrong_behind_a_slow_request_is_not_its_answer(server: Running) -> None:
     slow = head("GET /slow HTTP/1.1")
     told = send(server.url, slow + HELLO + b"nonsense\r\n\r\n")
@@ -269,6 +270,7 @@ def test_a_request_that_is_answered_gets_no_second_answer(server: Running) -> No
         assert [answer.status for answer in answers(read_all(connection))] == [405]
 
 
+@pytest.mark.long
 def test_a_client_that_leaves_amid_pipelined_requests_is_forgotten(server: Running) -> None:
     with connect(server.url) as connection:
         connection.sendall(head("GET /slow HTTP/1.1") + HELLO * 10)

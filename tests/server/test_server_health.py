@@ -98,6 +98,7 @@ def test_a_process_that_is_late_once_is_left_alone(living: Callable[..., None]) 
     living(test)
 
 
+@pytest.mark.long
 def test_who_stood_still_himself_does_not_kill(living: Callable[..., None]) -> None:
     async def test(child: LivingChild) -> None:
         for _ in range(3):
@@ -109,6 +110,7 @@ def test_who_stood_still_himself_does_not_kill(living: Callable[..., None]) -> N
     living(test)
 
 
+@pytest.mark.long
 def test_a_process_that_is_quiet_at_work_may_work_for_long(living: Callable[..., None]) -> None:
     async def test(child: LivingChild) -> None:
         await child.ask({"do": "block", "seconds": 2}, timeout_seconds=5)
@@ -192,6 +194,7 @@ def posted(path: str, name: str, text: str) -> bytes:
     )
 
 
+@pytest.mark.long
 def test_one_anonymous_search_for_a_long_text_ends_no_process(tmp_path: Path) -> None:
     server = Running(tmp_path, 1)
     try:

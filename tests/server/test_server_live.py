@@ -183,6 +183,7 @@ def test_an_old_release_is_freed_once_its_last_request_has_ended(tmp_path: Path)
     run(tmp_path, test)
 
 
+@pytest.mark.long
 def test_a_request_that_never_ends_keeps_its_release_intact(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -196,6 +196,7 @@ def test_a_death_fails_what_was_asked_and_calls_back(module: str) -> None:
     run_child(module, test)
 
 
+@pytest.mark.long
 def test_a_child_that_hangs_is_killed_after_its_grace(module: str) -> None:
     async def main() -> None:
         child = await Child.start(module)

@@ -151,6 +151,7 @@ def test_a_body_that_stalls_or_trickles_is_408(line: str, pause: float) -> None:
     serve(test)
 
 
+@pytest.mark.long
 def test_a_body_that_comes_slowly_but_comes_is_taken() -> None:
     async def test(connect: Open, server: Server) -> None:
         reader, writer = await connect()
@@ -163,6 +164,7 @@ def test_a_body_that_comes_slowly_but_comes_is_taken() -> None:
     serve(test)
 
 
+@pytest.mark.long
 def test_a_slow_answer_is_not_the_clients_fault() -> None:
     async def test(connect: Open, server: Server) -> None:
         reader, writer = await connect()
@@ -187,6 +189,7 @@ def test_who_does_not_read_the_answer_is_cut_off(close: list[str]) -> None:
     serve(test)
 
 
+@pytest.mark.long
 def test_who_reads_slowly_but_reads_gets_the_whole_answer() -> None:
     async def test(connect: Open, server: Server) -> None:
         reader, writer = await connect()
@@ -201,6 +204,7 @@ def test_who_reads_slowly_but_reads_gets_the_whole_answer() -> None:
     serve(test)
 
 
+@pytest.mark.long
 def test_hundreds_of_slow_clients_do_not_delay_a_quick_one() -> None:
     async def test(connect: Open, server: Server) -> None:
         slow = [await connect() for _ in range(300)]

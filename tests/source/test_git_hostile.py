@@ -151,6 +151,7 @@ def test_replaced_and_grafted_commits_are_read_as_they_are(repository: Path, git
     assert not store.is_ancestor(first, second)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("leaf", ["file", "nothing"])
 def test_a_tree_that_holds_itself_again_and_again_is_refused(
     repository: Path, git: Git, leaf: str
@@ -167,6 +168,7 @@ def test_a_tree_that_holds_itself_again_and_again_is_refused(
     assert time.monotonic() - began < 10
 
 
+@pytest.mark.long
 def test_folders_without_end_are_refused(repository: Path, git: Git) -> None:
     blob = git(repository, "rev-parse", "HEAD:a.yaml")
     tree = make_tree(repository, git, [("100644", blob, "a.yaml")])
@@ -191,6 +193,7 @@ def test_names_that_collide_are_no_files(repository: Path, git: Git) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_branch_among_ten_thousand_refs_is_found(
     repository: Path, git: Git, tmp_path: Path
 ) -> None:
